@@ -1,0 +1,57 @@
+//! What handlers share.
+
+use std::{sync::Arc, time::Duration};
+
+use proctor_core::id::IdSource;
+
+use crate::{
+    metrics::Metrics,
+    rate_limit::{Limiter, RateLimit},
+};
+
+/// How the API treats its clients.
+#[derive(Clone, Debug)]
+pub struct ApiOptions {
+    /// The largest body that is read, in bytes.
+    pub body_limit: usize,
+    /// How long a request may take until its answer begins.
+    pub request_time_out: Duration,
+    /// How often one credential may ask; no limit without.
+    pub rate_limit: Option<RateLimit>,
+}
+
+impl Default for ApiOptions {
+    fn default() -> Self {
+        Self {
+            body_limit: 16 << 20,
+            request_time_out: Duration::from_secs(60),
+            rate_limit: None,
+        }
+    }
+}
+
+/// What every handler can reach. Cheap to clone.
+#[derive(Clone)]
+pub struct ApiState(Arc<Shared>);
+
+struct Shared {
+    options: ApiOptions,
+    ids: Arc<dyn IdSource>,
+    metrics: Metrics,
+    limiter: Option<Limiter>,
+}
+
+impl ApiState {
+    pub fn new(options: ApiOptions, ids: Arc<dyn IdSource>, metrics: Metrics) -> Self {
+        Self(Arc::new(Shared {
+            limiter: options.rate_limit.map(Limiter::new),
+            options,
+            ids,
+            metrics,
+        }))
+    }
+
+    pub(crate) fn body_limit(&self) -> usize {
+        self.0.options.body_limit
+    }
+}
