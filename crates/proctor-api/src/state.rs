@@ -42,6 +42,7 @@ struct Shared {
 }
 
 impl ApiState {
+    /// The state of a server that has not answered anything yet.
     pub fn new(options: ApiOptions, ids: Arc<dyn IdSource>, metrics: Metrics) -> Self {
         Self(Arc::new(Shared {
             limiter: options.rate_limit.map(Limiter::new),
@@ -49,6 +50,18 @@ impl ApiState {
             ids,
             metrics,
         }))
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn ids(&self) -> &Arc<dyn IdSource> {
+        &self.0.ids
+    }
+
+    pub(crate) fn request_time_out(&self) -> Duration {
+        self.0.options.request_time_out
     }
 
     pub(crate) fn body_limit(&self) -> usize {

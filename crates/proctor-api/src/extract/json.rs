@@ -67,6 +67,15 @@ fn parse<T: DeserializeOwned>(
             "the body is empty; send a JSON object",
         ));
     }
+    if !bytes.starts_with(b"{") {
+        return Err(
+            match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
+                // serde would take the elements of an array for the fields in their order.
+                Ok(_) => Problem::bad_request("the body must be a JSON object"),
+                Err(error) => refusal(&error, "", content_type),
+            },
+        );
+    }
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let mut track = serde_path_to_error::Track::new();
     let mut unknown = FieldErrors::default();
@@ -128,10 +137,8 @@ fn data_refusal(error: &serde_json::Error, path: &str) -> Problem {
         Problem::field(join(path, field), "is required")
     } else if let Some(field) = quoted(message, "duplicate field ") {
         Problem::field(join(path, field), "is there twice")
-    } else if path.is_empty() {
-        Problem::bad_request("the body must be a JSON object")
     } else {
-        Problem::field(path, message)
+        Problem::field(if path.is_empty() { "body" } else { path }, message)
     }
 }
 
@@ -184,7 +191,7 @@ mod tests {
         assert_eq!(told(r#"{"count":1}"#), "name: is required");
         assert_eq!(
             told(r#"{"name":5}"#),
-            "name: invalid type: number, expected a string"
+            "name: invalid type: integer `5`, expected a string"
         );
         assert_eq!(
             told(r#"{"name":"a","inner":{}}"#),
@@ -233,12 +240,14 @@ mod tests {
 
     #[test]
     fn a_body_of_another_shape_is_told_what_it_should_be() {
-        for body in ["[]", "\"text\"", "5", "true", "null"] {
+        for body in ["[]", "[\"a\",1,null,[]]", "\"text\"", "5", "true", "null"] {
             assert_eq!(told(body), "the body must be a JSON object", "{body}");
         }
         assert!(told("{\"name\":\"a\"} {}").starts_with("the body is not JSON: trailing"));
         assert!(told(&"[".repeat(100_000)).starts_with("the body"));
-        assert!(told(&format!("{{\"u\":{}", "[".repeat(100_000))).contains("recursion limit"));
+        let deep = format!("{{\"u\":{}", "[".repeat(100_000));
+        let refused = parse::<serde_json::Value>(deep.as_bytes(), None, Dialect::Verial);
+        assert!(refused.unwrap_err().message().contains("recursion limit"));
     }
 
     proptest! {

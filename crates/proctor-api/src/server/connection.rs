@@ -24,7 +24,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_rustls::TlsAcceptor;
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::Service as _;
 
 use super::{ServerOptions, Stop};
@@ -54,7 +54,7 @@ impl Connections {
         tasks: TaskTracker,
     ) -> Self {
         Self {
-            protocol: protocol(options, tasks),
+            protocol: protocol(options, TrackedExecutor { tasks, at_once: stop.at_once.clone() }),
             router,
             tls,
             metrics,
@@ -136,8 +136,8 @@ impl Connections {
     }
 }
 
-fn protocol(options: &ServerOptions, tasks: TaskTracker) -> auto::Builder<TrackedExecutor> {
-    let mut protocol = auto::Builder::new(TrackedExecutor(tasks));
+fn protocol(options: &ServerOptions, streams: TrackedExecutor) -> auto::Builder<TrackedExecutor> {
+    let mut protocol = auto::Builder::new(streams);
     protocol
         .http1()
         .timer(TokioTimer::new())
@@ -154,13 +154,18 @@ fn protocol(options: &ServerOptions, tasks: TaskTracker) -> auto::Builder<Tracke
 
 /// Runs the streams of HTTP/2 connections as tasks that the drain waits for.
 #[derive(Clone)]
-struct TrackedExecutor(TaskTracker);
+struct TrackedExecutor {
+    tasks: TaskTracker,
+    at_once: CancellationToken,
+}
 
 impl<F> hyper::rt::Executor<F> for TrackedExecutor
 where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, stream: F) {
-        self.0.spawn(stream);
+        let at_once = self.at_once.clone();
+        self.tasks
+            .spawn(async move { at_once.run_until_cancelled(stream).await });
     }
 }
