@@ -6,11 +6,12 @@
 //! * [`canonical`]: the one byte form of a JSON value, and its digest.
 //! * [`run`], [`task_run`], [`job`]: the state machines; a transition is a method that either
 //!   succeeds or says why not.
-//! * [`scoring`]: marks, axes, verdicts.
+//! * [`scoring`]: marks, axes, verdicts; [`criterion_run`]: the record behind each mark.
 //!
 //! Nothing here reads a clock, draws a random number, or knows how it is stored or shown.
 
 pub mod canonical;
+pub mod criterion_run;
 pub mod definition;
 pub mod id;
 pub mod job;
