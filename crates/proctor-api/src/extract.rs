@@ -14,5 +14,6 @@ mod query;
 pub(crate) use body::read as read_body;
 pub(crate) use checks::{Checks, present};
 pub use json::Json;
+pub(crate) use path::shortened;
 pub use path::{Path, PathParameter};
 pub use query::Query;

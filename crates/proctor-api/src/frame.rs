@@ -21,29 +21,30 @@ use axum::{
 };
 use futures::{
     FutureExt as _,
-    future::{BoxFuture, Future},
+    future::{BoxFuture, Either, Future},
 };
 use http::{HeaderMap, Method, StatusCode};
-use proctor_core::id::IdSource;
 use tower::{Layer, Service};
 use tracing::{Instrument as _, Span, field};
 
 use crate::{
     dialect::{self, Dialect},
-    metrics::{Metrics, Route, RouteLabels},
+    metrics::{Route, RouteLabels},
+    once_only,
     problem::{Problem, ProblemKind, render},
     request_id::{REQUEST_ID, RequestId},
     server::PeerAddress,
+    state::ApiState,
     telemetry,
 };
 
 /// What all frames of one server share.
 pub(crate) struct FrameSettings {
-    pub(crate) metrics: Metrics,
-    pub(crate) ids: Arc<dyn IdSource>,
-    pub(crate) time_out: Duration,
+    pub(crate) state: ApiState,
     /// Templates of routes that take the time they need.
     pub(crate) unhurried: HashSet<String>,
+    /// Templates of routes whose bodies are never collected.
+    pub(crate) streaming: HashSet<String>,
 }
 
 /// Puts a [`Frame`] around every route.
@@ -85,8 +86,17 @@ impl Service<Request> for Frame {
 
     fn call(&mut self, request: Request) -> Self::Future {
         let exchange = Exchange::begin(&self.settings, &request);
-        let time_out = exchange.time_out(&self.settings);
-        let answer = self.route.call(request);
+        let time_out = exchange.time_out();
+        let answer = match exchange.idempotency_key() {
+            None => Either::Left(self.route.call(request)),
+            Some(key) => Either::Right(Box::pin(once_only::answer(
+                self.settings.state.clone(),
+                key,
+                request,
+                self.route.clone(),
+                time_out,
+            ))),
+        };
         let span = exchange.span.clone();
         let framed = async move {
             let response = match guarded(answer, time_out).await {
@@ -104,7 +114,7 @@ impl Service<Request> for Frame {
 }
 
 /// The route's response; a time-out or a panic as a problem.
-async fn guarded(
+pub(crate) async fn guarded(
     answer: impl Future<Output = Result<Response, Infallible>>,
     time_out: Option<Duration>,
 ) -> Result<Response, Problem> {
@@ -152,7 +162,7 @@ struct Exchange {
 
 impl Exchange {
     fn begin(settings: &Arc<FrameSettings>, request: &Request) -> Self {
-        let id = RequestId::of(request.headers(), &*settings.ids);
+        let id = RequestId::of(request.headers(), settings.state.ids());
         let path = request.uri().path();
         let dialect = dialect::of_path(path);
         let route = Route(request.extensions().get::<MatchedPath>().cloned());
@@ -164,15 +174,32 @@ impl Exchange {
             method: request.method().clone(),
             route,
             span,
-            _in_flight: settings.metrics.request_started(),
+            _in_flight: settings.state.metrics().request_started(),
             settings: Arc::clone(settings),
         }
     }
 
-    fn time_out(&self, settings: &FrameSettings) -> Option<Duration> {
-        let unhurried =
-            !settings.unhurried.is_empty() && settings.unhurried.contains(self.route.as_str());
-        (!unhurried).then_some(settings.time_out)
+    fn time_out(&self) -> Option<Duration> {
+        (!self.is_among(&self.settings.unhurried)).then(|| self.settings.state.request_time_out())
+    }
+
+    /// The client's own id, when it makes this request one that is done once.
+    fn idempotency_key(&self) -> Option<String> {
+        match &self.id {
+            RequestId::Given(_)
+                if self.dialect == Dialect::Runloop
+                    && !self.method.is_safe()
+                    && self.route.0.is_some()
+                    && !self.is_among(&self.settings.streaming) =>
+            {
+                Some(self.id.as_str().to_owned())
+            }
+            RequestId::Given(_) | RequestId::Fresh(_) => None,
+        }
+    }
+
+    fn is_among(&self, templates: &HashSet<String>) -> bool {
+        !templates.is_empty() && templates.contains(self.route.as_str())
     }
 
     /// Renders what is still a problem, adds the request's id, counts and logs.
@@ -186,7 +213,7 @@ impl Exchange {
         response
             .headers_mut()
             .insert(REQUEST_ID, self.id.into_header());
-        self.settings.metrics.request_answered(
+        self.settings.state.metrics().request_answered(
             RouteLabels::new(self.dialect, &self.method, self.route),
             status,
             took,

@@ -21,6 +21,15 @@ pub(crate) async fn healthz() -> &'static str {
     "ready\n"
 }
 
+/// Whether the server can do its work.
+///
+/// Asks the database for a sign of life; 503 while there is none.
+#[utoipa::path(get, path = "/readyz", tag = "Server", responses((status = 200, description = "The database answers", body = String, content_type = "text/plain")))]
+pub(crate) async fn readyz(State(state): State<ApiState>) -> Result<&'static str, Problem> {
+    state.store().ping().await?;
+    Ok("ready\n")
+}
+
 /// The server's numbers for Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "Server", responses((status = 200, description = "OpenMetrics text", body = String, content_type = "application/openmetrics-text")))]
 pub(crate) async fn metrics(State(state): State<ApiState>) -> Result<Response, Problem> {

@@ -13,6 +13,7 @@ use axum::{
 use http::Method;
 
 pub(crate) mod render;
+mod store;
 
 /// Why a request was not answered as asked.
 #[derive(Clone, Debug)]
@@ -37,7 +38,9 @@ pub enum ProblemKind {
     NotFound,
     /// The route exists, but not for this method.
     MethodNotAllowed,
-    /// Something else already has that name, or was changed in between.
+    /// Something else already has that name.
+    Taken,
+    /// It was changed by somebody else in between.
     Conflict,
     /// The object is in a state that does not allow this.
     IllegalState,

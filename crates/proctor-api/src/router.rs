@@ -13,13 +13,16 @@ use crate::{
     observe::{self, Description},
     openapi,
     problem::{Problem, ProblemKind},
+    runloop,
     state::ApiState,
+    verial,
 };
 
 /// The routes of a server, before they are bound to their state.
 pub struct Api {
     routes: OpenApiRouter<ApiState>,
     unhurried: HashSet<String>,
+    streaming: HashSet<String>,
 }
 
 impl Default for Api {
@@ -32,11 +35,15 @@ impl Api {
     /// The routes of this crate.
     pub fn new() -> Self {
         let routes = OpenApiRouter::with_openapi(openapi::document())
+            .merge(verial::routes())
+            .merge(runloop::routes())
             .routes(routes!(observe::healthz))
+            .routes(routes!(observe::readyz))
             .routes(routes!(observe::metrics));
         Self {
             routes,
             unhurried: HashSet::new(),
+            streaming: HashSet::new(),
         }
     }
 
@@ -55,6 +62,14 @@ impl Api {
         self
     }
 
+    /// Lets a route of the Runloop dialect read its body as it comes, however large. Such a
+    /// request is not done once only: its id is just a name.
+    #[must_use]
+    pub fn streaming(mut self, template: &str) -> Self {
+        self.streaming.insert(template.to_owned());
+        self
+    }
+
     /// The finished router.
     pub fn into_router(self, state: ApiState) -> Router {
         let (routes, mut document) = self.routes.split_for_parts();
@@ -65,10 +80,9 @@ impl Api {
         document.merge(about_document);
         openapi::add_errors(&mut document);
         let frame = FrameLayer::new(FrameSettings {
-            metrics: state.metrics().clone(),
-            ids: state.ids().clone(),
-            time_out: state.request_time_out(),
+            state: state.clone(),
             unhurried: self.unhurried,
+            streaming: self.streaming,
         });
         routes
             .with_state(state)

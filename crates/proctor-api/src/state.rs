@@ -3,6 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use proctor_core::id::IdSource;
+use proctor_store::Store;
+use tokio_util::task::TaskTracker;
 
 use crate::{
     metrics::Metrics,
@@ -36,6 +38,8 @@ pub struct ApiState(Arc<Shared>);
 
 struct Shared {
     options: ApiOptions,
+    store: Store,
+    tasks: TaskTracker,
     ids: Arc<dyn IdSource>,
     metrics: Metrics,
     limiter: Option<Limiter>,
@@ -43,21 +47,48 @@ struct Shared {
 
 impl ApiState {
     /// The state of a server that has not answered anything yet.
-    pub fn new(options: ApiOptions, ids: Arc<dyn IdSource>, metrics: Metrics) -> Self {
+    pub fn new(
+        options: ApiOptions,
+        store: Store,
+        ids: Arc<dyn IdSource>,
+        metrics: Metrics,
+    ) -> Self {
         Self(Arc::new(Shared {
             limiter: options.rate_limit.map(Limiter::new),
             options,
+            store,
+            tasks: TaskTracker::new(),
             ids,
             metrics,
         }))
+    }
+
+    /// The store behind all routes.
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    /// Waits for what was begun for clients that did not wait for it. To be called when the
+    /// server has ended.
+    pub async fn finish_tasks(&self) {
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    pub(crate) fn tasks(&self) -> &TaskTracker {
+        &self.0.tasks
+    }
+
+    pub(crate) fn limiter(&self) -> Option<&Limiter> {
+        self.0.limiter.as_ref()
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.0.metrics
     }
 
-    pub(crate) fn ids(&self) -> &Arc<dyn IdSource> {
-        &self.0.ids
+    pub(crate) fn ids(&self) -> &dyn IdSource {
+        &*self.0.ids
     }
 
     pub(crate) fn request_time_out(&self) -> Duration {

@@ -9,7 +9,7 @@ mod page;
 mod solver_keys;
 mod solvers;
 
-pub use page::{VerialList, VerialPage};
+pub use page::{VerialList, VerialListMeta, VerialPage};
 
 /// The dialect's routes.
 pub(crate) fn routes() -> OpenApiRouter<ApiState> {

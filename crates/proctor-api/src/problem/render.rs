@@ -57,7 +57,7 @@ pub(crate) fn status(kind: &ProblemKind, dialect: Dialect) -> StatusCode {
         ProblemKind::NotFound => StatusCode::NOT_FOUND,
         ProblemKind::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         ProblemKind::Conflict => StatusCode::CONFLICT,
-        ProblemKind::IllegalState => match dialect {
+        ProblemKind::IllegalState | ProblemKind::Taken => match dialect {
             Dialect::Verial => StatusCode::CONFLICT,
             // Runloop's clients would take a 409 for a passing condition.
             Dialect::Runloop => StatusCode::BAD_REQUEST,
@@ -81,7 +81,7 @@ fn code(kind: &ProblemKind) -> &'static str {
         ProblemKind::Forbidden => "FORBIDDEN",
         ProblemKind::NotFound => "NOT_FOUND",
         ProblemKind::MethodNotAllowed => "METHOD_NOT_ALLOWED",
-        ProblemKind::Conflict | ProblemKind::IllegalState => "CONFLICT",
+        ProblemKind::Taken | ProblemKind::Conflict | ProblemKind::IllegalState => "CONFLICT",
         ProblemKind::PayloadTooLarge => "PAYLOAD_TOO_LARGE",
         ProblemKind::UnsupportedMediaType => "UNSUPPORTED_MEDIA_TYPE",
         ProblemKind::RateLimited { .. } => "RATE_LIMITED",

@@ -3,7 +3,7 @@
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use proctor_core::id::{Dialect, Id, Kind};
-use proctor_store::page::{From, PageRequest};
+use proctor_store::page::{PageRequest, PageStart};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -28,7 +28,7 @@ pub(crate) struct RunloopPageQuery {
 
 /// The part of a list that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunloopPage<K>(pub PageRequest<K>);
+pub struct RunloopPage<K: Kind>(pub PageRequest<K>);
 
 impl<K: Kind> FromRequestParts<ApiState> for RunloopPage<K> {
     type Rejection = Problem;
@@ -38,9 +38,9 @@ impl<K: Kind> FromRequestParts<ApiState> for RunloopPage<K> {
         Ok(Self(PageRequest {
             limit: limit(query.limit.unwrap_or(0))?,
             from: match query.starting_after.as_deref() {
-                None | Some("") => From::Start,
+                None | Some("") => PageStart::Newest,
                 Some(id) => Id::from_wire(id, Dialect::Runloop)
-                    .map(From::After)
+                    .map(PageStart::After)
                     .map_err(|bad| Problem::field("starting_after", bad.to_string()))?,
             },
             count: query.include_total_count.unwrap_or(true),

@@ -7,7 +7,7 @@ use axum::extract::FromRequestParts;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use http::request::Parts;
 use proctor_core::id::{Id, Kind};
-use proctor_store::page::{From, Page, PageRequest};
+use proctor_store::page::{Page, PageRequest, PageStart};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -33,7 +33,7 @@ pub(crate) struct VerialPageQuery {
 
 /// The part of a list that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VerialPage<K>(pub PageRequest<K>);
+pub struct VerialPage<K: Kind>(pub PageRequest<K>);
 
 impl<K: Kind> FromRequestParts<ApiState> for VerialPage<K> {
     type Rejection = Problem;
@@ -42,7 +42,7 @@ impl<K: Kind> FromRequestParts<ApiState> for VerialPage<K> {
         let Query(query) = Query::<VerialPageQuery>::from_request_parts(parts, state).await?;
         Ok(Self(PageRequest {
             limit: query.limit.as_deref().map_or(Ok(DEFAULT_LIMIT), limit)?,
-            from: query.cursor.as_deref().map_or(Ok(From::Start), read_cursor)?,
+            from: query.cursor.as_deref().map_or(Ok(PageStart::Newest), read_cursor)?,
             count: false,
         }))
     }
@@ -62,14 +62,14 @@ fn limit(text: &str) -> Result<u32, Problem> {
 const OLDER: &str = "older:";
 const NEWER: &str = "newer:";
 
-fn read_cursor<K: Kind>(cursor: &str) -> Result<From<K>, Problem> {
+fn read_cursor<K: Kind>(cursor: &str) -> Result<PageStart<K>, Problem> {
     let bad = || Problem::bad_request("the cursor is none that this list handed out");
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).map_err(|_| bad())?;
     let text = String::from_utf8(bytes).map_err(|_| bad())?;
-    let (place, id): (fn(Id<K>) -> From<K>, _) = if let Some(id) = text.strip_prefix(OLDER) {
-        (From::After, id)
+    let (place, id): (fn(Id<K>) -> PageStart<K>, _) = if let Some(id) = text.strip_prefix(OLDER) {
+        (PageStart::After, id)
     } else if let Some(id) = text.strip_prefix(NEWER) {
-        (From::Before, id)
+        (PageStart::Before, id)
     } else {
         return Err(bad());
     };
@@ -151,7 +151,7 @@ mod tests {
         let cursor = write_cursor(OLDER, solver);
         assert_eq!(
             read_cursor::<SolverKind>(&cursor).unwrap(),
-            From::After(solver)
+            PageStart::After(solver)
         );
         read_cursor::<CredentialKind>(&cursor).unwrap_err();
     }
@@ -165,7 +165,7 @@ mod tests {
         #[test]
         fn what_was_written_is_read(bits: u128) {
             let id = SolverId::from_uuid(Uuid::from_u128(bits));
-            prop_assert_eq!(read_cursor(&write_cursor(NEWER, id)).unwrap(), From::Before(id));
+            prop_assert_eq!(read_cursor(&write_cursor(NEWER, id)).unwrap(), PageStart::Before(id));
         }
     }
 }
