@@ -35,7 +35,9 @@ impl Caller {
         let principal = match state.store().authenticate(shown).await? {
             Authentication::Known(principal) => principal,
             Authentication::Expired => {
-                return Err(Problem::unauthorized("this credential has expired"));
+                return Err(Problem::unauthorized(
+                    "this credential has expired; a new one is needed",
+                ));
             }
             Authentication::Revoked => {
                 return Err(Problem::unauthorized("this credential was revoked"));
@@ -66,7 +68,10 @@ impl Caller {
     }
 
     fn wrong_kind(&self, wanted: &str) -> Problem {
-        Problem::unauthorized(format!("this route takes {wanted}; {} was sent", self.kind()))
+        Problem::unauthorized(format!(
+            "this route takes {wanted}; {} was sent",
+            self.kind()
+        ))
     }
 }
 
@@ -77,8 +82,7 @@ fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
             "no credential was sent; send the header 'Authorization: Bearer <key>'",
         ));
     };
-    let malformed =
-        || Problem::unauthorized("the Authorization header must read 'Bearer <key>'");
+    let malformed = || Problem::unauthorized("the Authorization header must read 'Bearer <key>'");
     let (scheme, credential) = value
         .to_str()
         .ok()

@@ -98,12 +98,7 @@ impl Metrics {
         GaugeGuard::new(&self.in_flight)
     }
 
-    pub(crate) fn request_answered(
-        &self,
-        route: RouteLabels,
-        status: StatusCode,
-        took: Duration,
-    ) {
+    pub(crate) fn request_answered(&self, route: RouteLabels, status: StatusCode, took: Duration) {
         self.durations
             .get_or_create(&route)
             .observe(took.as_secs_f64());

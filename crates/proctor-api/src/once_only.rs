@@ -55,8 +55,19 @@ async fn answer_or_problem(
         parts.method,
         parts.uri.path()
     );
-    let digest = Digest::of_bytes(&[parts.uri.query().unwrap_or_default().as_bytes(), b"\n", &body].concat());
-    match state.store().begin_request(&scope, &request_id, digest).await? {
+    let digest = Digest::of_bytes(
+        &[
+            parts.uri.query().unwrap_or_default().as_bytes(),
+            b"\n",
+            &body,
+        ]
+        .concat(),
+    );
+    match state
+        .store()
+        .begin_request(&scope, &request_id, digest)
+        .await?
+    {
         Begun::Done(answer) => Ok(replay(answer)),
         Begun::OtherBody => Err(Problem::bad_request(format!(
             "the x-request-id '{request_id}' was used for another request; a new request needs a new id"
@@ -83,7 +94,10 @@ fn replay(answer: Answer) -> Response {
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() =
         StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if let Some(content_type) = answer.content_type.and_then(|text| text.parse::<HeaderValue>().ok()) {
+    if let Some(content_type) = answer
+        .content_type
+        .and_then(|text| text.parse::<HeaderValue>().ok())
+    {
         response
             .headers_mut()
             .insert(header::CONTENT_TYPE, content_type);

@@ -6,7 +6,7 @@ use utoipa::{
     openapi::{
         Content, OpenApi, Ref, RefOr, ResponseBuilder,
         path::{Operation, PathItem},
-        security::{HttpBuilder, HttpAuthScheme, SecurityScheme},
+        security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
 

@@ -189,10 +189,7 @@ pub struct FieldErrors(BTreeMap<String, Vec<String>>);
 impl FieldErrors {
     /// Adds a message to `field`, a dotted path into the request.
     pub fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
-        self.0
-            .entry(field.into())
-            .or_default()
-            .push(message.into());
+        self.0.entry(field.into()).or_default().push(message.into());
     }
 
     /// Whether nothing is wrong.

@@ -154,7 +154,9 @@ impl Operation {
 
 impl Schema {
     fn of(name: &str, schema: &Value) -> Self {
-        let required: Vec<_> = items(&schema["required"]).filter_map(Value::as_str).collect();
+        let required: Vec<_> = items(&schema["required"])
+            .filter_map(Value::as_str)
+            .collect();
         Self {
             name: name.to_owned(),
             description: text(&schema["description"]),
@@ -246,7 +248,13 @@ fn content_type(holder: &Value) -> Option<Type> {
 
 fn anchor(name: &str) -> String {
     name.chars()
-        .map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        .map(|c| {
+            if c.is_alphanumeric() {
+                c.to_ascii_lowercase()
+            } else {
+                '-'
+            }
+        })
         .collect()
 }
 
@@ -284,7 +292,9 @@ mod tests {
             "array of Solver"
         );
         assert_eq!(
-            told(json!({"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}})),
+            told(
+                json!({"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}})
+            ),
             "map to array of string"
         );
         assert_eq!(

@@ -227,8 +227,7 @@ mod tests {
     fn a_body_that_is_json_is_read_whatever_it_says_it_is() {
         let body = br#"{"name":"a"}"#;
         parse::<Outer>(body, Some("text/plain"), Dialect::Verial).unwrap();
-        let refused =
-            parse::<Outer>(b"name=a", Some("text/plain"), Dialect::Verial).unwrap_err();
+        let refused = parse::<Outer>(b"name=a", Some("text/plain"), Dialect::Verial).unwrap_err();
         assert_eq!(*refused.kind(), ProblemKind::UnsupportedMediaType);
         let refused =
             parse::<Outer>(b"name=a", Some("Application/JSON"), Dialect::Verial).unwrap_err();

@@ -59,8 +59,14 @@ mod tests {
     fn the_parameter_at_fault_is_named() {
         let told = |query| parse::<Filter>(query).unwrap_err().message().to_owned();
         assert_eq!(told("limit=ten"), "limit: invalid digit found in string");
-        assert_eq!(told("limit="), "limit: cannot parse integer from empty string");
-        assert_eq!(told("name=a&name=b"), "the query string: duplicate field `name`");
+        assert_eq!(
+            told("limit="),
+            "limit: cannot parse integer from empty string"
+        );
+        assert_eq!(
+            told("name=a&name=b"),
+            "the query string: duplicate field `name`"
+        );
     }
 
     proptest! {

@@ -14,7 +14,9 @@ impl From<StoreError> for Problem {
                 patience(reason),
             )
             .because(error),
-            StoreError::Taken(what) => Self::new(ProblemKind::Taken, format!("{what} exists already")),
+            StoreError::Taken(what) => {
+                Self::new(ProblemKind::Taken, format!("{what} exists already"))
+            }
             StoreError::Stale => Self::new(
                 ProblemKind::Conflict,
                 "it was changed in the meantime; read it again and decide anew",

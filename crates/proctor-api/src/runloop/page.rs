@@ -17,8 +17,8 @@ const LARGEST_LIMIT: u32 = 5000;
 #[into_params(parameter_in = Query)]
 pub(crate) struct RunloopPageQuery {
     /// How many to return: 20 when absent or 0; above 5000 clamps.
-    #[param(minimum = 0, default = 20)]
-    limit: Option<i64>,
+    #[param(value_type = Option<u32>, minimum = 0, default = 20)]
+    limit: Option<String>,
     /// Continue after this id.
     starting_after: Option<String>,
     /// Whether to count the whole list; true when absent.
@@ -36,7 +36,7 @@ impl<K: Kind> FromRequestParts<ApiState> for RunloopPage<K> {
     async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Problem> {
         let Query(query) = Query::<RunloopPageQuery>::from_request_parts(parts, state).await?;
         Ok(Self(PageRequest {
-            limit: limit(query.limit.unwrap_or(0))?,
+            limit: query.limit.as_deref().map_or(Ok(DEFAULT_LIMIT), limit)?,
             from: match query.starting_after.as_deref() {
                 None | Some("") => PageStart::Newest,
                 Some(id) => Id::from_wire(id, Dialect::Runloop)
@@ -48,11 +48,14 @@ impl<K: Kind> FromRequestParts<ApiState> for RunloopPage<K> {
     }
 }
 
-fn limit(asked: i64) -> Result<u32, Problem> {
-    match asked {
-        0 => Ok(DEFAULT_LIMIT),
-        ..0 => Err(Problem::field("limit", "must not be negative")),
-        1.. => Ok(u32::try_from(asked).map_or(LARGEST_LIMIT, |limit| limit.min(LARGEST_LIMIT))),
+fn limit(text: &str) -> Result<u32, Problem> {
+    match text.parse::<i128>() {
+        Err(_) => Err(Problem::field("limit", "must be a whole number")),
+        Ok(..0) => Err(Problem::field("limit", "must not be negative")),
+        Ok(0) => Ok(DEFAULT_LIMIT),
+        Ok(asked) => {
+            Ok(u32::try_from(asked).map_or(LARGEST_LIMIT, |limit| limit.min(LARGEST_LIMIT)))
+        }
     }
 }
 
@@ -62,9 +65,17 @@ mod tests {
 
     #[test]
     fn limits_have_a_default_and_clamp() {
-        for (asked, read) in [(0, 20), (1, 1), (5000, 5000), (5001, 5000), (i64::MAX, 5000)] {
+        for (asked, read) in [
+            ("0", 20),
+            ("1", 1),
+            ("5000", 5000),
+            ("5001", 5000),
+            ("99999999999999999999", 5000),
+        ] {
             assert_eq!(limit(asked).unwrap(), read);
         }
-        assert_eq!(limit(-1).unwrap_err().message(), "limit: must not be negative");
+        let told = |text| limit(text).unwrap_err().message().to_owned();
+        assert_eq!(told("-1"), "limit: must not be negative");
+        assert_eq!(told("many"), "limit: must be a whole number");
     }
 }

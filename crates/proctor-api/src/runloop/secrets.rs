@@ -7,7 +7,8 @@ use proctor_core::id::{
 };
 use proctor_store::secrets::Secret;
 use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::page::{RunloopPage, RunloopPageQuery};
@@ -58,7 +59,7 @@ pub(crate) struct SecretCreateParameters {
     name: Option<String>,
     /// At most 65536 bytes.
     #[schema(value_type = String, required)]
-    value: Option<String>,
+    value: Option<PlainValue>,
 }
 
 /// What a secret becomes.
@@ -66,7 +67,19 @@ pub(crate) struct SecretCreateParameters {
 pub(crate) struct SecretUpdateParameters {
     /// At most 65536 bytes.
     #[schema(value_type = String, required)]
-    value: Option<String>,
+    value: Option<PlainValue>,
+}
+
+/// A value on its way in. Unlike a plain string's, its refusal does not quote what was sent.
+struct PlainValue(String);
+
+impl<'de> Deserialize<'de> for PlainValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(text) => Ok(Self(text)),
+            _ => Err(serde::de::Error::custom("must be a string")),
+        }
+    }
 }
 
 const LONGEST_NAME: usize = 255;
@@ -114,16 +127,19 @@ fn checked_name(checks: &mut Checks, name: Option<String>) -> Option<SecretName>
     read
 }
 
-fn checked_value(checks: &mut Checks, value: Option<String>) -> SecretString {
-    let value = value.unwrap_or_else(|| {
+fn checked_value(checks: &mut Checks, value: Option<PlainValue>) -> SecretString {
+    let PlainValue(value) = value.unwrap_or_else(|| {
         checks.refuse("value", "is required");
-        String::new()
+        PlainValue(String::new())
     });
     if value.len() > LONGEST_VALUE {
         checks.refuse("value", format!("must have at most {LONGEST_VALUE} bytes"));
     }
     if value.contains('\0') {
-        checks.refuse("value", "must not contain a NUL, which no environment variable can hold");
+        checks.refuse(
+            "value",
+            "must not contain a NUL, which no environment variable can hold",
+        );
     }
     value.into()
 }
@@ -157,7 +173,10 @@ pub(crate) async fn create_secret(
     let value = checked_value(&mut checks, body.value);
     checks.finish()?;
     let name = name.expect("a name that is missing was refused").0;
-    let secret = state.store().create_secret(caller.id(), &name, &value).await?;
+    let secret = state
+        .store()
+        .create_secret(caller.id(), &name, &value)
+        .await?;
     Ok(Json(SecretView::of(secret)))
 }
 
@@ -186,7 +205,10 @@ pub(crate) async fn update_secret(
     let mut checks = Checks::default();
     let value = checked_value(&mut checks, body.value);
     checks.finish()?;
-    let secret = state.store().update_secret(caller.id(), &name, &value).await?;
+    let secret = state
+        .store()
+        .update_secret(caller.id(), &name, &value)
+        .await?;
     let secret = secret.ok_or_else(|| not_found(&name))?;
     Ok(Json(SecretView::of(secret)))
 }

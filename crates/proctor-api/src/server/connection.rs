@@ -54,7 +54,13 @@ impl Connections {
         tasks: TaskTracker,
     ) -> Self {
         Self {
-            protocol: protocol(options, TrackedExecutor { tasks, at_once: stop.at_once.clone() }),
+            protocol: protocol(
+                options,
+                TrackedExecutor {
+                    tasks,
+                    at_once: stop.at_once.clone(),
+                },
+            ),
             router,
             tls,
             metrics,

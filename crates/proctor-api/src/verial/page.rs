@@ -42,7 +42,10 @@ impl<K: Kind> FromRequestParts<ApiState> for VerialPage<K> {
         let Query(query) = Query::<VerialPageQuery>::from_request_parts(parts, state).await?;
         Ok(Self(PageRequest {
             limit: query.limit.as_deref().map_or(Ok(DEFAULT_LIMIT), limit)?,
-            from: query.cursor.as_deref().map_or(Ok(PageStart::Newest), read_cursor)?,
+            from: query
+                .cursor
+                .as_deref()
+                .map_or(Ok(PageStart::Newest), read_cursor)?,
             count: false,
         }))
     }
@@ -54,7 +57,9 @@ fn limit(text: &str) -> Result<u32, Problem> {
             "limit",
             format!("must be a whole number from 1 to {LARGEST_LIMIT}"),
         )),
-        Ok(limit) => Ok(u32::try_from(limit).map_or(LARGEST_LIMIT, |limit| limit.min(LARGEST_LIMIT))),
+        Ok(limit) => {
+            Ok(u32::try_from(limit).map_or(LARGEST_LIMIT, |limit| limit.min(LARGEST_LIMIT)))
+        }
     }
 }
 
@@ -66,14 +71,14 @@ fn read_cursor<K: Kind>(cursor: &str) -> Result<PageStart<K>, Problem> {
     let bad = || Problem::bad_request("the cursor is none that this list handed out");
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).map_err(|_| bad())?;
     let text = String::from_utf8(bytes).map_err(|_| bad())?;
-    let (place, id): (fn(Id<K>) -> PageStart<K>, _) = if let Some(id) = text.strip_prefix(OLDER) {
-        (PageStart::After, id)
+    let read = |id: &str| id.parse().map_err(|_| bad());
+    if let Some(id) = text.strip_prefix(OLDER) {
+        read(id).map(PageStart::After)
     } else if let Some(id) = text.strip_prefix(NEWER) {
-        (PageStart::Before, id)
+        read(id).map(PageStart::Before)
     } else {
-        return Err(bad());
-    };
-    id.parse().map(place).map_err(|_| bad())
+        Err(bad())
+    }
 }
 
 fn write_cursor<K: Kind>(direction: &str, id: Id<K>) -> String {
@@ -137,11 +142,19 @@ mod tests {
 
     #[test]
     fn limits_clamp_above_and_are_refused_below() {
-        for (text, read) in [("1", 1), ("100", 100), ("101", 100), ("99999999999999999999", 100)] {
+        for (text, read) in [
+            ("1", 1),
+            ("100", 100),
+            ("101", 100),
+            ("99999999999999999999", 100),
+        ] {
             assert_eq!(limit(text).unwrap(), read);
         }
         for text in ["0", "-1", "", "ten", "1.5", "+ 3"] {
-            assert!(limit(text).unwrap_err().message().starts_with("limit: "), "{text}");
+            assert!(
+                limit(text).unwrap_err().message().starts_with("limit: "),
+                "{text}"
+            );
         }
     }
 

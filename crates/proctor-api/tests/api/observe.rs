@@ -42,7 +42,7 @@ async fn the_openapi_document_describes_every_route_of_both_dialects() {
         .json()
         .await
         .unwrap();
-    insta::assert_json_snapshot!("openapi", document);
+    insta::assert_snapshot!("openapi", serde_json::to_string_pretty(&document).unwrap());
 }
 
 #[tokio::test]
@@ -75,7 +75,9 @@ fn collect_references<'d>(value: &'d Value, found: &mut Vec<&'d str>) {
                 }
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| collect_references(item, found)),
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| collect_references(item, found)),
         _ => {}
     }
 }

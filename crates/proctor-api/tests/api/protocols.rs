@@ -176,7 +176,9 @@ async fn a_client_that_never_finishes_its_head_is_let_go(#[case] sent: &[u8]) {
     let mut setup = Setup::default();
     setup.server.header_read_time_out = Duration::from_millis(100);
     let server = setup.start().await;
-    let mut stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
+    let mut stream = tokio::net::TcpStream::connect(server.address)
+        .await
+        .unwrap();
     stream.write_all(sent).await.unwrap();
     let mut answer = Vec::new();
     // Ends only when the server closes; a reset counts as closed too.
@@ -189,12 +191,16 @@ async fn connections_over_the_cap_wait_for_their_turn() {
     let mut setup = Setup::default();
     setup.server.max_connections = 1;
     let server = setup.start().await;
-    let mut first = tokio::net::TcpStream::connect(server.address).await.unwrap();
+    let mut first = tokio::net::TcpStream::connect(server.address)
+        .await
+        .unwrap();
     let ask = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
     first.write_all(ask).await.unwrap();
     let mut byte = [0];
     first.read_exact(&mut byte).await.unwrap();
-    let mut second = tokio::net::TcpStream::connect(server.address).await.unwrap();
+    let mut second = tokio::net::TcpStream::connect(server.address)
+        .await
+        .unwrap();
     second.write_all(ask).await.unwrap();
     let waited = tokio::time::timeout(Duration::from_millis(100), second.read_exact(&mut byte));
     assert!(waited.await.is_err(), "the second connection waits");

@@ -1,6 +1,13 @@
 //! A server for one test, on a port that the system chooses, gone when the test ends.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::{Router, routing};
 use proctor_api::{
@@ -9,9 +16,17 @@ use proctor_api::{
     metrics::Metrics,
     server::{Drained, Server, ServerOptions},
 };
-use proctor_core::id::IdSource;
+use proctor_core::{
+    id::{IdSource, kinds::OrganizationId},
+    time::{ManualClock, Timestamp},
+};
+use proctor_store::{
+    Store, StoreOptions,
+    credentials::{KeyOwner, PlainKey},
+};
 use reqwest::{Client, Method, RequestBuilder, Response};
-use serde_json::Value;
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
@@ -22,6 +37,12 @@ pub(crate) struct TestServer {
     pub(crate) client: Client,
     pub(crate) stop: CancellationToken,
     pub(crate) ended: JoinHandle<Drained>,
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) organization: OrganizationId,
+    /// The key of the organization.
+    pub(crate) key: String,
+    _data: tempfile::TempDir,
 }
 
 /// What a test can choose about its server.
@@ -51,7 +72,21 @@ impl Setup {
     pub(crate) async fn start(self) -> TestServer {
         let metrics = Metrics::new();
         let ids: Arc<dyn IdSource> = Arc::new(Ids::default());
-        let state = ApiState::new(self.api, ids, metrics.clone());
+        let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_776_790_800_000)));
+        let data = tempfile::tempdir().unwrap();
+        let store = Store::open(
+            &StoreOptions::embedded(data.path()),
+            clock.clone(),
+            Arc::clone(&ids),
+        )
+        .await
+        .unwrap();
+        let (organization, issued) = store
+            .bootstrap("Test Clinic", PlainKey::Random)
+            .await
+            .unwrap()
+            .unwrap();
+        let state = ApiState::new(self.api, store.clone(), ids, metrics.clone());
         let router = Api::new()
             .with_routes(self.routes)
             .unhurried("/test/unhurried")
@@ -65,6 +100,11 @@ impl Setup {
             client: Client::new(),
             stop,
             ended,
+            store,
+            clock,
+            organization: organization.id,
+            key: issued.secret.expose_secret().to_owned(),
+            _data: data,
         }
     }
 }
@@ -101,6 +141,34 @@ impl TestServer {
     pub(crate) fn post(&self, path: &str) -> RequestBuilder {
         self.request(Method::POST, path)
     }
+
+    /// A request with the organization's key.
+    pub(crate) fn own(&self, method: Method, path: &str) -> RequestBuilder {
+        self.request(method, path).bearer_auth(&self.key)
+    }
+
+    /// The answer to a request with the organization's key and a body.
+    pub(crate) async fn ask(&self, method: Method, path: &str, body: Value) -> Answer {
+        let request = self.own(method, path).body(body.to_string());
+        Answer::of(request.send().await.unwrap()).await
+    }
+
+    /// The answer to a read with the organization's key.
+    pub(crate) async fn read(&self, path: &str) -> Answer {
+        Answer::of(self.own(Method::GET, path).send().await.unwrap()).await
+    }
+
+    /// A second organization's key.
+    pub(crate) async fn foreign_key(&self) -> String {
+        let other = self.store.create_organization("Other").await.unwrap();
+        let issued = self
+            .store
+            .create_key(other.id, KeyOwner::Organization, None, PlainKey::Random)
+            .await
+            .unwrap()
+            .unwrap();
+        issued.secret.expose_secret().to_owned()
+    }
 }
 
 impl Drop for TestServer {
@@ -111,11 +179,11 @@ impl Drop for TestServer {
 
 /// Rising ids that need no randomness.
 #[derive(Default)]
-struct Ids(std::sync::atomic::AtomicU64);
+struct Ids(AtomicU64);
 
 impl IdSource for Ids {
     fn next_uuid(&self) -> uuid::Uuid {
-        let next = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let next = self.0.fetch_add(1, Ordering::Relaxed);
         uuid::Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0000 + u128::from(next))
     }
 }
@@ -135,7 +203,29 @@ fn misbehaving_routes() -> OpenApiRouter<ApiState> {
     async fn echo(Json(value): Json<Value>) -> Json<Value> {
         Json(value)
     }
+    let calls = Arc::new(AtomicU64::new(0));
+    let counts = {
+        let calls = Arc::clone(&calls);
+        move || async move { Json(json!({"times": calls.fetch_add(1, Ordering::SeqCst) + 1})) }
+    };
+    let counts_slowly = {
+        let calls = Arc::clone(&calls);
+        move || async move {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            Json(json!({"times": calls.fetch_add(1, Ordering::SeqCst) + 1}))
+        }
+    };
+    let fails_once = move || async move {
+        match calls.fetch_add(1, Ordering::SeqCst) {
+            0 => panic!("the first time"),
+            _ => Json(json!({})),
+        }
+    };
     OpenApiRouter::new()
+        .route("/test/counts", routing::post(counts.clone()))
+        .route("/v1/test/counts", routing::get(counts.clone()).post(counts))
+        .route("/v1/test/counts-slowly", routing::post(counts_slowly))
+        .route("/v1/test/fails-once", routing::post(fails_once))
         .route("/test/panics", routing::get(panics))
         .route("/v1/test/panics", routing::get(panics))
         .route("/test/sleeps", routing::get(sleeps))
@@ -146,28 +236,77 @@ fn misbehaving_routes() -> OpenApiRouter<ApiState> {
         .route("/v1/test/echo", routing::post(echo))
 }
 
+/// An answer, read to its end.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    headers: serde_json::Map<String, Value>,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    pub(crate) async fn of(response: Response) -> Self {
+        const TELLING: [&str; 5] = [
+            "allow",
+            "content-type",
+            "retry-after",
+            "www-authenticate",
+            "x-should-retry",
+        ];
+        assert!(
+            response.headers().contains_key("x-request-id"),
+            "every answer carries a request id"
+        );
+        let status = response.status().as_u16();
+        let headers = response
+            .headers()
+            .iter()
+            .filter(|(name, _)| TELLING.contains(&name.as_str()))
+            .map(|(name, value)| (name.to_string(), value.to_str().unwrap().into()))
+            .collect();
+        let text = response.text().await.unwrap();
+        let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+        Self {
+            status,
+            headers,
+            body,
+        }
+    }
+
+    /// A text field of the body.
+    pub(crate) fn text(&self, field: &str) -> String {
+        self.body[field]
+            .as_str()
+            .unwrap_or_else(|| panic!("no text '{field}' in {}", self.body))
+            .to_owned()
+    }
+
+    /// Everything that is pinned, as text for snapshots. Key texts are random and hidden.
+    pub(crate) fn shape(&self) -> String {
+        let mut body = self.body.clone();
+        hide_keys(&mut body);
+        let shape = json!({"status": self.status, "headers": self.headers, "body": body});
+        serde_json::to_string_pretty(&shape).unwrap()
+    }
+}
+
+fn hide_keys(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                match field {
+                    Value::String(text) if ["key", "prefix", "suffix"].contains(&name.as_str()) => {
+                        *text = format!("({} random characters)", text.len());
+                    }
+                    _ => hide_keys(field),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(hide_keys),
+        _ => {}
+    }
+}
+
 /// Status, telling headers and body of an answer, for snapshots.
-pub(crate) async fn shape(response: Response) -> Value {
-    const TELLING: [&str; 6] = [
-        "allow",
-        "content-type",
-        "retry-after",
-        "www-authenticate",
-        "x-should-retry",
-        "location",
-    ];
-    let status = response.status().as_u16();
-    let headers: serde_json::Map<String, Value> = response
-        .headers()
-        .iter()
-        .filter(|(name, _)| TELLING.contains(&name.as_str()))
-        .map(|(name, value)| (name.to_string(), value.to_str().unwrap().into()))
-        .collect();
-    assert!(
-        response.headers().contains_key("x-request-id"),
-        "every answer carries a request id"
-    );
-    let text = response.text().await.unwrap();
-    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
-    serde_json::json!({"status": status, "headers": headers, "body": body})
+pub(crate) async fn shape(response: Response) -> String {
+    Answer::of(response).await.shape()
 }

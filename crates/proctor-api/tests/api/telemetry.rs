@@ -1,1 +1,0 @@
-//! Traces reach a collector, in a process of their own because logs are set up once per process.
