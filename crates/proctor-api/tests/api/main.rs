@@ -7,6 +7,7 @@
 
 mod auth;
 mod bad_input;
+mod clients;
 mod drain;
 mod manners;
 mod observe;
