@@ -20,7 +20,7 @@ use axum::{
     routing::{Route as AxumRoute, future::RouteFuture},
 };
 use futures::future::{BoxFuture, Either};
-use http::{HeaderMap, Method, StatusCode};
+use http::{Method, StatusCode};
 use pin_project_lite::pin_project;
 use tower::{Layer, Service};
 use tracing::{Span, field};
@@ -186,12 +186,14 @@ impl Exchange {
 
     /// Renders what is still a problem, adds the request's id, counts and logs.
     fn finish(&self, mut response: Response) -> Response {
+        let mut cause = None;
         if let Some(problem) = response.extensions_mut().remove::<Problem>() {
-            response = render_and_log(&problem, self.dialect, response.headers());
+            cause = problem.cause_chain();
+            response = render::response(&problem, self.dialect);
         }
         let status = response.status();
         let took = self.began.elapsed();
-        self.log(status, took);
+        self.log(status, took, cause);
         response
             .headers_mut()
             .insert(REQUEST_ID, self.id.to_header());
@@ -203,33 +205,22 @@ impl Exchange {
         response
     }
 
-    fn log(&self, status: StatusCode, took: Duration) {
+    fn log(&self, status: StatusCode, took: Duration, cause: Option<String>) {
         if !self.span.is_disabled() {
             self.span.record("status", status.as_u16());
         }
+        let status = status.as_u16();
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        if status.is_server_error() {
-            tracing::error!(target: "proctor::access", status = status.as_u16(), micros, "answered");
+        if status >= 500 || cause.is_some() {
+            // The id is repeated because the span of a probe may not be logged.
+            let request_id = self.id.as_str();
+            tracing::error!(target: "proctor::access", request_id, status, micros, cause, "failed");
         } else if is_probe(self.route.as_str()) {
-            tracing::debug!(target: "proctor::access", status = status.as_u16(), micros, "answered");
+            tracing::debug!(target: "proctor::access", status, micros, "answered");
         } else {
-            tracing::info!(target: "proctor::access", status = status.as_u16(), micros, "answered");
+            tracing::info!(target: "proctor::access", status, micros, "answered");
         }
     }
-}
-
-/// The rendered problem with the headers that the route had set, such as `Allow`.
-fn render_and_log(problem: &Problem, dialect: Dialect, set: &HeaderMap) -> Response {
-    if let Some(cause) = problem.cause_chain() {
-        tracing::error!(cause, "a request failed");
-    }
-    let mut rendered = render::response(problem, dialect);
-    for (name, value) in set {
-        if !rendered.headers().contains_key(name) {
-            rendered.headers_mut().insert(name, value.clone());
-        }
-    }
-    rendered
 }
 
 /// Routes that machines ask every few seconds, not worth a line each.

@@ -56,18 +56,23 @@ impl<F: Future<Output = Result<Response, Infallible>>> Future for Guarded<F> {
                     format!("no answer within {} seconds", limit.as_secs_f64()),
                 )))
             }
-            Err(panic) => {
-                tracing::error!(panic = panic_text(&*panic), "a handler panicked");
-                Poll::Ready(Err(Problem::internal_without_cause()))
-            }
+            Err(panic) => Poll::Ready(Err(Problem::internal(Panicked::new(&*panic)))),
         }
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
-        (Some(text), _) => text,
-        (None, Some(text)) => text,
-        (None, None) => "(not a text)",
+/// A handler that panicked, with what it said.
+#[derive(Debug, thiserror::Error)]
+#[error("a handler panicked: {0}")]
+struct Panicked(String);
+
+impl Panicked {
+    fn new(panic: &(dyn Any + Send)) -> Self {
+        let text = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+            (Some(text), _) => text,
+            (None, Some(text)) => text.as_str(),
+            (None, None) => "(not a text)",
+        };
+        Self(text.to_owned())
     }
 }
