@@ -206,9 +206,7 @@ impl Exchange {
     }
 
     fn log(&self, status: StatusCode, took: Duration, cause: Option<&str>) {
-        if !self.span.is_disabled() {
-            self.span.record("status", status.as_u16());
-        }
+        telemetry::tell_status(&self.span, status);
         let status = status.as_u16();
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         if status >= 500 || cause.is_some() {
@@ -240,7 +238,10 @@ fn request_span(id: &RequestId, dialect: Dialect, route: &Route, request: &Reque
                 method = request.method().as_str(),
                 route = route.as_str(),
                 path = request.uri().path(),
-                peer = field::Empty,
+                peer = request
+                    .extensions()
+                    .get::<PeerAddress>()
+                    .map(|PeerAddress(peer)| field::display(peer)),
                 organization = field::Empty,
                 caller = field::Empty,
                 status = field::Empty,
@@ -252,11 +253,6 @@ fn request_span(id: &RequestId, dialect: Dialect, route: &Route, request: &Reque
     } else {
         span!(tracing::Level::INFO)
     };
-    if !span.is_disabled() {
-        if let Some(PeerAddress(peer)) = request.extensions().get() {
-            span.record("peer", field::display(peer));
-        }
-        telemetry::continue_trace(&span, request.headers());
-    }
+    telemetry::continue_trace(&span, request.headers());
     span
 }

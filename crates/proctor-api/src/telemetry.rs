@@ -4,9 +4,13 @@
 //! collector over OTLP/HTTP when an address is configured. [`install`] is called once, by the
 //! binary.
 
-use std::{io, time::Duration};
+use std::{
+    io::{self, IsTerminal as _},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 use opentelemetry::{
     propagation::{Extractor, TextMapPropagator as _},
     trace::TracerProvider as _,
@@ -98,6 +102,7 @@ pub fn install(options: &TelemetryOptions) -> Result<Telemetry, TelemetryError> 
         .with(log_layer(options.format))
         .with(filter)
         .try_init()?;
+    EXPORTING.store(traces.is_some(), Ordering::Relaxed);
     Ok(Telemetry { traces })
 }
 
@@ -106,7 +111,10 @@ where
     S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
 {
     match format {
-        LogFormat::Text => fmt::layer().with_writer(io::stderr).boxed(),
+        LogFormat::Text => fmt::layer()
+            .with_ansi(io::stderr().is_terminal())
+            .with_writer(io::stderr)
+            .boxed(),
         LogFormat::Json => fmt::layer()
             .json()
             .flatten_event(true)
@@ -144,12 +152,23 @@ fn tracer(traces: &SdkTracerProvider) -> SdkTracer {
     traces.tracer("proctor")
 }
 
+/// Whether spans go anywhere but to the log. What only a collector reads is left out otherwise.
+static EXPORTING: AtomicBool = AtomicBool::new(false);
+
 /// Makes `span` a child of the client's span when the request names one.
 pub(crate) fn continue_trace(span: &Span, headers: &HeaderMap) {
-    if headers.contains_key("traceparent") {
+    if EXPORTING.load(Ordering::Relaxed) && headers.contains_key("traceparent") {
         let parent = TraceContextPropagator::new().extract(&HeaderCarrier(headers));
-        // Without an exporter there is nothing to attach to, which is fine.
-        let _ = span.set_parent(parent);
+        if let Err(error) = span.set_parent(parent) {
+            tracing::debug!(%error, "a span cannot join the client's trace");
+        }
+    }
+}
+
+/// Puts the answer's status on the span. The log has it on the line of the answer.
+pub(crate) fn tell_status(span: &Span, status: StatusCode) {
+    if EXPORTING.load(Ordering::Relaxed) {
+        span.record("status", status.as_u16());
     }
 }
 
