@@ -5,38 +5,40 @@
 //! log. It sits inside the router (see [`crate::router`]), so it knows the route's template.
 
 use std::{
-    any::Any,
     collections::HashSet,
     convert::Infallible,
-    panic::AssertUnwindSafe,
+    future::Future,
+    pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
 
 use axum::{
     extract::{MatchedPath, Request},
-    response::Response,
-    routing::Route as AxumRoute,
+    response::{IntoResponse as _, Response},
+    routing::{Route as AxumRoute, future::RouteFuture},
 };
-use futures::{
-    FutureExt as _,
-    future::{BoxFuture, Either, Future},
-};
-use http::{HeaderMap, Method, StatusCode};
+use futures::future::{BoxFuture, Either};
+use http::{Method, StatusCode};
+use pin_project_lite::pin_project;
 use tower::{Layer, Service};
-use tracing::{Instrument as _, Span, field};
+use tracing::{Span, field};
 
 use crate::{
     dialect::{self, Dialect},
     metrics::{Route, RouteLabels},
     once_only,
-    problem::{Problem, ProblemKind, render},
+    problem::{Problem, render},
     request_id::{REQUEST_ID, RequestId},
     server::PeerAddress,
     state::ApiState,
     telemetry,
 };
+
+mod guarded;
+
+pub(crate) use guarded::Guarded;
 
 /// What all frames of one server share.
 pub(crate) struct FrameSettings {
@@ -78,13 +80,13 @@ pub(crate) struct Frame {
 impl Service<Request> for Frame {
     type Response = Response;
     type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+    type Future = Framed;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Service::<Request>::poll_ready(&mut self.route, context)
     }
 
-    fn call(&mut self, request: Request) -> Self::Future {
+    fn call(&mut self, request: Request) -> Framed {
         let exchange = Exchange::begin(&self.settings, &request);
         let time_out = exchange.time_out();
         let answer = match exchange.idempotency_key() {
@@ -95,56 +97,36 @@ impl Service<Request> for Frame {
                 request,
                 self.route.clone(),
                 time_out,
-            ))),
+            )) as BoxFuture<'static, _>),
         };
-        let span = exchange.span.clone();
-        let framed = async move {
-            let response = match guarded(answer, time_out).await {
-                Ok(response) => response,
-                Err(problem) => render::response(&problem, exchange.dialect),
-            };
-            Ok(exchange.finish(response))
-        };
-        if span.is_disabled() {
-            Box::pin(framed)
-        } else {
-            Box::pin(framed.instrument(span))
+        Framed {
+            answer: Guarded::new(answer, time_out),
+            exchange,
         }
     }
 }
 
-/// The route's response; a time-out or a panic as a problem.
-pub(crate) async fn guarded(
-    answer: impl Future<Output = Result<Response, Infallible>>,
-    time_out: Option<Duration>,
-) -> Result<Response, Problem> {
-    let caught = AssertUnwindSafe(answer).catch_unwind();
-    let ended = match time_out {
-        Some(limit) => match tokio::time::timeout(limit, caught).await {
-            Ok(ended) => ended,
-            Err(_) => {
-                return Err(Problem::new(
-                    ProblemKind::TimedOut,
-                    format!("no answer within {} seconds", limit.as_secs_f64()),
-                ));
-            }
-        },
-        None => caught.await,
-    };
-    match ended {
-        Ok(Ok(response)) => Ok(response),
-        Err(panic) => {
-            tracing::error!(panic = panic_text(&*panic), "a handler panicked");
-            Err(Problem::internal_without_cause())
-        }
+/// The answer of a route, or of another request with the same id.
+type Answer = Either<RouteFuture<Infallible>, BoxFuture<'static, Result<Response, Infallible>>>;
+
+pin_project! {
+    /// The answer on its way out.
+    pub(crate) struct Framed {
+        #[pin]
+        answer: Guarded<Answer>,
+        exchange: Exchange,
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
-        (Some(text), _) => text,
-        (None, Some(text)) => text,
-        (None, None) => "(not a text)",
+impl Future for Framed {
+    type Output = Result<Response, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let _entered = this.exchange.span.enter();
+        let answered = ready!(this.answer.poll(context));
+        let response = answered.unwrap_or_else(Problem::into_response);
+        Poll::Ready(Ok(this.exchange.finish(response)))
     }
 }
 
@@ -203,49 +185,42 @@ impl Exchange {
     }
 
     /// Renders what is still a problem, adds the request's id, counts and logs.
-    fn finish(self, mut response: Response) -> Response {
+    fn finish(&self, mut response: Response) -> Response {
+        let mut cause = None;
         if let Some(problem) = response.extensions_mut().remove::<Problem>() {
-            response = render_and_log(&problem, self.dialect, response.headers());
+            cause = problem.cause_chain();
+            response = render::response(&problem, self.dialect);
         }
         let status = response.status();
         let took = self.began.elapsed();
-        self.log(status, took);
+        self.log(status, took, cause);
         response
             .headers_mut()
-            .insert(REQUEST_ID, self.id.into_header());
+            .insert(REQUEST_ID, self.id.to_header());
         self.settings.state.metrics().request_answered(
-            RouteLabels::new(self.dialect, &self.method, self.route),
+            RouteLabels::new(self.dialect, &self.method, self.route.clone()),
             status,
             took,
         );
         response
     }
 
-    fn log(&self, status: StatusCode, took: Duration) {
-        self.span.record("status", status.as_u16());
+    fn log(&self, status: StatusCode, took: Duration, cause: Option<String>) {
+        if !self.span.is_disabled() {
+            self.span.record("status", status.as_u16());
+        }
+        let status = status.as_u16();
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        if status.is_server_error() {
-            tracing::error!(target: "proctor::access", status = status.as_u16(), micros, "answered");
+        if status >= 500 || cause.is_some() {
+            // The id is repeated because the span of a probe may not be logged.
+            let request_id = self.id.as_str();
+            tracing::error!(target: "proctor::access", request_id, status, micros, cause, "failed");
         } else if is_probe(self.route.as_str()) {
-            tracing::debug!(target: "proctor::access", status = status.as_u16(), micros, "answered");
+            tracing::debug!(target: "proctor::access", status, micros, "answered");
         } else {
-            tracing::info!(target: "proctor::access", status = status.as_u16(), micros, "answered");
+            tracing::info!(target: "proctor::access", status, micros, "answered");
         }
     }
-}
-
-/// The rendered problem with the headers that the route had set, such as `Allow`.
-fn render_and_log(problem: &Problem, dialect: Dialect, set: &HeaderMap) -> Response {
-    if let Some(cause) = problem.cause_chain() {
-        tracing::error!(cause, "a request failed");
-    }
-    let mut rendered = render::response(problem, dialect);
-    for (name, value) in set {
-        if !rendered.headers().contains_key(name) {
-            rendered.headers_mut().insert(name, value.clone());
-        }
-    }
-    rendered
 }
 
 /// Routes that machines ask every few seconds, not worth a line each.

@@ -22,7 +22,7 @@ use crate::{
     auth::Caller,
     dialect::Dialect,
     extract::read_body,
-    frame::guarded,
+    frame::Guarded,
     problem::{Problem, render},
     state::ApiState,
 };
@@ -77,7 +77,7 @@ async fn answer_or_problem(
             let request = Request::from_parts(parts, Body::from(body));
             let tasks = state.tasks().clone();
             let doing = async move {
-                let response = guarded(route.call(request), time_out)
+                let response = Guarded::new(route.call(request), time_out)
                     .await
                     .unwrap_or_else(Problem::into_response);
                 keep(&state, claim, response).await

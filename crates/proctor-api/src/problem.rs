@@ -118,15 +118,11 @@ impl Problem {
 
     /// A fault of the server. The client is told where to look, never what broke.
     pub fn internal(cause: impl Error + Send + Sync + 'static) -> Self {
-        Self::internal_without_cause().because(cause)
-    }
-
-    /// A fault of the server whose cause was logged where it happened.
-    pub(crate) fn internal_without_cause() -> Self {
         Self::new(
             ProblemKind::Internal,
             "the server failed; its log tells more under this answer's x-request-id",
         )
+        .because(cause)
     }
 
     /// Remembers the underlying error for the log. Clients never see it.

@@ -32,9 +32,9 @@ impl RequestId {
         value.to_str().unwrap_or_default()
     }
 
-    pub(crate) fn into_header(self) -> HeaderValue {
+    pub(crate) fn to_header(&self) -> HeaderValue {
         let (Self::Given(value) | Self::Fresh(value)) = self;
-        value
+        value.clone()
     }
 }
 

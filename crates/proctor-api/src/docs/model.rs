@@ -11,7 +11,7 @@ const METHODS: [&str; 6] = ["get", "post", "put", "patch", "delete", "head"];
 pub(super) struct Page {
     title: String,
     version: String,
-    description: String,
+    description: Prose,
     schemes: Vec<Named>,
     groups: Vec<Group>,
     schemas: Vec<Schema>,
@@ -19,14 +19,14 @@ pub(super) struct Page {
 
 struct Named {
     name: String,
-    description: String,
+    description: Prose,
 }
 
 /// The operations under one tag.
 struct Group {
     name: String,
     anchor: String,
-    description: String,
+    description: Prose,
     operations: Vec<Operation>,
 }
 
@@ -34,8 +34,8 @@ struct Operation {
     anchor: String,
     method: String,
     path: String,
-    summary: String,
-    description: String,
+    summary: Prose,
+    description: Prose,
     credentials: Vec<String>,
     parameters: Vec<Field>,
     body: Option<Type>,
@@ -44,7 +44,7 @@ struct Operation {
 
 struct Response {
     status: String,
-    description: String,
+    description: Prose,
     body: Option<Type>,
 }
 
@@ -54,14 +54,22 @@ struct Field {
     place: String,
     required: bool,
     kind: Type,
-    description: String,
+    description: Prose,
 }
 
 struct Schema {
     name: String,
-    description: String,
+    description: Prose,
     kind: Type,
     fields: Vec<Field>,
+}
+
+/// A sentence; what stood in backquotes is code.
+struct Prose(Vec<Piece>);
+
+enum Piece {
+    Words(String),
+    Code(String),
 }
 
 /// A type in words, with a link when one of the words is a schema.
@@ -76,11 +84,11 @@ impl Page {
         Self {
             title: text(&document["info"]["title"]),
             version: text(&document["info"]["version"]),
-            description: text(&document["info"]["description"]),
+            description: prose(&document["info"]["description"]),
             schemes: entries(&document["components"]["securitySchemes"])
                 .map(|(name, scheme)| Named {
                     name: name.clone(),
-                    description: text(&scheme["description"]),
+                    description: prose(&scheme["description"]),
                 })
                 .collect(),
             groups: groups(document),
@@ -97,7 +105,7 @@ fn groups(document: &Value) -> Vec<Group> {
             let name = text(&tag["name"]);
             Group {
                 anchor: anchor(&name),
-                description: text(&tag["description"]),
+                description: prose(&tag["description"]),
                 operations: operations_tagged(document, &name),
                 name,
             }
@@ -124,8 +132,8 @@ impl Operation {
             anchor: anchor(&format!("{method} {path}")),
             method: method.to_uppercase(),
             path: path.to_owned(),
-            summary: text(&operation["summary"]),
-            description: text(&operation["description"]),
+            summary: prose(&operation["summary"]),
+            description: prose(&operation["description"]),
             credentials: items(&operation["security"])
                 .filter_map(Value::as_object)
                 .flat_map(Map::keys)
@@ -137,14 +145,14 @@ impl Operation {
                     place: text(&parameter["in"]),
                     required: parameter["required"] == true,
                     kind: Type::of(&parameter["schema"]),
-                    description: text(&parameter["description"]),
+                    description: prose(&parameter["description"]),
                 })
                 .collect(),
             body: content_type(&operation["requestBody"]),
             responses: entries(&operation["responses"])
                 .map(|(status, response)| Response {
                     status: status.clone(),
-                    description: text(&response["description"]),
+                    description: prose(&response["description"]),
                     body: content_type(response),
                 })
                 .collect(),
@@ -159,7 +167,7 @@ impl Schema {
             .collect();
         Self {
             name: name.to_owned(),
-            description: text(&schema["description"]),
+            description: prose(&schema["description"]),
             kind: Type::of(schema),
             fields: entries(&schema["properties"])
                 .map(|(name, property)| Field {
@@ -167,7 +175,7 @@ impl Schema {
                     place: String::new(),
                     required: required.contains(&name.as_str()),
                     kind: Type::of(property),
-                    description: text(&property["description"]),
+                    description: prose(&property["description"]),
                 })
                 .collect(),
         }
@@ -256,6 +264,20 @@ fn anchor(name: &str) -> String {
             }
         })
         .collect()
+}
+
+/// Text with code in backquotes.
+fn prose(value: &Value) -> Prose {
+    let pieces = value.as_str().unwrap_or_default().split('`').enumerate();
+    Prose(
+        pieces
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(place, text)| match place % 2 {
+                0 => Piece::Words(text.to_owned()),
+                _ => Piece::Code(text.to_owned()),
+            })
+            .collect(),
+    )
 }
 
 fn text(value: &Value) -> String {

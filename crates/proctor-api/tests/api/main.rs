@@ -7,7 +7,9 @@
 
 mod auth;
 mod bad_input;
+mod clients;
 mod drain;
+mod logs;
 mod manners;
 mod observe;
 mod once_only;
