@@ -34,8 +34,7 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
     let (settings, serve) = arguments.settings.complete_for_serve(arguments.serve)?;
     let server_options = server_options(&serve)?;
     let telemetry = telemetry::install(&telemetry_options(&serve))
-        .map_err(|error| WrongUse(error.to_string()))
-        .context("logs cannot be set up")?;
+        .context(WrongUse("logs cannot be set up".to_owned()))?;
     let storage = storage::open(&settings).await?;
     let metrics = Metrics::new();
     // Before the first key is made and shown: a port that is taken must not cost it.
