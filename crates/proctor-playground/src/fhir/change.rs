@@ -6,9 +6,10 @@
 
 use bytes::Bytes;
 use proctor_core::time::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{
+    json_writer::JsonObject,
     kind::ResourceKind,
     resource::{Verb, Version, VersionName, to_bytes},
     rest::{Request, Response},
@@ -78,60 +79,60 @@ impl Event {
         }
     }
 
-    /// The event as the journal keeps it.
-    pub fn to_json(&self) -> Value {
-        let request = &self.request;
-        let mut asked = json!({
-            "method": request.method.as_str(),
-            "path": request.path,
-        });
-        let mut put = |name: &str, text: Option<&str>| {
-            if let Some(text) = text.filter(|text| !text.is_empty()) {
-                asked[name] = text.into();
-            }
-        };
-        put("query", Some(&request.query));
-        put("body", Some(&String::from_utf8_lossy(&request.body)));
-        put("ifMatch", request.headers.if_match.as_deref());
-        put("ifNoneMatch", request.headers.if_none_match.as_deref());
-        put("ifModifiedSince", request.headers.if_modified_since.as_deref());
-        put("ifNoneExist", request.headers.if_none_exist.as_deref());
-        put("contentType", request.headers.content_type.as_deref());
-        put("accept", request.headers.accept.as_deref());
-        put("prefer", request.headers.prefer.as_deref());
-        let mut event = json!({
-            "at": request.at.as_millis(),
-            "request": asked,
-            "status": self.status,
-        });
+    /// The event as the journal keeps it: JSON, with stored resources byte for byte as they are.
+    pub fn to_json(&self) -> Vec<u8> {
+        let bodies = self.changes.iter().filter_map(|change| change.version.body.as_ref());
+        let stored: usize = bodies.map(Bytes::len).sum();
+        let mut out = JsonObject::with_capacity(512 + self.request.body.len() * 2 + stored);
+        out.field("at").number(self.request.at.as_millis());
+        out.field("request").object(|asked| self.write_request(asked));
+        out.field("status").number(i64::from(self.status));
         if !self.shown.is_empty() {
-            event["shown"] = self.shown.iter().map(ToString::to_string).collect();
+            out.field("shown").list(&self.shown, |out, name| out.text(&name.to_string()));
         }
         if let Some(said) = &self.said {
-            event["said"] = serde_json::from_slice(said).unwrap_or(Value::Null);
+            out.field("said").raw(said);
         }
         if !self.changes.is_empty() {
-            event["changes"] = self.changes.iter().map(Change::to_json).collect();
-            event["drawn"] = self.drawn.into();
+            out.field("changes").list(&self.changes, |out, change| out.object(|out| change.write(out)));
+            out.field("drawn").number(i64::try_from(self.drawn).unwrap_or(i64::MAX));
         }
-        event
+        out.finish()
+    }
+
+    fn write_request(&self, out: &mut JsonObject) {
+        let request = &self.request;
+        out.field("method").text(request.method.as_str());
+        out.field("path").text(&request.path);
+        let body = String::from_utf8_lossy(&request.body);
+        let headers = &request.headers;
+        let rest = [
+            ("query", Some(request.query.as_str())),
+            ("body", Some(&*body)),
+            ("ifMatch", headers.if_match.as_deref()),
+            ("ifNoneMatch", headers.if_none_match.as_deref()),
+            ("ifModifiedSince", headers.if_modified_since.as_deref()),
+            ("ifNoneExist", headers.if_none_exist.as_deref()),
+            ("contentType", headers.content_type.as_deref()),
+            ("accept", headers.accept.as_deref()),
+            ("prefer", headers.prefer.as_deref()),
+        ];
+        for (name, text) in rest {
+            if let Some(text) = text.filter(|text| !text.is_empty()) {
+                out.field(name).text(text);
+            }
+        }
     }
 }
 
 impl Change {
-    fn to_json(&self) -> Value {
-        let resource = match &self.version.body {
-            Some(body) => serde_json::from_slice(body).unwrap_or(Value::Null),
-            None => Value::Null,
-        };
-        json!({
-            "kind": self.kind.name(),
-            "id": self.id,
-            "version": self.version.number,
-            "verb": self.version.verb.as_str(),
-            "at": self.version.at.as_millis(),
-            "resource": resource,
-        })
+    fn write(&self, out: &mut JsonObject) {
+        out.field("kind").text(self.kind.name());
+        out.field("id").text(&self.id);
+        out.field("version").number(i64::from(self.version.number));
+        out.field("verb").text(self.version.verb.as_str());
+        out.field("at").number(self.version.at.as_millis());
+        out.field("resource").raw(self.version.body.as_deref().unwrap_or(b"null"));
     }
 
     fn from_json(value: &Value) -> Option<Self> {

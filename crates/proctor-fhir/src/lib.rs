@@ -1,0 +1,11 @@
+//! What is known about FHIR R4, independent of any store.
+//!
+//! * [`definitions`]: the official search parameters, structures, bindings and compartments.
+//! * [`expression`]: the part of FHIRPath that search parameters and patches are written in.
+//! * [`reference`]: the text of a literal reference.
+//!
+//! Nothing here keeps a resource, does I/O, or reads a clock: everything is a function of the standard and of what is passed in.
+
+pub mod definitions;
+pub mod expression;
+pub mod reference;
