@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     index::{
-        Row,
+        Row, keys_of,
         frozen::{ColumnBuilder, FrozenColumn},
     },
     kind::ResourceKind,
@@ -191,7 +191,7 @@ impl BaseBuilder {
                 ),
             ));
         }
-        for (parameter, value) in proctor_fhir::index::extract(resource.value()) {
+        for (parameter, value) in keys_of(resource.value()) {
             part.columns.entry(parameter).or_default().add(value, row);
         }
         self.hash.update(&body);

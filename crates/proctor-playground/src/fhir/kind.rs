@@ -3,6 +3,7 @@
 use std::{fmt, sync::LazyLock};
 
 use hashbrown::HashMap;
+use proctor_fhir::definitions::SearchDefinitions;
 
 /// One of the resource types that FHIR R4 defines.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -14,8 +15,7 @@ struct Table {
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let mut names: Vec<&'static str> = proctor_fhir::definitions::resource_types().to_vec();
-    names.sort_unstable();
+    let names: Vec<&'static str> = SearchDefinitions::r4().resource_types().to_vec();
     let by_name = names
         .iter()
         .enumerate()

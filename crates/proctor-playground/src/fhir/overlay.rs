@@ -7,7 +7,7 @@ use proctor_fhir::definitions::ParameterId;
 
 use super::{
     base::BaseKind,
-    index::{IndexValue, Row, frozen::FrozenColumn, live::LiveColumn},
+    index::{Key, Row, frozen::FrozenColumn, live::LiveColumn},
     resource::{Version, VersionName},
     kind::ResourceKind,
 };
@@ -32,12 +32,12 @@ pub(crate) struct Entry {
     /// Oldest first; never empty once the entry is in use.
     pub(crate) versions: Vec<Version>,
     /// What the newest version is found by, ordered by parameter.
-    pub(crate) values: Vec<(ParameterId, IndexValue)>,
+    pub(crate) values: Vec<(ParameterId, Key)>,
 }
 
 impl Entry {
     /// The values of one parameter.
-    pub(crate) fn values_of(&self, parameter: ParameterId) -> &[(ParameterId, IndexValue)] {
+    pub(crate) fn values_of(&self, parameter: ParameterId) -> &[(ParameterId, Key)] {
         let start = self.values.partition_point(|(id, _)| *id < parameter);
         let length = self.values[start..].partition_point(|(id, _)| *id == parameter);
         &self.values[start..start + length]
@@ -58,7 +58,7 @@ enum Before {
     /// The base's version was current.
     InBase,
     /// The overlay had an entry, found by these values.
-    InOverlay(Vec<(ParameterId, IndexValue)>),
+    InOverlay(Vec<(ParameterId, Key)>),
 }
 
 impl Undo {
@@ -87,10 +87,8 @@ impl OverlayKind {
         base: Option<&BaseKind>,
         id: &str,
         version: Version,
-        mut values: Vec<(ParameterId, IndexValue)>,
+        values: Vec<(ParameterId, Key)>,
     ) -> Undo {
-        values.sort_unstable();
-        values.dedup();
         let (row, before) = self.open_entry(base, id);
         let was_live = match &before {
             Before::Absent => false,
@@ -196,7 +194,7 @@ impl OverlayKind {
 fn remove_value(
     columns: &mut HashMap<ParameterId, LiveColumn>,
     parameter: ParameterId,
-    value: &IndexValue,
+    value: &Key,
     row: Row,
 ) {
     if let Some(column) = columns.get_mut(&parameter) {
@@ -310,7 +308,7 @@ impl<'a> KindView<'a> {
         &self,
         row: Row,
         parameter: ParameterId,
-        mut visit: impl FnMut(&'a IndexValue) -> bool,
+        mut visit: impl FnMut(&'a Key) -> bool,
     ) -> bool {
         if let Some(entry) = self.changed(row) {
             return entry.values_of(parameter).iter().any(|(_, value)| visit(value));

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::{
     base::Base,
     change::Change,
-    index::Row,
+    index::{Row, keys_of},
     kind::ResourceKind,
     outcome::Answer,
     overlay::{KindView, OverlayKind, Undo},
@@ -151,7 +151,7 @@ impl State {
         version: Version,
         value: Option<&Value>,
     ) -> Row {
-        let values = value.map(proctor_fhir::index::extract).unwrap_or_default();
+        let values = value.map(keys_of).unwrap_or_default();
         self.pending.push(Change {
             kind,
             id: id.into(),

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use hashbrown::HashMap;
+use proctor_fhir::index::IndexValue;
 
-use super::{IndexValue, Row, probe::Probe};
+use super::{Key, Row, probe::Probe};
 
 /// The values of one parameter over all rows of a base, in both directions.
 ///
@@ -12,7 +13,7 @@ use super::{IndexValue, Row, probe::Probe};
 /// else. So comparing two rows by this parameter is comparing two numbers.
 #[derive(Debug)]
 pub(crate) struct FrozenColumn {
-    values: Box<[IndexValue]>,
+    values: Box<[Key]>,
     /// `rows[starts[place]..starts[place + 1]]` have the value at `place`.
     starts: Box<[u32]>,
     rows: Box<[Row]>,
@@ -25,7 +26,7 @@ pub(crate) struct FrozenColumn {
 
 impl FrozenColumn {
     /// The value at a place.
-    pub(crate) fn value(&self, place: u32) -> &IndexValue {
+    pub(crate) fn value(&self, place: u32) -> &Key {
         &self.values[place as usize]
     }
 
@@ -53,7 +54,7 @@ impl FrozenColumn {
             Probe::EndsAfter(instant) => {
                 let start = self
                     .by_end
-                    .partition_point(|place| end_of(self.value(*place)) <= *instant);
+                    .partition_point(|place| self.value(*place).end() <= *instant);
                 Span::Ends(to_u32(start)..to_u32(self.by_end.len()))
             }
         }
@@ -119,13 +120,13 @@ impl Span {
 /// Collects the values of a column.
 #[derive(Debug, Default)]
 pub(crate) struct ColumnBuilder {
-    seen: HashMap<IndexValue, u32>,
+    seen: HashMap<Key, u32>,
     pairs: Vec<(u32, Row)>,
 }
 
 impl ColumnBuilder {
     /// Notes that `row` has `value`.
-    pub(crate) fn add(&mut self, value: IndexValue, row: Row) {
+    pub(crate) fn add(&mut self, value: Key, row: Row) {
         let next = to_u32(self.seen.len());
         let provisional = *self.seen.entry(value).or_insert(next);
         self.pairs.push((provisional, row));
@@ -133,7 +134,7 @@ impl ColumnBuilder {
 
     /// The finished column over `row_count` rows.
     pub(crate) fn freeze(self, row_count: usize) -> FrozenColumn {
-        let mut values: Vec<(IndexValue, u32)> = self.seen.into_iter().collect();
+        let mut values: Vec<(Key, u32)> = self.seen.into_iter().collect();
         values.sort_unstable();
         let mut final_place = vec![0; values.len()];
         for (place, (_, provisional)) in values.iter().enumerate() {
@@ -145,16 +146,16 @@ impl ColumnBuilder {
         }
         pairs.sort_unstable();
         pairs.dedup();
-        let values: Box<[IndexValue]> = values.into_iter().map(|(value, _)| value).collect();
+        let values: Box<[Key]> = values.into_iter().map(|(value, _)| value).collect();
         let starts = offsets(values.len(), pairs.iter().map(|(place, _)| *place));
         let rows = pairs.iter().map(|(_, row)| *row).collect();
         pairs.sort_unstable_by_key(|(place, row)| (*row, *place));
         let row_starts = offsets(row_count, pairs.iter().map(|(_, row)| *row));
         let places = pairs.iter().map(|(place, _)| *place).collect();
         let mut by_end: Vec<u32> = Vec::new();
-        if matches!(values.first(), Some(IndexValue::Date(_))) {
+        if matches!(values.first(), Some(Key(IndexValue::Date(_)))) {
             by_end.extend(0..to_u32(values.len()));
-            by_end.sort_by_key(|place| end_of(&values[*place as usize]));
+            by_end.sort_by_key(|place| values[*place as usize].end());
         }
         FrozenColumn {
             values,
@@ -177,13 +178,6 @@ fn offsets(count: usize, members: impl Iterator<Item = u32>) -> Box<[u32]> {
         starts[place] += starts[place - 1];
     }
     starts.into()
-}
-
-fn end_of(value: &IndexValue) -> i64 {
-    match value {
-        IndexValue::Date(date) => date.end,
-        _ => i64::MAX,
-    }
 }
 
 fn to_u32(count: usize) -> u32 {

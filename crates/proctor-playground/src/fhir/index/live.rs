@@ -2,17 +2,17 @@
 
 use std::{collections::BTreeMap, ops::Bound};
 
-use super::{IndexValue, Row, probe::Probe};
+use super::{Key, Row, probe::Probe};
 
 /// The values of one parameter over the rows of an overlay.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct LiveColumn {
-    rows: BTreeMap<IndexValue, Vec<Row>>,
+    rows: BTreeMap<Key, Vec<Row>>,
 }
 
 impl LiveColumn {
     /// Notes that `row` has `value`.
-    pub(crate) fn add(&mut self, value: &IndexValue, row: Row) {
+    pub(crate) fn add(&mut self, value: &Key, row: Row) {
         // Most values are new or belong to a row that was just made: look before cloning.
         if let Some(rows) = self.rows.get_mut(value) {
             if let Err(place) = rows.binary_search(&row) {
@@ -24,7 +24,7 @@ impl LiveColumn {
     }
 
     /// Forgets that `row` has `value`.
-    pub(crate) fn remove(&mut self, value: &IndexValue, row: Row) {
+    pub(crate) fn remove(&mut self, value: &Key, row: Row) {
         let Some(rows) = self.rows.get_mut(value) else {
             return;
         };
@@ -45,13 +45,13 @@ impl LiveColumn {
     pub(crate) fn scan<'a>(
         &'a self,
         probe: &'a Probe,
-    ) -> impl Iterator<Item = (&'a IndexValue, &'a [Row])> {
+    ) -> impl Iterator<Item = (&'a Key, &'a [Row])> {
         let from = match probe {
             Probe::From { from, .. } => Bound::Included(from),
             Probe::Everywhere | Probe::EndsAfter(_) => Bound::Unbounded,
         };
         self.rows
-            .range::<IndexValue, _>((from, Bound::Unbounded))
+            .range::<Key, _>((from, Bound::Unbounded))
             .take_while(move |(value, _)| match probe {
                 Probe::From { inside, .. } => inside.holds(value),
                 Probe::Everywhere | Probe::EndsAfter(_) => true,

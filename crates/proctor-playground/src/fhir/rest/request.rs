@@ -104,9 +104,9 @@ impl Headers {
         };
         for wish in prefer.split([',', ';']) {
             match wish.trim() {
-                "return=minimal" => preferences.returns = Return::Minimal,
-                "return=representation" => preferences.returns = Return::Representation,
-                "return=OperationOutcome" => preferences.returns = Return::OperationOutcome,
+                "return=minimal" => preferences.returns = Some(Return::Minimal),
+                "return=representation" => preferences.returns = Some(Return::Representation),
+                "return=OperationOutcome" => preferences.returns = Some(Return::OperationOutcome),
                 "handling=strict" => preferences.handling = Handling::Strict,
                 "handling=lenient" => preferences.handling = Handling::Lenient,
                 "validation=none" => preferences.skip_validation = true,
@@ -120,8 +120,8 @@ impl Headers {
 /// What a client wants beyond the bare interaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Preferences {
-    /// What a write should answer with.
-    pub returns: Return,
+    /// What a write should answer with, if the client says.
+    pub returns: Option<Return>,
     /// What to do about search parameters that the store does not know.
     pub handling: Handling,
     /// Whether the client asks to store content that does not validate.
@@ -129,12 +129,11 @@ pub struct Preferences {
 }
 
 /// What a write answers with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Return {
     /// Headers only.
     Minimal,
     /// The stored resource.
-    #[default]
     Representation,
     /// A resource that says how it went.
     OperationOutcome,
@@ -176,7 +175,7 @@ mod tests {
         map.append("prefer", "return=minimal; foo=bar".parse().unwrap());
         map.append("prefer", "handling=strict".parse().unwrap());
         let preferences = Headers::from_http(&map).preferences();
-        assert_eq!(preferences.returns, Return::Minimal);
+        assert_eq!(preferences.returns, Some(Return::Minimal));
         assert_eq!(preferences.handling, Handling::Strict);
     }
 

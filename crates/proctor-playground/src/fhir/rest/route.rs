@@ -39,6 +39,31 @@ pub(super) enum Route {
 }
 
 impl Route {
+    /// Whether the interaction changes nothing.
+    pub(super) fn is_read_only(&self) -> bool {
+        match self {
+            Self::Capabilities
+            | Self::Read(..)
+            | Self::VersionRead(..)
+            | Self::InstanceHistory(..)
+            | Self::TypeHistory(_)
+            | Self::SystemHistory
+            | Self::Search(_)
+            | Self::SearchAll
+            | Self::SearchCompartment { .. }
+            | Self::Everything(_)
+            | Self::Validate(..) => true,
+            Self::Create(_)
+            | Self::Update(..)
+            | Self::ConditionalUpdate(_)
+            | Self::Patch(..)
+            | Self::ConditionalPatch(_)
+            | Self::Delete(..)
+            | Self::ConditionalDelete(_)
+            | Self::Bundle => false,
+        }
+    }
+
     /// The interaction that `request` asks for.
     pub(super) fn of(request: &Request) -> Answer<Self> {
         let path = percent_decode_str(&request.path)
