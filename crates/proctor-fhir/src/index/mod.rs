@@ -7,6 +7,7 @@ mod extract;
 mod value;
 
 pub use extract::extract;
+pub(crate) use value::compared_code;
 pub use value::{
     IdentifierType, IndexValue, NumberValue, Position, QuantityValue, ReferenceTarget,
     ReferenceValue, StringValue, TokenSystem, TokenValue,
