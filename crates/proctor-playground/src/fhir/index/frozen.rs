@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use hashbrown::HashMap;
-use proctor_fhir::index::IndexValue;
 
 use super::{Key, Row, probe::Probe};
 
@@ -20,7 +19,7 @@ pub(crate) struct FrozenColumn {
     /// `places[row_starts[row]..row_starts[row + 1]]` are the values of `row`.
     row_starts: Box<[u32]>,
     places: Box<[u32]>,
-    /// The places of date values ordered by where they end.
+    /// The places of dates and numbers ordered by their upper bound.
     by_end: Box<[u32]>,
 }
 
@@ -153,7 +152,7 @@ impl ColumnBuilder {
         let row_starts = offsets(row_count, pairs.iter().map(|(_, row)| *row));
         let places = pairs.iter().map(|(place, _)| *place).collect();
         let mut by_end: Vec<u32> = Vec::new();
-        if matches!(values.first(), Some(Key(IndexValue::Date(_)))) {
+        if values.first().is_some_and(Key::has_end) {
             by_end.extend(0..to_u32(values.len()));
             by_end.sort_by_key(|place| values[*place as usize].end());
         }

@@ -44,13 +44,31 @@ pub(crate) fn keys_of(resource: &Value) -> Vec<(ParameterId, Key)> {
 }
 
 impl Key {
-    /// Where a date ends; the end of time for everything else.
+    /// The upper bound of a date or number, as a number that orders alike; the greatest for
+    /// everything else.
     pub(crate) fn end(&self) -> i64 {
         match &self.0 {
             IndexValue::Date(span) => span.end,
+            IndexValue::Number(number) => ordered_bits(number.high),
+            IndexValue::Quantity(quantity) => ordered_bits(quantity.number.high),
             _ => i64::MAX,
         }
     }
+
+    /// Whether [`Key::end`] says anything.
+    pub(crate) fn has_end(&self) -> bool {
+        matches!(
+            self.0,
+            IndexValue::Date(_) | IndexValue::Number(_) | IndexValue::Quantity(_)
+        )
+    }
+}
+
+/// A number as bits that order as the number does.
+pub(crate) fn ordered_bits(number: f64) -> i64 {
+    // Both zeros are one number.
+    let bits = (number + 0.0).to_bits().cast_signed();
+    bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
 }
 
 impl Ord for Key {
