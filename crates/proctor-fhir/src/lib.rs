@@ -6,6 +6,7 @@
 //! * [`index`]: what search parameters find in a resource.
 //! * [`query`]: what a search asks for, and whether index values answer it.
 //! * [`reference`]: the text of a literal reference.
+//! * [`validate`]: level-1 validation.
 //!
 //! Nothing here keeps a resource, does I/O, or reads a clock: everything is a function of the standard and of what is passed in.
 
@@ -15,3 +16,4 @@ pub mod index;
 pub mod primitive;
 pub mod query;
 pub mod reference;
+pub mod validate;

@@ -4,14 +4,18 @@
 //! summaries need [`Structures`] too. Never changes what HL7 published.
 
 mod data_type;
+mod primitive;
 mod search;
 mod structures;
 
 pub use data_type::DataType;
+pub use primitive::Primitive;
 pub use search::{
     CompiledParameter, Component, ParameterId, ParameterType, SearchDefinitions, SearchParameter,
 };
-pub use structures::{Element, Kind, Structure, Structures, ValueSetCodes};
+pub use structures::{
+    Content, Element, Key, Kind, Structure, StructureId, Structures, ValueSetCodes,
+};
 
 /// Text that lives as long as the process, as all definitions do.
 pub type Name = &'static str;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::{Name, unpack};
+use super::{Name, Primitive, unpack};
 use crate::expression::{ElementTypes, TypeModel};
 
 static R4: LazyLock<Structures> = LazyLock::new(|| {
@@ -19,8 +19,24 @@ static R4: LazyLock<Structures> = LazyLock::new(|| {
 /// All structures of R4.
 #[derive(Debug)]
 pub struct Structures {
-    types: HashMap<Name, Structure>,
+    all: Box<[Structure]>,
+    positions: HashMap<Name, u16>,
 }
+
+/// What one of an element's types is, resolved so that walking a resource looks nothing up by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// One JSON value.
+    Primitive(Primitive),
+    /// An object described by a structure.
+    Complex(StructureId),
+    /// Any resource.
+    Resource,
+}
+
+/// The position of a structure among the definitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StructureId(u16);
 
 /// What kind of type a structure describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -62,6 +78,8 @@ pub struct Element {
     pub name: Name,
     /// What it may hold; more than one only for a choice.
     pub types: Box<[Name]>,
+    /// What each of the types is.
+    pub contents: Box<[Content]>,
     /// Whether its JSON key ends in the name of the type.
     pub choice: bool,
     /// How often it must occur at least.
@@ -72,6 +90,19 @@ pub struct Element {
     pub summary: bool,
     /// The codes that a required binding allows, if they can be listed.
     pub binding: Option<ValueSetCodes>,
+}
+
+/// What a JSON key stands for.
+#[derive(Debug, Clone, Copy)]
+pub struct Key<'s> {
+    /// The position of the element in its structure.
+    pub position: usize,
+    /// The element.
+    pub element: &'s Element,
+    /// The type that the key says it holds.
+    pub kind: Name,
+    /// What that type is.
+    pub content: Content,
 }
 
 /// The codes that a required binding allows.
@@ -107,7 +138,14 @@ impl Structures {
 
     /// A type by its name or path.
     pub fn get(&self, name: &str) -> Option<&Structure> {
-        self.types.get(name)
+        self.positions
+            .get(name)
+            .map(|position| &self.all[usize::from(*position)])
+    }
+
+    /// A type by its position.
+    pub fn at(&self, id: StructureId) -> &Structure {
+        &self.all[usize::from(id.0)]
     }
 
     /// A resource type that can be stored.
@@ -132,21 +170,37 @@ impl Structures {
                 )
             })
             .collect();
-        let types = archive
-            .types
-            .into_iter()
-            .map(|(name, raw)| (name, Structure::index(name, raw, &bindings)))
+        let mut types: Vec<(Name, RawStructure)> = archive.types.into_iter().collect();
+        types.sort_unstable_by_key(|(name, _)| *name);
+        let positions: HashMap<Name, u16> = (0..)
+            .zip(&types)
+            .map(|(position, (name, _))| (*name, position))
             .collect();
-        Self { types }
+        let content = |name: Name| match Primitive::named(name) {
+            Some(primitive) => Content::Primitive(primitive),
+            None if name == "Resource" => Content::Resource,
+            None => Content::Complex(StructureId(positions[name])),
+        };
+        let all = types
+            .into_iter()
+            .map(|(name, raw)| Structure::index(name, raw, &bindings, &content))
+            .collect();
+        Self { all, positions }
     }
 }
 
 impl Structure {
-    /// The element that a JSON key stands for, and the type that the key says it holds.
-    pub fn element(&self, key: &str) -> Option<(&Element, Name)> {
-        let (element, kind) = *self.keys.get(key)?;
-        let element = &self.elements[usize::from(element)];
-        Some((element, element.types[usize::from(kind)]))
+    /// What a JSON key stands for.
+    pub fn key(&self, key: &str) -> Option<Key<'_>> {
+        let (position, chosen) = *self.keys.get(key)?;
+        let element = &self.elements[usize::from(position)];
+        let chosen = usize::from(chosen);
+        Some(Key {
+            position: usize::from(position),
+            element,
+            kind: element.types[chosen],
+            content: element.contents[chosen],
+        })
     }
 
     /// The element with this name; `value` for `value[x]`.
@@ -154,12 +208,18 @@ impl Structure {
         self.elements.iter().find(|element| element.name == name)
     }
 
-    fn index(name: Name, raw: RawStructure, bindings: &HashMap<Name, ValueSetCodes>) -> Self {
+    fn index(
+        name: Name,
+        raw: RawStructure,
+        bindings: &HashMap<Name, ValueSetCodes>,
+        content: &impl Fn(Name) -> Content,
+    ) -> Self {
         let elements: Box<[Element]> = raw
             .elements
             .into_iter()
             .map(|element| Element {
                 name: element.name,
+                contents: element.types.iter().map(|kind| content(kind)).collect(),
                 types: element.types.into(),
                 choice: element.choice,
                 min: element.min,
