@@ -27,6 +27,15 @@ impl JsonObject {
         serde_json::to_writer(&mut self.out, text).expect("text can be written to memory");
     }
 
+    /// The address of a resource; its type and id need no escapes.
+    pub(crate) fn address(&mut self, base_url: &str, kind: &str, id: &str) {
+        self.text(base_url);
+        self.out.pop();
+        for part in ["/", kind, "/", id, "\""] {
+            self.out.extend_from_slice(part.as_bytes());
+        }
+    }
+
     /// A whole number.
     pub(crate) fn number(&mut self, number: i64) {
         serde_json::to_writer(&mut self.out, &number).expect("a number can be written to memory");

@@ -3,8 +3,9 @@
 //! Pure: no I/O, no clock, no randomness. What a request changes is first written here and noted as
 //! [`Change`]s; the same changes, read back from the journal, lead to the same state.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use proctor_core::time::Timestamp;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -31,6 +32,8 @@ pub struct State {
     log: Vec<Logged>,
     pending: Vec<Change>,
     undo: Vec<(ResourceKind, Undo)>,
+    /// Made when first asked for; follows from the settings.
+    capabilities: OnceLock<Bytes>,
 }
 
 /// A line of the store's own history: which version of what came next.
@@ -59,6 +62,7 @@ impl State {
             log: Vec::new(),
             pending: Vec::new(),
             undo: Vec::new(),
+            capabilities: OnceLock::new(),
         }
     }
 
@@ -82,6 +86,11 @@ impl State {
         ResourceKind::all()
             .map(|kind| self.view(kind).live_count())
             .sum()
+    }
+
+    /// The CapabilityStatement, made by `make` when it is not there yet.
+    pub(crate) fn capability_bytes(&self, make: impl FnOnce() -> Bytes) -> Bytes {
+        self.capabilities.get_or_init(make).clone()
     }
 
     /// Everything of one type.

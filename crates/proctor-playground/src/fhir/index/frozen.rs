@@ -82,6 +82,14 @@ impl FrozenColumn {
         direct.chain(self.by_end[by_end].iter().copied())
     }
 
+    /// Where a key stands among the values: twice the place of its equal plus one, or between.
+    pub(crate) fn rank(&self, key: &Key) -> u32 {
+        match self.values.binary_search(key) {
+            Ok(place) => to_u32(place) * 2 + 1,
+            Err(place) => to_u32(place) * 2,
+        }
+    }
+
     /// Bytes of memory that the arrays take, not counting what values own on the heap.
     pub(crate) fn array_bytes(&self) -> usize {
         size_of_val(&*self.values)

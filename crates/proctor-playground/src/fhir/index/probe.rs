@@ -7,7 +7,7 @@ use proctor_fhir::{
         IndexValue, NumberValue, QuantityValue, ReferenceTarget, ReferenceValue, StringValue,
         TokenSystem, TokenValue,
     },
-    primitive::{Span, fold},
+    primitive::{moment::Span, text::fold},
     query::{
         Criterion, DateCriterion, NumberCriterion, Prefix, ReferenceCriterion, StringMatch,
         SystemCriterion, TokenCriterion, UriMatch,
@@ -228,7 +228,8 @@ fn number_probe(criterion: &NumberCriterion, make: impl Fn(NumberValue) -> Index
     let searched = criterion.number;
     let from = |low: f64, inside: Inside| Probe::From {
         from: Key(make(NumberValue {
-            low,
+            // The lower of the two zeros.
+            low: if low == 0.0 { -0.0 } else { low },
             high: f64::NEG_INFINITY,
         })),
         inside,

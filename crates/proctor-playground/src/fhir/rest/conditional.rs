@@ -42,7 +42,7 @@ impl State {
         kind: ResourceKind,
         request: &Request,
     ) -> Answer<Response> {
-        match self.find_one(kind, &request.query)? {
+        match self.find_one(kind, &request.query, request.at)? {
             Found::One(row) => {
                 let id = self.view(kind).id(row).clone();
                 self.patch(kind, &id, request)
@@ -75,7 +75,7 @@ impl State {
         at: Timestamp,
     ) -> Answer<Written> {
         let own = resource.id()?.map(str::to_owned);
-        match (self.find_one(kind, criteria)?, own) {
+        match (self.find_one(kind, criteria, at)?, own) {
             (Found::One(row), own) => {
                 let id = self.view(kind).id(row).clone();
                 if own.is_none()
@@ -115,7 +115,7 @@ impl State {
         if_match: Option<&str>,
         at: Timestamp,
     ) -> Answer<Written> {
-        match self.find_one(kind, criteria)? {
+        match self.find_one(kind, criteria, at)? {
             Found::One(row) => {
                 let id = self.view(kind).id(row).clone();
                 self.delete_resource(kind, &id, if_match, at)
@@ -130,13 +130,18 @@ impl State {
 
     /// The one match of `criteria`. Criteria here are always taken strictly: to ignore one would
     /// be to write to the wrong resource.
-    pub(super) fn find_one(&self, kind: ResourceKind, criteria: &str) -> Answer<Found> {
+    pub(super) fn find_one(
+        &self,
+        kind: ResourceKind,
+        criteria: &str,
+        at: Timestamp,
+    ) -> Answer<Found> {
         let criteria = criteria.trim_start_matches('?');
         let criteria = criteria
             .split_once('?')
             .filter(|(before, _)| *before == kind.name())
             .map_or(criteria, |(_, after)| after);
-        let rows = self.matching_rows(kind, criteria)?;
+        let rows = self.matching_rows(kind, criteria, at)?;
         match rows.as_slice() {
             [] => Ok(Found::None),
             [row] => Ok(Found::One(*row)),

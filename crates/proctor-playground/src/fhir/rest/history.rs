@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use proctor_core::time::Timestamp;
-use proctor_fhir::primitive::Moment;
+use proctor_fhir::primitive::moment::Moment;
 
 use super::{
     Request, Response,

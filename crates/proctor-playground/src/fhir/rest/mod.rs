@@ -34,7 +34,7 @@ impl State {
             self.roll_back(savepoint);
             refusal.into()
         });
-        let response = response.for_method(&request.method);
+        let response = format::prettify(response, &request).for_method(&request.method);
         let changes = self.commit();
         let event = Event::new(request, &response, changes, self.drawn());
         (response, event)
@@ -45,13 +45,15 @@ impl State {
         if !request.is_read_only() {
             return None;
         }
-        let response = Route::of(request)
+        let response = format::check_accept(request)
+            .and_then(|()| Route::of(request))
             .and_then(|route| self.read_only(&route, request))
             .unwrap_or_else(Response::from);
-        Some(response.for_method(&request.method))
+        Some(format::prettify(response, request).for_method(&request.method))
     }
 
     fn perform(&mut self, request: &Request) -> Answer<Response> {
+        format::check_accept(request)?;
         let route = Route::of(request)?;
         match route {
             Route::Create(kind) => self.create(kind, request),

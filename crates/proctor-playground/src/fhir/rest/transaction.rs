@@ -117,7 +117,7 @@ impl State {
         match &entry.route {
             Route::Delete(kind, id) => touch(touched, *kind, id)?,
             Route::ConditionalDelete(kind) => {
-                if let Found::One(row) = self.find_one(*kind, &entry.request.query)? {
+                if let Found::One(row) = self.find_one(*kind, &entry.request.query, entry.request.at)? {
                     let id = self.view(*kind).id(row).clone();
                     touch(touched, *kind, &id)?;
                 }
@@ -139,7 +139,7 @@ impl State {
     ) -> Answer<Fate> {
         let (kind, id, fate) = match &entry.route {
             Route::Create(kind) => match &entry.request.headers.if_none_exist {
-                Some(criteria) => match self.find_one(*kind, criteria)? {
+                Some(criteria) => match self.find_one(*kind, criteria, entry.request.at)? {
                     Found::One(row) => (*kind, self.view(*kind).id(row).to_string(), Fate::Exists),
                     Found::None => {
                         let id = self.draw_id(*kind);
@@ -152,7 +152,7 @@ impl State {
                 }
             },
             Route::ConditionalUpdate(kind) => {
-                match self.find_one(*kind, &entry.request.query)? {
+                match self.find_one(*kind, &entry.request.query, entry.request.at)? {
                     Found::One(row) => {
                         let id = self.view(*kind).id(row).to_string();
                         (*kind, id.clone(), Fate::Over(id))
@@ -185,6 +185,7 @@ impl State {
 
     /// Makes the references of an entry's resource point at what will be stored.
     fn rewrite_references(&self, entry: &mut Entry, references: &ReferenceMap) -> Answer<()> {
+        let at = entry.request.at;
         let Some(resource) = &mut entry.resource else {
             return Ok(());
         };
@@ -202,7 +203,7 @@ impl State {
             } else if let Some((name, criteria)) = text.split_once('?')
                 && let Some(kind) = ResourceKind::named(name)
             {
-                match self.find_one(kind, criteria) {
+                match self.find_one(kind, criteria, at) {
                     Ok(Found::One(row)) => *text = format!("{kind}/{}", self.view(kind).id(row)),
                     Ok(Found::None) => {
                         problem = Some(Refusal::precondition_failed(

@@ -81,7 +81,7 @@ impl State {
         at: Timestamp,
     ) -> Answer<Written> {
         if let Some(criteria) = if_none_exist {
-            match self.find_one(kind, criteria)? {
+            match self.find_one(kind, criteria, at)? {
                 Found::None => {}
                 Found::One(row) => {
                     return Ok(Written {
