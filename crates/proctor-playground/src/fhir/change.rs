@@ -49,6 +49,12 @@ pub struct Event {
 #[error("the journal holds an event that is not of a FHIR store: {0}")]
 pub struct BadEvent(String);
 
+impl From<serde_json::Error> for BadEvent {
+    fn from(error: serde_json::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
 /// What must be repeated to rebuild the state: the part of an event that has effects.
 #[derive(Debug, PartialEq)]
 pub struct Effects {

@@ -24,11 +24,13 @@ pub mod resource;
 pub mod rest;
 pub mod search;
 pub mod seed;
+pub mod service;
 pub mod settings;
 pub mod state;
 mod view;
 
 pub use base::{Base, BaseBuilder};
 pub use seed::Seed;
+pub use service::FhirService;
 pub use settings::{Settings, Validation};
 pub use state::State;

@@ -55,6 +55,8 @@ pub enum IssueCode {
     Conflict,
     /// A rule of the store forbids it.
     BusinessRule,
+    /// It may work later.
+    Transient,
     /// It went well.
     Informational,
 }
@@ -79,6 +81,7 @@ impl IssueCode {
             Self::TooLong => "too-long",
             Self::Conflict => "conflict",
             Self::BusinessRule => "business-rule",
+            Self::Transient => "transient",
             Self::Informational => "informational",
         }
     }

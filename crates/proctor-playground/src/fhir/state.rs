@@ -102,6 +102,15 @@ impl State {
         }
     }
 
+    /// When the last change of this playground was made; the beginning of time before the first.
+    pub(crate) fn latest(&self) -> Timestamp {
+        let last = self.log.last().map(|logged| {
+            let versions = self.view(logged.kind).versions(logged.row);
+            versions.last().map_or(i64::MIN, |version| version.at.as_millis())
+        });
+        Timestamp::from_millis(last.unwrap_or(i64::MIN))
+    }
+
     /// What happened in this playground, oldest first.
     pub(crate) fn log(&self) -> &[Logged] {
         &self.log

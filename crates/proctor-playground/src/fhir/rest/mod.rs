@@ -28,7 +28,11 @@ use route::Route;
 
 impl State {
     /// Carries out a request: the answer, and the event that tells of it.
-    pub fn apply(&mut self, request: Request) -> (Response, Event) {
+    ///
+    /// Time never runs backwards in a store: a request that claims to be earlier than the last
+    /// change is taken to come at the same moment.
+    pub fn apply(&mut self, mut request: Request) -> (Response, Event) {
+        request.at = request.at.max(self.latest());
         let savepoint = self.savepoint();
         let response = self.perform(&request).unwrap_or_else(|refusal| {
             self.roll_back(savepoint);
