@@ -132,9 +132,7 @@ impl Primitive {
             | Self::UnsignedInt
             | Self::PositiveInt => false,
             Self::Base64Binary => is_base64(text),
-            Self::Canonical | Self::Uri | Self::Url => {
-                !text.is_empty() && !text.contains(char::is_whitespace)
-            }
+            Self::Canonical | Self::Uri | Self::Url => !text.is_empty() && !text.contains(is_space),
             Self::Code => is_code(text),
             Self::Date => {
                 Moment::parse(text).is_some_and(|moment| moment.precision <= Precision::Day)
@@ -170,9 +168,14 @@ fn is_string(text: &str) -> bool {
             .all(|byte| byte >= b' ' || matches!(byte, b'\t' | b'\n' | b'\r'))
 }
 
+/// White space as the standard's patterns mean it: a no-break space is part of a word.
+fn is_space(character: char) -> bool {
+    character.is_ascii_whitespace()
+}
+
 /// Words separated by single white space.
 fn is_code(text: &str) -> bool {
-    text.split(char::is_whitespace).all(|word| !word.is_empty())
+    text.split(is_space).all(|word| !word.is_empty())
 }
 
 /// Groups of four characters, with white space between characters anywhere.
