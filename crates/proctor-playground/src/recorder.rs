@@ -142,7 +142,10 @@ impl Recorder {
         let mut events = Vec::new();
         loop {
             let from = events.last().map_or(0, |event: &Event| event.seq + 1);
-            let more = shared.journal.read(shared.world, from, READ_AT_ONCE).await?;
+            let more = shared
+                .journal
+                .read(shared.world, from, READ_AT_ONCE)
+                .await?;
             if more.is_empty() {
                 *next = from;
                 break;
@@ -188,7 +191,13 @@ impl Recorder {
 
     /// Takes an event that only looked, and tells what must be on disk before its answer leaves:
     /// everything recorded so far. A note that cannot be taken is lost; it changed nothing.
-    pub fn note(&self, epoch: Epoch, at: Timestamp, kind: &'static str, payload: Payload) -> Ticket {
+    pub fn note(
+        &self,
+        epoch: Epoch,
+        at: Timestamp,
+        kind: &'static str,
+        payload: Payload,
+    ) -> Ticket {
         let mut queue = self.shared.queue();
         if queue.epoch == epoch && queue.entries.len() < QUEUE_FULL {
             queue.entries.push(Entry {

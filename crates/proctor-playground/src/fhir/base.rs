@@ -13,8 +13,9 @@ use sha2::{Digest, Sha256};
 
 use super::{
     index::{
-        Row, keys_of,
+        Row,
         frozen::{ColumnBuilder, FrozenColumn},
+        keys_of,
     },
     kind::ResourceKind,
     outcome::{Answer, Issue, IssueCode, Refusal},
@@ -53,7 +54,11 @@ impl Base {
 
     /// Bytes of memory that the index arrays take.
     pub fn index_bytes(&self) -> usize {
-        let columns = self.kinds.iter().flatten().flat_map(|kind| kind.columns.values());
+        let columns = self
+            .kinds
+            .iter()
+            .flatten()
+            .flat_map(|kind| kind.columns.values());
         columns.map(FrozenColumn::array_bytes).sum()
     }
 
@@ -185,10 +190,7 @@ impl BaseBuilder {
         if part.by_id.contains_key(&id) {
             return Err(Refusal::new(
                 http::StatusCode::CONFLICT,
-                Issue::error(
-                    IssueCode::Duplicate,
-                    format!("{kind}/{id} is there twice"),
-                ),
+                Issue::error(IssueCode::Duplicate, format!("{kind}/{id} is there twice")),
             ));
         }
         for (parameter, value) in keys_of(resource.value()) {

@@ -105,7 +105,9 @@ fn resource(kind: ResourceKind) -> Value {
     if let Some(Value::Array(includes)) = described.get_mut("searchInclude") {
         includes.extend(references.into_iter().map(Value::from));
     }
-    if described["searchRevInclude"].as_array().is_some_and(Vec::is_empty)
+    if described["searchRevInclude"]
+        .as_array()
+        .is_some_and(Vec::is_empty)
         && let Some(map) = described.as_object_mut()
     {
         map.remove("searchRevInclude");
@@ -147,17 +149,24 @@ fn operations(kind: ResourceKind) -> Vec<Value> {
 /// The parameters that every type has.
 fn common_parameters() -> Vec<Value> {
     let definitions = SearchDefinitions::r4();
-    ["_id", "_lastUpdated", "_profile", "_security", "_source", "_tag"]
-        .into_iter()
-        .filter_map(|code| definitions.find("Patient", code))
-        .map(|parameter| {
-            json!({
-                "name": parameter.code,
-                "definition": parameter.url(),
-                "type": parameter.kind.as_str(),
-            })
+    [
+        "_id",
+        "_lastUpdated",
+        "_profile",
+        "_security",
+        "_source",
+        "_tag",
+    ]
+    .into_iter()
+    .filter_map(|code| definitions.find("Patient", code))
+    .map(|parameter| {
+        json!({
+            "name": parameter.code,
+            "definition": parameter.url(),
+            "type": parameter.kind.as_str(),
         })
-        .collect()
+    })
+    .collect()
 }
 
 fn codes(names: &[&str]) -> Vec<Value> {

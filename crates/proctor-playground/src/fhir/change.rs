@@ -87,21 +87,29 @@ impl Event {
 
     /// The event as the journal keeps it: JSON, with stored resources byte for byte as they are.
     pub fn to_json(&self) -> Vec<u8> {
-        let bodies = self.changes.iter().filter_map(|change| change.version.body.as_ref());
+        let bodies = self
+            .changes
+            .iter()
+            .filter_map(|change| change.version.body.as_ref());
         let stored: usize = bodies.map(Bytes::len).sum();
         let mut out = JsonObject::with_capacity(512 + self.request.body.len() * 2 + stored);
         out.field("at").number(self.request.at.as_millis());
-        out.field("request").object(|asked| self.write_request(asked));
+        out.field("request")
+            .object(|asked| self.write_request(asked));
         out.field("status").number(i64::from(self.status));
         if !self.shown.is_empty() {
-            out.field("shown").list(&self.shown, |out, name| out.text(&name.to_string()));
+            out.field("shown")
+                .list(&self.shown, |out, name| out.text(&name.to_string()));
         }
         if let Some(said) = &self.said {
             out.field("said").raw(said);
         }
         if !self.changes.is_empty() {
-            out.field("changes").list(&self.changes, |out, change| out.object(|out| change.write(out)));
-            out.field("drawn").number(i64::try_from(self.drawn).unwrap_or(i64::MAX));
+            out.field("changes").list(&self.changes, |out, change| {
+                out.object(|out| change.write(out))
+            });
+            out.field("drawn")
+                .number(i64::try_from(self.drawn).unwrap_or(i64::MAX));
         }
         out.finish()
     }
@@ -138,7 +146,8 @@ impl Change {
         out.field("version").number(i64::from(self.version.number));
         out.field("verb").text(self.version.verb.as_str());
         out.field("at").number(self.version.at.as_millis());
-        out.field("resource").raw(self.version.body.as_deref().unwrap_or(b"null"));
+        out.field("resource")
+            .raw(self.version.body.as_deref().unwrap_or(b"null"));
     }
 
     fn from_json(value: &Value) -> Option<Self> {
@@ -186,5 +195,8 @@ impl Effects {
 /// Enough of an event to find it, without the resources in it.
 fn summary(event: &Value) -> Map<String, Value> {
     let pick = |name: &str| Some((name.to_owned(), event.get(name)?.clone()));
-    ["at", "status", "drawn"].into_iter().filter_map(pick).collect()
+    ["at", "status", "drawn"]
+        .into_iter()
+        .filter_map(pick)
+        .collect()
 }

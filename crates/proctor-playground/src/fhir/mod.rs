@@ -13,6 +13,7 @@
 pub mod base;
 mod capability;
 pub mod change;
+pub mod http;
 mod index;
 mod json_writer;
 pub mod kind;
@@ -24,8 +25,10 @@ pub mod resource;
 pub mod rest;
 pub mod search;
 pub mod seed;
+pub mod serve;
 pub mod service;
 pub mod settings;
+pub mod smart;
 pub mod state;
 mod view;
 

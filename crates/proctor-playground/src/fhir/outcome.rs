@@ -211,10 +211,7 @@ impl Refusal {
     }
 
     /// 405: the method does not fit the address.
-    pub fn method_not_allowed(
-        diagnostics: impl Into<String>,
-        allow: &'static str,
-    ) -> Box<Self> {
+    pub fn method_not_allowed(diagnostics: impl Into<String>, allow: &'static str) -> Box<Self> {
         let mut refusal = Self::new(
             StatusCode::METHOD_NOT_ALLOWED,
             Issue::error(IssueCode::NotSupported, diagnostics).at("http.method"),
@@ -275,7 +272,8 @@ mod tests {
 
     #[test]
     fn an_outcome_names_kind_text_and_place() {
-        let issue = Issue::error(IssueCode::Value, "birthDate '19' is no date").at("Patient.birthDate");
+        let issue =
+            Issue::error(IssueCode::Value, "birthDate '19' is no date").at("Patient.birthDate");
         insta::assert_json_snapshot!(operation_outcome(&[issue, Issue::information("fine")]));
     }
 }

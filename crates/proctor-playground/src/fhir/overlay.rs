@@ -8,8 +8,8 @@ use proctor_fhir::definitions::ParameterId;
 use super::{
     base::BaseKind,
     index::{Key, Row, frozen::FrozenColumn, live::LiveColumn},
-    resource::{Version, VersionName},
     kind::ResourceKind,
+    resource::{Version, VersionName},
 };
 
 /// The changed and new resources of one type.
@@ -97,7 +97,10 @@ impl OverlayKind {
         };
         let is_live = version.body.is_some();
         self.live = self.live + usize::from(is_live) - usize::from(was_live);
-        let entry = self.entries.get_mut(&row).expect("the entry was just opened");
+        let entry = self
+            .entries
+            .get_mut(&row)
+            .expect("the entry was just opened");
         entry.versions.push(version);
         let old = std::mem::take(&mut entry.values);
         for (parameter, value) in &old {
@@ -126,7 +129,12 @@ impl OverlayKind {
                 let (row, id, versions, before) = match in_base {
                     Some((base, row)) => {
                         let versions = vec![base.versions[row as usize].clone()];
-                        (row, base.ids[row as usize].clone(), versions, Before::InBase)
+                        (
+                            row,
+                            base.ids[row as usize].clone(),
+                            versions,
+                            Before::InBase,
+                        )
                     }
                     None => {
                         let (row, id) = (self.next_row, Arc::<str>::from(id));
@@ -181,13 +189,11 @@ impl OverlayKind {
     }
 
     fn is_live_entry(&self, row: Row) -> bool {
-        let newest = self.entries.get(&row).and_then(|entry| entry.versions.last());
+        let newest = self
+            .entries
+            .get(&row)
+            .and_then(|entry| entry.versions.last());
         newest.is_some_and(|version| version.body.is_some())
-    }
-
-    /// The rows of the overlay, in no order.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (Row, &Entry)> {
-        self.entries.iter().map(|(row, entry)| (*row, entry))
     }
 }
 
@@ -287,11 +293,6 @@ impl<'a> KindView<'a> {
         }
     }
 
-    /// The rows below this one are in the base.
-    pub(crate) fn base_rows(&self) -> Row {
-        self.base.map_or(0, BaseKind::row_count)
-    }
-
     /// The base's column of a parameter.
     pub(crate) fn frozen(&self, parameter: ParameterId) -> Option<&'a FrozenColumn> {
         self.base?.column(parameter)
@@ -311,7 +312,10 @@ impl<'a> KindView<'a> {
         mut visit: impl FnMut(&'a Key) -> bool,
     ) -> bool {
         if let Some(entry) = self.changed(row) {
-            return entry.values_of(parameter).iter().any(|(_, value)| visit(value));
+            return entry
+                .values_of(parameter)
+                .iter()
+                .any(|(_, value)| visit(value));
         }
         let Some(column) = self.frozen(parameter) else {
             return false;

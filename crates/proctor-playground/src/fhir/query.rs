@@ -73,8 +73,17 @@ mod tests {
     #[test]
     fn pairs_are_decoded_in_order() {
         let pairs = parse("name=A%20b&name=c+d&x&=y&date=ge2020-01-01%2B01:00").unwrap();
-        let expected = [("name", "A b"), ("name", "c d"), ("x", ""), ("", "y"), ("date", "ge2020-01-01+01:00")];
-        assert_eq!(pairs, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let expected = [
+            ("name", "A b"),
+            ("name", "c d"),
+            ("x", ""),
+            ("", "y"),
+            ("date", "ge2020-01-01+01:00"),
+        ];
+        assert_eq!(
+            pairs,
+            expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        );
         assert!(parse("a=%ff").is_err());
     }
 

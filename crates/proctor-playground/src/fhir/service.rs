@@ -285,7 +285,11 @@ impl FhirService {
 
 impl Origin {
     fn branch(&self) -> State {
-        State::branch(Arc::clone(&self.base), Arc::clone(&self.settings), self.seed)
+        State::branch(
+            Arc::clone(&self.base),
+            Arc::clone(&self.settings),
+            self.seed,
+        )
     }
 }
 
@@ -300,7 +304,7 @@ pub fn replay(state: &mut State, payload: &[u8]) -> Result<(), OpenError> {
     Ok(())
 }
 
-fn unavailable(error: &dyn std::error::Error) -> Response {
+fn unavailable(error: &(dyn std::error::Error + 'static)) -> Response {
     tracing::warn!(error, "a request could not be recorded");
     Refusal::new(
         StatusCode::SERVICE_UNAVAILABLE,

@@ -106,7 +106,9 @@ impl State {
     pub(crate) fn latest(&self) -> Timestamp {
         let last = self.log.last().map(|logged| {
             let versions = self.view(logged.kind).versions(logged.row);
-            versions.last().map_or(i64::MIN, |version| version.at.as_millis())
+            versions
+                .last()
+                .map_or(i64::MIN, |version| version.at.as_millis())
         });
         Timestamp::from_millis(last.unwrap_or(i64::MIN))
     }
@@ -177,8 +179,8 @@ impl State {
         });
         let number = version.number;
         let base = self.base.kind(kind);
-        let overlay = self.kinds[kind.index()]
-            .get_or_insert_with(|| Box::new(OverlayKind::over(base)));
+        let overlay =
+            self.kinds[kind.index()].get_or_insert_with(|| Box::new(OverlayKind::over(base)));
         let undo = overlay.write(base, id, version, values);
         let row = undo.row();
         self.undo.push((kind, undo));
@@ -226,7 +228,12 @@ impl State {
                 Some(body) => Some(super::resource::parse_json(body)?),
                 None => None,
             };
-            self.write(change.kind, &change.id, change.version.clone(), value.as_ref());
+            self.write(
+                change.kind,
+                &change.id,
+                change.version.clone(),
+                value.as_ref(),
+            );
         }
         self.ids.resume_at(drawn);
         self.commit();
@@ -241,7 +248,9 @@ impl State {
         for logged in &self.log {
             let view = self.view(logged.kind);
             let versions = view.versions(logged.row);
-            let version = versions.iter().find(|version| version.number == logged.version);
+            let version = versions
+                .iter()
+                .find(|version| version.number == logged.version);
             hash.update(logged.kind.name());
             hash.update(logged.row.to_be_bytes());
             hash.update(view.id(logged.row).as_bytes());

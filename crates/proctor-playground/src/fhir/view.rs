@@ -42,7 +42,10 @@ impl View {
 
     /// The view that `_elements` names.
     pub(crate) fn elements(value: &str) -> Self {
-        let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let names = value
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty());
         Self::Elements(names.map(str::to_owned).collect())
     }
 

@@ -151,7 +151,9 @@ fn compare(left: &IndexValue, right: &IndexValue) -> Ordering {
         (IndexValue::Number(left), IndexValue::Number(right)) => compare_numbers(left, right),
         (IndexValue::Uri(left), IndexValue::Uri(right)) => left.cmp(right),
         (IndexValue::Composite(left), IndexValue::Composite(right)) => {
-            compare_lists(left, right, |left, right| compare_lists(left, right, compare))
+            compare_lists(left, right, |left, right| {
+                compare_lists(left, right, compare)
+            })
         }
         (IndexValue::Position(left), IndexValue::Position(right)) => left
             .latitude
@@ -164,7 +166,9 @@ fn compare(left: &IndexValue, right: &IndexValue) -> Ordering {
 fn compare_tokens(left: &TokenValue, right: &TokenValue) -> Ordering {
     let types = |token: &TokenValue| -> Vec<(Box<str>, Box<str>)> {
         let types = token.identifier_types.iter();
-        types.map(|kind| (kind.system.clone(), kind.code.clone())).collect()
+        types
+            .map(|kind| (kind.system.clone(), kind.code.clone()))
+            .collect()
     };
     left.code
         .cmp(&right.code)
@@ -211,7 +215,12 @@ fn compare_targets(left: &ReferenceTarget, right: &ReferenceTarget) -> Ordering 
     }
     match (left, right) {
         (
-            Literal { base, kind, id, version },
+            Literal {
+                base,
+                kind,
+                id,
+                version,
+            },
             Literal {
                 base: other_base,
                 kind: other_kind,
@@ -231,11 +240,7 @@ fn compare_targets(left: &ReferenceTarget, right: &ReferenceTarget) -> Ordering 
     }
 }
 
-fn compare_lists<T>(
-    left: &[T],
-    right: &[T],
-    compare: impl Fn(&T, &T) -> Ordering,
-) -> Ordering {
+fn compare_lists<T>(left: &[T], right: &[T], compare: impl Fn(&T, &T) -> Ordering) -> Ordering {
     let differing = left
         .iter()
         .zip(right)

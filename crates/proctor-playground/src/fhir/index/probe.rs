@@ -38,7 +38,10 @@ pub(crate) enum Inside {
     FoldedPrefix(Box<str>),
     StartsBefore(i64),
     LowUpTo(f64),
-    Target { id: Box<str>, kind: Option<Box<str>> },
+    Target {
+        id: Box<str>,
+        kind: Option<Box<str>>,
+    },
     Canonical(Box<str>),
     Url(Box<str>),
     Uri(Box<str>),
@@ -65,9 +68,7 @@ impl Inside {
             }
             (Self::StartsBefore(instant), IndexValue::Date(span)) => span.start < *instant,
             (Self::LowUpTo(bound), IndexValue::Number(number)) => number.low <= *bound,
-            (Self::LowUpTo(bound), IndexValue::Quantity(quantity)) => {
-                quantity.number.low <= *bound
-            }
+            (Self::LowUpTo(bound), IndexValue::Quantity(quantity)) => quantity.number.low <= *bound,
             (Self::Target { id, kind }, IndexValue::Reference(reference)) => {
                 match &reference.target {
                     ReferenceTarget::Literal {
@@ -238,9 +239,7 @@ fn number_probe(criterion: &NumberCriterion, make: impl Fn(NumberValue) -> Index
         Prefix::Equal => from(searched.low, Inside::LowUpTo(searched.high)),
         Prefix::NotEqual => Probe::Everywhere,
         Prefix::Greater => Probe::EndsAfter(ordered_bits(searched.value)),
-        Prefix::GreaterOrEqual => {
-            Probe::EndsAfter(ordered_bits(searched.value).saturating_sub(1))
-        }
+        Prefix::GreaterOrEqual => Probe::EndsAfter(ordered_bits(searched.value).saturating_sub(1)),
         Prefix::Approximate => Probe::EndsAfter(ordered_bits(searched.low).saturating_sub(1)),
         Prefix::Less | Prefix::LessOrEqual | Prefix::EndsBefore => {
             from(f64::NEG_INFINITY, Inside::LowUpTo(searched.value))
@@ -264,8 +263,8 @@ fn reference_probes(criterion: &ReferenceCriterion) -> Vec<Probe> {
                 from: reference_key(ReferenceTarget::Url(url.clone())),
                 inside: Inside::Url(url.clone()),
             };
-            let literal = Literal::parse(url)
-                .map(|literal| target_probe(Some(literal.kind), literal.id));
+            let literal =
+                Literal::parse(url).map(|literal| target_probe(Some(literal.kind), literal.id));
             [canonical, plain].into_iter().chain(literal).collect()
         }
     }
@@ -286,18 +285,27 @@ mod tests {
     };
     use proptest::prelude::*;
 
-    use super::{super::{frozen::ColumnBuilder, live::LiveColumn}, *};
+    use super::{
+        super::{frozen::ColumnBuilder, live::LiveColumn},
+        *,
+    };
 
     fn dates() -> impl Strategy<Value = IndexValue> {
         (-50i64..50, 1i64..40).prop_map(|(start, length)| {
-            IndexValue::Date(Span { start: start * 86_400_000, end: (start + length) * 86_400_000 })
+            IndexValue::Date(Span {
+                start: start * 86_400_000,
+                end: (start + length) * 86_400_000,
+            })
         })
     }
 
     fn numbers() -> impl Strategy<Value = IndexValue> {
         (-40i32..40, 0i32..6).prop_map(|(low, width)| {
             let low = f64::from(low) / 2.0;
-            IndexValue::Number(NumberValue { low, high: low + f64::from(width) / 2.0 })
+            IndexValue::Number(NumberValue {
+                low,
+                high: low + f64::from(width) / 2.0,
+            })
         })
     }
 
@@ -313,20 +321,32 @@ mod tests {
     }
 
     fn references() -> impl Strategy<Value = IndexValue> {
-        let texts = prop_oneof!["(Patient|Group)/[ab]", "http://x.org/(Patient|Group)/[ab]", "urn:[ab]"];
-        texts.prop_map(|text| IndexValue::Reference(ReferenceValue {
-            target: ReferenceTarget::parse(&text),
-            identifier: None,
-        }))
+        let texts = prop_oneof![
+            "(Patient|Group)/[ab]",
+            "http://x.org/(Patient|Group)/[ab]",
+            "urn:[ab]"
+        ];
+        texts.prop_map(|text| {
+            IndexValue::Reference(ReferenceValue {
+                target: ReferenceTarget::parse(&text),
+                identifier: None,
+            })
+        })
     }
 
     fn criterion(kind: ParameterType) -> BoxedStrategy<Criterion> {
         let (code, text) = match kind {
-            ParameterType::Date => ("birthdate", "(eq|ne|gt|ge|lt|le|sa|eb|ap)19(69|70)-(01|02|12)-0[1-9]"),
+            ParameterType::Date => (
+                "birthdate",
+                "(eq|ne|gt|ge|lt|le|sa|eb|ap)19(69|70)-(01|02|12)-0[1-9]",
+            ),
             ParameterType::Number => ("", "(eq|ne|gt|ge|lt|le|sa|eb|ap)-?[0-9](\\.[05])?"),
             ParameterType::String => ("family", "[aAbBäÄ]{1,3}"),
             ParameterType::Token => ("identifier", "([st]?\\|)?[ab]{1,2}"),
-            _ => ("general-practitioner", "((Patient|Group)/)?[ab]|http://x.org/Patient/[ab]|urn:[ab]"),
+            _ => (
+                "general-practitioner",
+                "((Patient|Group)/)?[ab]|http://x.org/Patient/[ab]|urn:[ab]",
+            ),
         };
         let definitions = SearchDefinitions::r4();
         let parameter = match kind {
@@ -341,8 +361,12 @@ mod tests {
         let modifier = prop::sample::select(modifiers.to_vec());
         (text, modifier)
             .prop_map(move |(text, modifier)| {
-                let modifier = modifier.map(|name| proctor_fhir::query::Modifier::parse(parameter, name).unwrap());
-                let context = QueryContext { now: 0, own_bases: &["http://x.org"] };
+                let modifier = modifier
+                    .map(|name| proctor_fhir::query::Modifier::parse(parameter, name).unwrap());
+                let context = QueryContext {
+                    now: 0,
+                    own_bases: &["http://x.org"],
+                };
                 Criterion::parse(parameter, modifier, &text, &context).unwrap()
             })
             .boxed()

@@ -47,7 +47,10 @@ impl State {
                 StatusCode::PAYLOAD_TOO_LARGE,
                 Issue::error(
                     IssueCode::TooLong,
-                    format!("the bundle has {} entries; at most {limit} are taken at once", entries.len()),
+                    format!(
+                        "the bundle has {} entries; at most {limit} are taken at once",
+                        entries.len()
+                    ),
                 )
                 .at("Bundle.entry"),
             ));
@@ -118,7 +121,7 @@ impl State {
             Route::Patch(..) | Route::ConditionalPatch(_) => {
                 let patch = entry.take_resource()?;
                 let request = Request {
-                    body: super::patch::body_of_entry(patch)?,
+                    body: super::patch::patch_of_entry(patch)?,
                     ..entry.request
                 };
                 return self.perform(&request);
@@ -171,7 +174,11 @@ pub(super) fn bundle_response(
     let show_written = request.headers.preferences().returns == Some(Return::Representation);
     let show = |answer: &Answered| show_written || answer.is_read;
     let lengths = answers.iter().map(|answer| {
-        let body = if show(answer) { answer.response.body.len() } else { 0 };
+        let body = if show(answer) {
+            answer.response.body.len()
+        } else {
+            0
+        };
         body + 300
     });
     let length: usize = lengths.sum();
@@ -183,6 +190,8 @@ pub(super) fn bundle_response(
     });
     let mut response = Response::with_body(StatusCode::OK, out.finish());
     let shown = answers.iter().filter(|answer| show(answer));
-    response.shown = shown.flat_map(|answer| answer.response.shown.clone()).collect();
+    response.shown = shown
+        .flat_map(|answer| answer.response.shown.clone())
+        .collect();
     response
 }

@@ -31,8 +31,7 @@ impl State {
     ) -> Answer<Response> {
         let resource = self.incoming(kind, request)?;
         let if_match = request.headers.if_match.as_deref();
-        let written =
-            self.update_matching(kind, &request.query, resource, if_match, request.at)?;
+        let written = self.update_matching(kind, &request.query, resource, if_match, request.at)?;
         Ok(self.written(written, request))
     }
 

@@ -37,12 +37,10 @@ impl Entry {
         outer: &Request,
         base_url: &str,
     ) -> Answer<Self> {
-        let missing = |what: &str| {
-            Refusal::bad_request(IssueCode::Required, format!("'{what}' is missing"))
-        };
-        let text = |value: &Value, name: &str| {
-            value.get(name).and_then(Value::as_str).map(str::to_owned)
-        };
+        let missing =
+            |what: &str| Refusal::bad_request(IssueCode::Required, format!("'{what}' is missing"));
+        let text =
+            |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let asked = value.get("request").ok_or_else(|| missing("request"))?;
         let method = text(asked, "method").ok_or_else(|| missing("request.method"))?;
         let url = text(asked, "url").ok_or_else(|| missing("request.url"))?;

@@ -21,7 +21,9 @@ impl State {
         let patient = ResourceKind::named("Patient")
             .expect("R4 has patients, or there would be no such operation");
         let definitions = SearchDefinitions::r4();
-        let members = definitions.compartment_members("Patient").unwrap_or_default();
+        let members = definitions
+            .compartment_members("Patient")
+            .unwrap_or_default();
         let kinds = members.into_iter().filter_map(ResourceKind::named);
         let mut kinds: Vec<ResourceKind> = std::iter::once(patient)
             .chain(kinds.filter(|kind| *kind != patient))
@@ -70,7 +72,9 @@ fn operation_pairs(request: &Request) -> Answer<Vec<(String, String)>> {
         let map = item.as_object()?;
         let name = map.get("name")?.as_str()?.to_owned();
         let value = map.iter().find(|(key, _)| key.starts_with("value"))?.1;
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
         Some((name, text))
     };
     Ok(items.into_iter().flatten().filter_map(pair).collect())

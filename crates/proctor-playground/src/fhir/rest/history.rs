@@ -4,11 +4,7 @@ use http::StatusCode;
 use proctor_core::time::Timestamp;
 use proctor_fhir::primitive::moment::Moment;
 
-use super::{
-    Request, Response,
-    read::known_row,
-    response::etag,
-};
+use super::{Request, Response, read::known_row, response::etag};
 use crate::fhir::{
     json_writer::JsonObject,
     kind::ResourceKind,
@@ -156,8 +152,12 @@ impl State {
         let mut out = JsonObject::with_capacity(length + 400);
         out.field("resourceType").text("Bundle");
         out.field("type").text("history");
-        out.field("total").number(i64::try_from(total).unwrap_or(i64::MAX));
-        let links = [Some(("self", address(None))), next.map(|next| ("next", address(Some(next))))];
+        out.field("total")
+            .number(i64::try_from(total).unwrap_or(i64::MAX));
+        let links = [
+            Some(("self", address(None))),
+            next.map(|next| ("next", address(Some(next)))),
+        ];
         let links: Vec<_> = links.into_iter().flatten().collect();
         out.field("link").list(&links, |out, (relation, url)| {
             out.object(|out| {
@@ -225,7 +225,11 @@ fn write_line(out: &mut JsonObject, line: &Line<'_>, base_url: &str) {
     }
     out.field("request").object(|out| {
         out.field("method").text(version.verb.as_str());
-        let url = if version.verb == Verb::Post { name.kind.name() } else { &address };
+        let url = if version.verb == Verb::Post {
+            name.kind.name()
+        } else {
+            &address
+        };
         out.field("url").text(url);
     });
     out.field("response").object(|out| {

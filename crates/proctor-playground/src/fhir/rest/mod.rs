@@ -91,9 +91,11 @@ impl State {
             Route::SystemHistory => self.log_history(None, request),
             Route::Search(kind) => self.search_type(*kind, request),
             Route::SearchAll => self.search_all(request),
-            Route::SearchCompartment { compartment, id, kind } => {
-                self.search_compartment(*compartment, id, *kind, request)
-            }
+            Route::SearchCompartment {
+                compartment,
+                id,
+                kind,
+            } => self.search_compartment(*compartment, id, *kind, request),
             Route::Capabilities => self.capabilities(request),
             Route::Everything(id) => self.everything(id.as_deref(), request),
             Route::Validate(kind, id) => self.validate(*kind, id.as_deref(), request),

@@ -3,29 +3,20 @@
 use http::StatusCode;
 use proctor_core::time::Timestamp;
 
-use super::{
-    Request, Response,
-    request::Headers,
-    response::parse_http_date,
-};
+use super::{Request, Response, request::Headers, response::parse_http_date};
 use crate::fhir::{
+    index::Row,
     kind::ResourceKind,
     outcome::{Answer, Issue, IssueCode, Refusal},
     overlay::KindView,
     resource::{Version, VersionName},
-    index::Row,
     state::State,
     view::View,
 };
 
 impl State {
     /// `GET Type/id`.
-    pub(super) fn read(
-        &self,
-        kind: ResourceKind,
-        id: &str,
-        request: &Request,
-    ) -> Answer<Response> {
+    pub(super) fn read(&self, kind: ResourceKind, id: &str, request: &Request) -> Answer<Response> {
         let view = self.view(kind);
         let row = known_row(&view, id)?;
         show(&view, row, view.newest(row), request)
@@ -41,10 +32,11 @@ impl State {
     ) -> Answer<Response> {
         let view = self.view(kind);
         let row = known_row(&view, id)?;
-        let found = version
-            .parse()
-            .ok()
-            .and_then(|number: u32| view.versions(row).iter().find(|known| known.number == number));
+        let found = version.parse().ok().and_then(|number: u32| {
+            view.versions(row)
+                .iter()
+                .find(|known| known.number == number)
+        });
         let Some(found) = found else {
             return Err(Refusal::not_found(format!(
                 "{kind}/{id} has no version '{version}': the newest is {}",
@@ -118,7 +110,10 @@ fn is_unchanged(headers: &Headers, version: &Version) -> bool {
             tag == "*" || tag.trim_start_matches("W/").trim_matches('"') == number
         });
     }
-    let since = headers.if_modified_since.as_deref().and_then(parse_http_date);
+    let since = headers
+        .if_modified_since
+        .as_deref()
+        .and_then(parse_http_date);
     // HTTP dates have whole seconds.
     since.is_some_and(|since| whole_second(version.at) <= since)
 }

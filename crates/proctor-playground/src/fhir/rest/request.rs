@@ -150,7 +150,7 @@ pub enum Handling {
 }
 
 /// The version that an `If-Match` header (or `ifMatch` of a bundle entry) names.
-pub fn version_of_tag(tag: &str) -> Answer<u32> {
+pub(super) fn version_of_tag(tag: &str) -> Answer<u32> {
     let bare = tag.trim();
     let bare = bare.strip_prefix("W/").unwrap_or(bare).trim_matches('"');
     bare.parse().map_err(|_| {

@@ -106,12 +106,12 @@ impl From<Box<Refusal>> for Response {
 }
 
 /// The tag of a version, as HTTP writes it.
-pub fn etag(version: u32) -> String {
+pub(super) fn etag(version: u32) -> String {
     format!("W/\"{version}\"")
 }
 
 /// An instant as HTTP writes it; nothing for instants beyond its calendar.
-pub fn http_date(at: Timestamp) -> Option<String> {
+pub(super) fn http_date(at: Timestamp) -> Option<String> {
     let instant = jiff::Timestamp::from_millisecond(at.as_millis()).ok()?;
     jiff::fmt::rfc2822::DateTimePrinter::new()
         .timestamp_to_rfc9110_string(&instant)
@@ -119,7 +119,7 @@ pub fn http_date(at: Timestamp) -> Option<String> {
 }
 
 /// The instant that an HTTP date names.
-pub fn parse_http_date(text: &str) -> Option<Timestamp> {
+pub(super) fn parse_http_date(text: &str) -> Option<Timestamp> {
     let zoned = jiff::fmt::rfc2822::DateTimeParser::new()
         .parse_zoned(text)
         .ok()?;

@@ -130,9 +130,7 @@ fn below_type(kind: ResourceKind, rest: &[&str], method: Verb, request: &Request
             operation_named(operation, kind, Some((*id).to_owned()), method, request)
         }
         [id, member] => get_only(method, request, compartment(kind, id, member)?),
-        [id, member, "_search"] => {
-            search_by_post(method, request, compartment(kind, id, member)?)
-        }
+        [id, member, "_search"] => search_by_post(method, request, compartment(kind, id, member)?),
         _ => Err(Refusal::not_found(format!(
             "there is nothing at '{}': a path is Type, Type/id, Type/id/_history/version …",
             request.path
@@ -176,9 +174,8 @@ fn operation_named(
 }
 
 fn kind_named(name: &str) -> Answer<ResourceKind> {
-    ResourceKind::named(name).ok_or_else(|| {
-        Refusal::not_found(format!("'{name}' is no resource type of FHIR R4"))
-    })
+    ResourceKind::named(name)
+        .ok_or_else(|| Refusal::not_found(format!("'{name}' is no resource type of FHIR R4")))
 }
 
 fn get_only(method: Verb, request: &Request, route: Route) -> Answer<Route> {

@@ -49,7 +49,10 @@ impl State {
         let handling = request.headers.preferences().handling;
         let search = parse(self, scope, pairs, handling, request.at)?;
         let path = request.path.trim_matches('/');
-        let path = path.strip_suffix("_search").unwrap_or(path).trim_matches('/');
+        let path = path
+            .strip_suffix("_search")
+            .unwrap_or(path)
+            .trim_matches('/');
         Ok(self.search_bundle(search, path))
     }
 }

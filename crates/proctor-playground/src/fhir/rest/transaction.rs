@@ -117,7 +117,9 @@ impl State {
         match &entry.route {
             Route::Delete(kind, id) => touch(touched, *kind, id)?,
             Route::ConditionalDelete(kind) => {
-                if let Found::One(row) = self.find_one(*kind, &entry.request.query, entry.request.at)? {
+                if let Found::One(row) =
+                    self.find_one(*kind, &entry.request.query, entry.request.at)?
+                {
                     let id = self.view(*kind).id(row).clone();
                     touch(touched, *kind, &id)?;
                 }
@@ -238,7 +240,8 @@ impl State {
                 }
                 self.check_valid(&resource, preferences)?;
                 let at = entry.request.at;
-                let written = self.store(&id, Verb::Post, resource, super::write::Done::Created, at)?;
+                let written =
+                    self.store(&id, Verb::Post, resource, super::write::Done::Created, at)?;
                 self.written(written, &entry.request)
             }
             Fate::Over(id) => {
@@ -252,8 +255,7 @@ impl State {
                 self.check_valid(&resource, entry.request.headers.preferences())?;
                 let if_match = entry.request.headers.if_match.clone();
                 let at = entry.request.at;
-                let written =
-                    self.update_resource(kind, &id, resource, if_match.as_deref(), at)?;
+                let written = self.update_resource(kind, &id, resource, if_match.as_deref(), at)?;
                 self.written(written, &entry.request)
             }
         };

@@ -6,9 +6,7 @@ use proctor_fhir::validate;
 use super::{Preferences, Request, Response, format::check_content, read::live_row};
 use crate::fhir::{
     kind::ResourceKind,
-    outcome::{
-        Answer, Issue, IssueCode, Refusal, Severity, operation_outcome_bytes,
-    },
+    outcome::{Answer, Issue, IssueCode, Refusal, Severity, operation_outcome_bytes},
     resource::{Resource, parse_json},
     settings::Validation,
     state::State,
@@ -16,11 +14,7 @@ use crate::fhir::{
 
 impl State {
     /// Refuses a resource that breaks the rules of its type, unless that is allowed.
-    pub(super) fn check_valid(
-        &self,
-        resource: &Resource,
-        preferences: Preferences,
-    ) -> Answer<()> {
+    pub(super) fn check_valid(&self, resource: &Resource, preferences: Preferences) -> Answer<()> {
         let relaxed = match self.settings().validation {
             Validation::Always => false,
             Validation::Enforced => preferences.skip_validation,
@@ -30,7 +24,10 @@ impl State {
             return Ok(());
         }
         let found = validate::validate(resource.value());
-        if found.iter().all(|issue| issue.severity != validate::Severity::Error) {
+        if found
+            .iter()
+            .all(|issue| issue.severity != validate::Severity::Error)
+        {
             return Ok(());
         }
         let issues = found.into_iter().map(Issue::from).collect();
@@ -67,11 +64,16 @@ impl State {
         };
         let found = validate::validate(resource.value());
         let issues: Vec<Issue> = if found.is_empty() {
-            vec![Issue::information(format!("the {kind} keeps the rules of its type"))]
+            vec![Issue::information(format!(
+                "the {kind} keeps the rules of its type"
+            ))]
         } else {
             found.into_iter().map(Issue::from).collect()
         };
-        Ok(Response::with_body(StatusCode::OK, operation_outcome_bytes(&issues)))
+        Ok(Response::with_body(
+            StatusCode::OK,
+            operation_outcome_bytes(&issues),
+        ))
     }
 }
 

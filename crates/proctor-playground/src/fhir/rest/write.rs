@@ -4,10 +4,7 @@ use http::StatusCode;
 use proctor_core::time::Timestamp;
 
 use super::{
-    Request, Response, Return,
-    conditional::Found,
-    format::check_content,
-    request::version_of_tag,
+    Request, Response, Return, conditional::Found, format::check_content, request::version_of_tag,
 };
 use crate::fhir::{
     index::Row,
@@ -171,7 +168,9 @@ impl State {
         );
         let mut refusal = Refusal::precondition_failed(
             IssueCode::Conflict,
-            format!("{kind}/{id} is not at version {wanted}: {now}; read it again and repeat the change"),
+            format!(
+                "{kind}/{id} is not at version {wanted}: {now}; read it again and repeat the change"
+            ),
         )
         .at("http.If-Match");
         refusal.version = newest;

@@ -62,14 +62,16 @@ pub(super) fn write_bundle(
     out.field("resourceType").text("Bundle");
     out.field("type").text("searchset");
     if let Some(total) = page.total {
-        out.field("total").number(i64::try_from(total).unwrap_or(i64::MAX));
+        out.field("total")
+            .number(i64::try_from(total).unwrap_or(i64::MAX));
     }
-    out.field("link").list(&links.all(), |out, (relation, url)| {
-        out.object(|out| {
-            out.field("relation").text(relation);
-            out.field("url").text(url);
+    out.field("link")
+        .list(&links.all(), |out, (relation, url)| {
+            out.object(|out| {
+                out.field("relation").text(relation);
+                out.field("url").text(url);
+            });
         });
-    });
     if page.matches.is_empty() && warnings.is_empty() {
         return out.finish();
     }
@@ -77,7 +79,11 @@ pub(super) fn write_bundle(
         .matches
         .iter()
         .map(|found| Entry::Found(*found, "match"))
-        .chain(came_along.iter().map(|found| Entry::Found(*found, "include")))
+        .chain(
+            came_along
+                .iter()
+                .map(|found| Entry::Found(*found, "include")),
+        )
         .chain((!warnings.is_empty()).then_some(Entry::Outcome(warnings)))
         .collect();
     out.field("entry").list(&entries, |out, entry| {
@@ -101,7 +107,8 @@ fn write_entry(
     let mode = match entry {
         Entry::Found(found, mode) => {
             let kind = state.view(found.kind);
-            out.field("fullUrl").address(base_url, found.kind.name(), kind.id(found.row));
+            out.field("fullUrl")
+                .address(base_url, found.kind.name(), kind.id(found.row));
             if let Some(body) = &kind.newest(found.row).body {
                 match view {
                     View::Full => out.field("resource").raw(body),
@@ -115,5 +122,6 @@ fn write_entry(
             "outcome"
         }
     };
-    out.field("search").object(|out| out.field("mode").text(mode));
+    out.field("search")
+        .object(|out| out.field("mode").text(mode));
 }

@@ -44,7 +44,12 @@ pub(super) struct Reading<'a> {
 
 impl Reading<'_> {
     /// The test that `name=value` means for resources of `kind`.
-    pub(super) fn test(&self, kind: ResourceKind, name: &str, value: &str) -> Result<Test, Problem> {
+    pub(super) fn test(
+        &self,
+        kind: ResourceKind,
+        name: &str,
+        value: &str,
+    ) -> Result<Test, Problem> {
         if self.links > MOST_LINKS {
             return Err(Problem::Refused(
                 Refusal::bad_request(
@@ -70,7 +75,12 @@ impl Reading<'_> {
         Ok(Test::of_filter(filter, &self.state.view(kind)))
     }
 
-    fn ids(&self, kind: ResourceKind, modifier: Option<&str>, value: &str) -> Result<Test, Problem> {
+    fn ids(
+        &self,
+        kind: ResourceKind,
+        modifier: Option<&str>,
+        value: &str,
+    ) -> Result<Test, Problem> {
         let view = self.state.view(kind);
         let mut rows: Vec<Row> = split(value, ',')
             .into_iter()
@@ -191,18 +201,13 @@ pub(super) fn split_modifier(name: &str) -> (&str, Option<&str>) {
 }
 
 /// The parameter `code` of a type, if it can be searched.
-pub(super) fn find(
-    kind: ResourceKind,
-    code: &str,
-) -> Result<&'static SearchParameter, Problem> {
+pub(super) fn find(kind: ResourceKind, code: &str) -> Result<&'static SearchParameter, Problem> {
     SearchDefinitions::r4()
         .find(kind.name(), code)
         .filter(|parameter| parameter.expression.is_some())
         .ok_or_else(|| {
             let said = format!("the search parameter '{code}' is not known for {kind}");
-            Problem::Unknown(
-                Issue::error(IssueCode::NotSupported, said).at(format!("http.{code}")),
-            )
+            Problem::Unknown(Issue::error(IssueCode::NotSupported, said).at(format!("http.{code}")))
         })
 }
 
@@ -239,7 +244,9 @@ fn target_kinds(
             return Ok(ResourceKind::all().collect());
         }
         let targets = parameter.targets.iter();
-        return Ok(targets.filter_map(|name| ResourceKind::named(name)).collect());
+        return Ok(targets
+            .filter_map(|name| ResourceKind::named(name))
+            .collect());
     };
     let possible = |kind: &ResourceKind| {
         parameter.targets.is_empty() || parameter.targets.contains(&kind.name())

@@ -54,12 +54,13 @@ impl Include {
             Direction::Forward => "_include",
             Direction::Reverse => "_revinclude",
         };
-        let wrong = |said: String| {
-            Refusal::bad_request(IssueCode::Value, said).at(&format!("http.{name}"))
-        };
+        let wrong =
+            |said: String| Refusal::bad_request(IssueCode::Value, said).at(&format!("http.{name}"));
         let kind_named = |part: &str| {
             ResourceKind::named(part).ok_or_else(|| {
-                wrong(format!("'{part}' in {name}={text} is no resource type of FHIR R4"))
+                wrong(format!(
+                    "'{part}' in {name}={text} is no resource type of FHIR R4"
+                ))
             })
         };
         let mut include = Self {
@@ -176,7 +177,10 @@ pub(super) fn included(state: &State, includes: &[Include], page: &[Found]) -> I
     let mut is_first = true;
     while !frontier.is_empty() {
         let mut reached = Vec::new();
-        for include in includes.iter().filter(|include| is_first || include.iterate) {
+        for include in includes
+            .iter()
+            .filter(|include| is_first || include.iterate)
+        {
             for from in &frontier {
                 include.follow(state, *from, &mut reached);
             }

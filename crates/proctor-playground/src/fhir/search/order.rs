@@ -39,10 +39,17 @@ pub(super) fn cut_page(
     }
     let sorter = Sorter::new(state, fields, &matches);
     let mut ranked: Vec<(u32, Found)> = match position {
-        None => matches.into_iter().map(|found| (sorter.rank(found), found)).collect(),
+        None => matches
+            .into_iter()
+            .map(|found| (sorter.rank(found), found))
+            .collect(),
         Some(position) => {
             let place = Place::of(state, &sorter, position);
-            let wanted = if backwards { Ordering::Less } else { Ordering::Greater };
+            let wanted = if backwards {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            };
             let beyond = matches
                 .into_iter()
                 .filter(|found| sorter.compare_to_place(*found, &place) == wanted);
@@ -50,7 +57,10 @@ pub(super) fn cut_page(
         }
     };
     let mut compare = |left: &(u32, Found), right: &(u32, Found)| {
-        let order = left.0.cmp(&right.0).then_with(|| sorter.compare(left.1, right.1));
+        let order = left
+            .0
+            .cmp(&right.0)
+            .then_with(|| sorter.compare(left.1, right.1));
         if backwards { order.reverse() } else { order }
     };
     let more = ranked.len() > count;
@@ -68,13 +78,12 @@ pub(super) fn cut_page(
 }
 
 /// Without sort fields, matches are in the order of their making, type by type.
-fn cut_unsorted(
-    matches: &[Found],
-    position: Option<Position>,
-    count: usize,
-) -> (Vec<Found>, bool) {
+fn cut_unsorted(matches: &[Found], position: Option<Position>, count: usize) -> (Vec<Found>, bool) {
     match position {
-        None => (matches[..count.min(matches.len())].to_vec(), matches.len() > count),
+        None => (
+            matches[..count.min(matches.len())].to_vec(),
+            matches.len() > count,
+        ),
         Some(position) if position.side == Side::After => {
             let start = matches.partition_point(|found| *found <= position.at);
             let end = (start + count).min(matches.len());
@@ -158,12 +167,20 @@ impl<'a> Sorter<'a> {
         let rank = match sorted.view.changed(found.row) {
             None => {
                 let places = column.places_of(found.row);
-                let place = if descending { places.last() } else { places.first() };
+                let place = if descending {
+                    places.last()
+                } else {
+                    places.first()
+                };
                 place.map(|place| place * 2 + 1)
             }
             Some(entry) => {
                 let values = entry.values_of(parameter);
-                let value = if descending { values.last() } else { values.first() };
+                let value = if descending {
+                    values.last()
+                } else {
+                    values.first()
+                };
                 value.map(|(_, key)| column.rank(key))
             }
         };
@@ -215,12 +232,20 @@ impl<'a> SortedKind<'a> {
                 let key = match self.view.changed(row) {
                     Some(entry) => {
                         let values = entry.values_of(parameter);
-                        let value = if descending { values.last() } else { values.first() };
+                        let value = if descending {
+                            values.last()
+                        } else {
+                            values.first()
+                        };
                         value.map(|(_, key)| key)
                     }
                     None => column.and_then(|column| {
                         let places = column.places_of(row);
-                        let place = if descending { places.last() } else { places.first() };
+                        let place = if descending {
+                            places.last()
+                        } else {
+                            places.first()
+                        };
                         place.map(|place| column.value(*place))
                     }),
                 };
@@ -298,7 +323,11 @@ impl Place {
                 SortColumn::Nowhere => None,
                 SortColumn::Parameter(parameter, _) => {
                     let mut own = keys.iter().filter(|(id, _)| *id == parameter);
-                    let key = if field.descending { own.next_back() } else { own.next() };
+                    let key = if field.descending {
+                        own.next_back()
+                    } else {
+                        own.next()
+                    };
                     key.map(|(_, key)| PlaceValue::Key(key.clone()))
                 }
             })

@@ -47,7 +47,10 @@ impl Position {
         let version: u32 = parts.next()?.parse().ok()?;
         let view = state.view(kind);
         let known = row < view.row_end()
-            && view.versions(row).iter().any(|known| known.number == version);
+            && view
+                .versions(row)
+                .iter()
+                .any(|known| known.number == version);
         (known && parts.next().is_none()).then_some(Self {
             side,
             at: Found { kind, row },

@@ -277,7 +277,9 @@ impl Parser<'_> {
         if kept.is_empty() {
             return Err(Refusal::bad_request(
                 IssueCode::NotSupported,
-                format!("there is no such compartment, or the type is not in the compartment of a {compartment}"),
+                format!(
+                    "there is no such compartment, or the type is not in the compartment of a {compartment}"
+                ),
             ));
         }
         self.search.tests = kept;

@@ -115,7 +115,9 @@ impl State {
             let limit = self.settings().max_included;
             search.warnings.push(Issue::warning(
                 IssueCode::TooLong,
-                format!("more than {limit} resources are linked to this page; the rest was left out"),
+                format!(
+                    "more than {limit} resources are linked to this page; the rest was left out"
+                ),
             ));
         }
         let links = Links {
@@ -156,9 +158,8 @@ impl State {
         }
         let total = all.len();
         let (matches, more) = cut_page(self, &search.sort, all, search.position, count);
-        let beside = |side, found: Option<&Found>| {
-            found.map(|found| Position::beside(self, side, *found))
-        };
+        let beside =
+            |side, found: Option<&Found>| found.map(|found| Position::beside(self, side, *found));
         let (has_next, has_previous) = match search.position.map(|position| position.side) {
             None => (more, false),
             Some(Side::After) => (more, true),
