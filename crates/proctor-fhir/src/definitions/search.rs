@@ -80,6 +80,11 @@ pub struct SearchParameter {
 }
 
 impl SearchParameter {
+    /// Whether values are compared with regard to case, as only logical ids are.
+    pub fn is_case_sensitive(&self) -> bool {
+        self.code == "_id"
+    }
+
     /// The canonical url of the definition.
     pub fn url(&self) -> String {
         format!("http://hl7.org/fhir/SearchParameter/{}", self.name)
@@ -105,7 +110,7 @@ pub struct CompiledParameter {
     /// Where its values are in resources of this type.
     pub expression: Expression,
     /// The parts of a composite, seen from the nodes of `expression`.
-    pub components: Box<[(ParameterType, Expression)]>,
+    pub components: Box<[(ParameterId, Expression)]>,
 }
 
 /// The search parameters of R4 and what belongs to them.
@@ -235,9 +240,7 @@ impl SearchDefinitions {
             {
                 let known = types.entry(resource_type).or_default();
                 known.by_code.insert(parameter.code, parameter.id);
-                if let Some(compiled) =
-                    compile_for(parameter, &parameters, resource_type, &archive.elements)?
-                {
+                if let Some(compiled) = compile_for(parameter, resource_type, &archive.elements)? {
                     known.compiled.push(compiled);
                 }
             }
@@ -263,7 +266,6 @@ fn applies(parameter: &SearchParameter, resource_type: &str) -> bool {
 
 fn compile_for(
     parameter: &SearchParameter,
-    all: &[SearchParameter],
     resource_type: Name,
     elements: &Elements,
 ) -> Result<Option<CompiledParameter>, ExpressionError> {
@@ -275,15 +277,10 @@ fn compile_for(
         .components
         .iter()
         .map(|part| {
-            let kind = all[usize::from(part.parameter.0)].kind;
+            let types = expression.result_types();
             Ok((
-                kind,
-                Expression::compile_within(
-                    part.expression,
-                    elements,
-                    resource_type,
-                    expression.result_types(),
-                )?,
+                part.parameter,
+                Expression::compile_within(part.expression, elements, resource_type, types)?,
             ))
         })
         .collect::<Result<_, ExpressionError>>()?;

@@ -6,7 +6,7 @@ use super::value::{
     IdentifierType, IndexValue, NumberValue, Position, QuantityValue, ReferenceTarget,
     ReferenceValue, StringValue, TokenSystem, TokenValue, compared_code,
 };
-use crate::definitions::{DataType, Name, ParameterType};
+use crate::definitions::{DataType, Name, ParameterType, SearchParameter};
 use crate::expression::Node;
 use crate::primitive::moment::{Moment, Span};
 use crate::primitive::text::fold;
@@ -19,15 +19,19 @@ const BOOLEAN_SYSTEM: &str = "http://terminology.hl7.org/CodeSystem/special-valu
 /// The system of currency codes.
 const CURRENCY_SYSTEM: &str = "urn:iso:std:iso:4217";
 
-/// Calls `sink` with the values that a node has for a parameter of some kind; none if the two do not go together.
-pub(super) fn convert(kind: ParameterType, node: Node<'_>, targets: &[Name], sink: Sink<'_>) {
-    match kind {
+/// Calls `sink` with the values that a node has for a parameter; none if the two do not go together.
+pub(super) fn convert(parameter: &SearchParameter, node: Node<'_>, sink: Sink<'_>) {
+    match parameter.kind {
+        ParameterType::Token if parameter.is_case_sensitive() => {
+            sink_some(id_token(node).map(IndexValue::Token), sink)
+        }
         ParameterType::Token => tokens(node, sink),
         ParameterType::String => strings(node, sink),
         ParameterType::Date => sink_some(date(node).map(IndexValue::Date), sink),
-        ParameterType::Reference => {
-            sink_some(reference(node, targets).map(IndexValue::Reference), sink)
-        }
+        ParameterType::Reference => sink_some(
+            reference(node, &parameter.targets).map(IndexValue::Reference),
+            sink,
+        ),
         ParameterType::Quantity => sink_some(quantity(node).map(IndexValue::Quantity), sink),
         ParameterType::Number => sink_some(number(node).map(IndexValue::Number), sink),
         ParameterType::Uri => uris(node, sink),
@@ -107,15 +111,6 @@ fn tokens(node: Node<'_>, sink: Sink<'_>) {
             );
         }
         DataType::Boolean => sink_some(value.as_bool().map(boolean), sink),
-        DataType::Id => {
-            let id = value.as_str().map(|id| TokenValue {
-                system: TokenSystem::None,
-                code: Some(id.into()),
-                text: None,
-                identifier_types: Box::default(),
-            });
-            sink_some(id.map(IndexValue::Token), sink);
-        }
         DataType::Number => {
             let number = value.as_number().map(ToString::to_string);
             sink_some(
@@ -125,6 +120,7 @@ fn tokens(node: Node<'_>, sink: Sink<'_>) {
             );
         }
         DataType::String
+        | DataType::Id
         | DataType::Uri
         | DataType::Canonical
         | DataType::Date
@@ -148,6 +144,17 @@ fn tokens(node: Node<'_>, sink: Sink<'_>) {
         | DataType::Timing
         | DataType::Resource => {}
     }
+}
+
+/// A logical id, which differs from another by case alone.
+fn id_token(node: Node<'_>) -> Option<TokenValue> {
+    let id = node.value.as_str()?;
+    Some(TokenValue {
+        system: TokenSystem::None,
+        code: Some(id.into()),
+        text: None,
+        identifier_types: Box::default(),
+    })
 }
 
 fn coding_token(coding: &Value) -> Option<TokenValue> {
@@ -205,9 +212,7 @@ fn strings(node: Node<'_>, sink: Sink<'_>) {
             for key in ["given", "prefix", "suffix"] {
                 texts(node.value, key).for_each(&mut words);
             }
-            if let Some(full) = full_name(node.value) {
-                words(&full);
-            }
+            full_names(node.value).iter().for_each(|full| words(full));
         }
         DataType::Address => {
             for key in ["text", "city", "district", "state", "postalCode", "country"] {
@@ -219,24 +224,27 @@ fn strings(node: Node<'_>, sink: Sink<'_>) {
     }
 }
 
-/// The name as people say it, where the resource gives its parts only, so that `name=Ada Lovelace` finds it.
-fn full_name(name: &Value) -> Option<String> {
-    let family = text(name, "family")?;
-    let mut full: String = texts(name, "given")
-        .flat_map(|given| [given, " "])
-        .collect();
-    if full.is_empty() || name.get("text").is_some() {
-        return None;
+/// The name as people say it, where the resource gives its parts only, so that `name=Ada Lovelace` finds Ada King Lovelace.
+fn full_names(name: &Value) -> Vec<String> {
+    let given: Vec<&str> = texts(name, "given").collect();
+    let Some(family) =
+        text(name, "family").filter(|_| !given.is_empty() && name.get("text").is_none())
+    else {
+        return Vec::new();
+    };
+    let mut full = vec![format!("{} {family}", given.join(" "))];
+    if given.len() > 1 {
+        full.push(format!("{} {family}", given[0]));
     }
-    full.push_str(family);
-    Some(full)
+    full
 }
 
 fn date(node: Node<'_>) -> Option<Span> {
     match node.kind {
         DataType::Period => period(node.value),
         DataType::Timing => timing(node.value),
-        _ => node.value.as_str().and_then(moment),
+        DataType::Date => node.value.as_str().and_then(moment),
+        _ => None,
     }
 }
 

@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::convert::{Sink, boolean, convert};
 use super::value::IndexValue;
-use crate::definitions::{CompiledParameter, ParameterId, ParameterType, SearchDefinitions};
+use crate::definitions::{
+    CompiledParameter, ParameterId, ParameterType, SearchDefinitions, SearchParameter,
+};
 use crate::expression::{Expression, Item, Node};
 
 /// The values of all search parameters that a resource has, those of one parameter next to each other.
@@ -37,45 +39,40 @@ fn extract_parameter(
         .expression
         .each(resource, &mut |item| match (item, parameter.kind) {
             (Item::Node(node), ParameterType::Composite) => {
-                if let Some(composite) = composite(parameter, resource, node) {
+                if let Some(composite) = composite(definitions, parameter, resource, node) {
                     sink(composite);
                 }
             }
-            (Item::Node(node), kind) => {
-                convert(
-                    kind,
-                    node,
-                    &definitions.parameter(parameter.id).targets,
-                    sink,
-                );
-            }
+            (Item::Node(node), _) => convert(definitions.parameter(parameter.id), node, sink),
             (Item::Boolean(value), _) => sink(boolean(value)),
         });
 }
 
 /// The parts of a composite at one node; none unless every part has a value there.
 fn composite(
+    definitions: &SearchDefinitions,
     parameter: &CompiledParameter,
     resource: &Value,
     node: Node<'_>,
 ) -> Option<IndexValue> {
-    let parts: Option<Box<[_]>> = parameter
+    let parts = parameter
         .components
         .iter()
-        .map(|(kind, expression)| part(*kind, expression, resource, node))
-        .collect();
-    parts.map(IndexValue::Composite)
+        .map(|(id, expression)| part(definitions.parameter(*id), expression, resource, node));
+    parts
+        .collect::<Option<Box<[_]>>>()
+        .map(IndexValue::Composite)
 }
 
 fn part(
-    kind: ParameterType,
+    parameter: &SearchParameter,
     expression: &Expression,
     resource: &Value,
     node: Node<'_>,
 ) -> Option<Box<[IndexValue]>> {
     let mut values = Vec::new();
     expression.each_within(resource, node, &mut |item| match item {
-        Item::Node(inner) => convert(kind, inner, &[], &mut |value| values.push(value)),
+        Item::Node(inner) => convert(parameter, inner, &mut |value| values.push(value)),
         Item::Boolean(value) => values.push(boolean(value)),
     });
     (!values.is_empty()).then(|| values.into())

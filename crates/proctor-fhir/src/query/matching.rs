@@ -9,6 +9,7 @@ use crate::index::{
     IndexValue, NumberValue, QuantityValue, ReferenceTarget, TokenSystem, TokenValue,
 };
 use crate::primitive::moment::Span;
+use crate::reference::Literal;
 
 impl Criterion {
     /// Whether the value answers the criterion. A value of another kind never does.
@@ -161,6 +162,18 @@ impl ReferenceCriterion {
                         .is_none_or(|version| value_version.as_ref() == Some(version))
                     && base.as_ref().is_none_or(|base| own_bases.contains(base))
             }
+            (
+                Self::Local {
+                    kind: Some(kind),
+                    id,
+                    own_bases,
+                    ..
+                },
+                ReferenceTarget::Canonical { url, .. },
+            ) => Literal::parse(url).is_some_and(|literal| {
+                let own = |base: &str| own_bases.iter().any(|own| **own == *base);
+                literal.kind == &**kind && literal.id == &**id && literal.base.is_none_or(own)
+            }),
             (
                 Self::Absolute { url, version: None },
                 ReferenceTarget::Literal {

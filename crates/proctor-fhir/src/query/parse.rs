@@ -91,7 +91,7 @@ impl Reader<'_> {
     fn token_criterion(&self) -> Result<TokenCriterion, QueryError> {
         // Ids are case-sensitive, all other codes are not.
         let code = |text: &str| {
-            if self.parameter.code == "_id" {
+            if self.parameter.is_case_sensitive() {
                 unescape(text).into()
             } else {
                 compared_code(&unescape(text))
