@@ -257,15 +257,17 @@ impl Parser<'_> {
         let state = self.reading.state;
         let mut kept = Vec::new();
         for (kind, _) in std::mem::take(&mut self.search.tests) {
-            let Some(codes) = definitions.compartment(compartment.name(), kind.name()) else {
-                continue;
-            };
+            let codes = definitions.compartment(compartment.name(), kind.name());
             let view = state.view(kind);
             let mut tests = Vec::new();
-            for code in codes {
-                if *code == "{def}" {
-                    tests.push(Test::Rows(view.row_of(id).into_iter().collect()));
-                } else if let Some(parameter) = definitions.find(kind.name(), code) {
+            if kind == compartment {
+                // A resource is in its own compartment.
+                tests.push(Test::Rows(view.row_of(id).into_iter().collect()));
+            } else if codes.is_none() {
+                continue;
+            }
+            for code in codes.unwrap_or_default() {
+                if let Some(parameter) = definitions.find(kind.name(), code) {
                     let text = format!("{compartment}/{id}");
                     let filter = Filter::parse(parameter, None, &text, &self.reading.context)
                         .map_err(|error| refuse(&error))?;
