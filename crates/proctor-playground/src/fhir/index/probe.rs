@@ -386,8 +386,8 @@ mod tests {
             .filter(|(_, value)| criterion.matches(value))
             .map(|(row, _)| row)
             .collect();
-        let mut in_frozen = Vec::new();
-        let mut in_live = Vec::new();
+        let mut in_frozen: Vec<u32> = Vec::new();
+        let mut in_live: Vec<u32> = Vec::new();
         for probe in probes(criterion) {
             let span = frozen.span(&probe);
             for place in frozen.places(&span) {
