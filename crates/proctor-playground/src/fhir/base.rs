@@ -143,6 +143,11 @@ impl BaseBuilder {
         }
     }
 
+    /// Adds a resource as it is; a bundle stays a bundle.
+    pub fn load_one(&mut self, value: Value) -> Answer<()> {
+        self.add(Resource::from_value(value)?)
+    }
+
     fn load_entries(&mut self, mut bundle: Resource) -> Answer<()> {
         let Some(Value::Array(entries)) = bundle.value_mut().get_mut("entry").map(Value::take)
         else {

@@ -3,6 +3,7 @@
 use std::{
     cmp::Ordering,
     hash::{Hash, Hasher},
+    sync::LazyLock,
 };
 
 use proctor_fhir::{
@@ -22,10 +23,19 @@ use serde_json::Value;
 #[derive(Clone, Debug)]
 pub(crate) struct Key(pub(crate) IndexValue);
 
+/// `_id`, which needs no index: rows are found by id.
+static ID: LazyLock<ParameterId> = LazyLock::new(|| {
+    let parameter = SearchDefinitions::r4().find("Patient", "_id");
+    parameter.expect("R4 defines _id for every type").id
+});
+
 /// The keys that a resource is found by, ordered by parameter and without repetitions.
 pub(crate) fn keys_of(resource: &Value) -> Vec<(ParameterId, Key)> {
     let mut keys = Vec::with_capacity(32);
     for (parameter, value) in extract(SearchDefinitions::r4(), resource) {
+        if parameter == *ID {
+            continue;
+        }
         match value {
             IndexValue::Composite(parts) => {
                 let first: &[IndexValue] = parts.first().map_or(&[], |part| part);

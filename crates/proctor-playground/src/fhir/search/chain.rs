@@ -84,7 +84,11 @@ impl Reading<'_> {
         let view = self.state.view(kind);
         let mut rows: Vec<Row> = split(value, ',')
             .into_iter()
-            .filter_map(|id| view.row_of(&unescape(id)))
+            .filter_map(|id| {
+                let id = unescape(id);
+                // An id has no system, which a token may say.
+                view.row_of(id.strip_prefix('|').unwrap_or(&id))
+            })
             .collect();
         rows.sort_unstable();
         rows.dedup();
