@@ -73,7 +73,8 @@ pub(crate) struct ServeSettings {
     pub(crate) otlp_endpoint: Option<String>,
 }
 
-fn address(text: &str) -> Result<SocketAddr, &'static str> {
+/// Reads an address, or says what one looks like.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, &'static str> {
     text.parse()
         .map_err(|_| "expected an IP address and a port, such as 127.0.0.1:7070")
 }

@@ -414,3 +414,69 @@ async fn sigterm_lets_a_request_finish_that_is_under_way() {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert_eq!(server.exit_code(), Some(0));
 }
+
+#[tokio::test]
+async fn a_fhir_store_can_be_served_by_itself() {
+    let directory = TempDir::new().unwrap();
+    let patient = directory.path().join("patient.json");
+    fs_err::write(
+        &patient,
+        r#"{"resourceType":"Patient","id":"ada","birthDate":"1815-12-10"}"#,
+    )
+    .unwrap();
+    let fhir = |data: &str| {
+        let mut command = proctor();
+        command
+            .args(["fhir", "--json", "--listen", "127.0.0.1:0", "--load"])
+            .arg(&patient);
+        command.arg("--data").arg(directory.path().join(data));
+        command
+    };
+    let found = |server: &Server, query: &str| {
+        let url = server.url(query);
+        async move {
+            reqwest::get(url)
+                .await
+                .unwrap()
+                .json::<Value>()
+                .await
+                .unwrap()["total"]
+                .clone()
+        }
+    };
+    let server = Server::start(&mut fhir("kept"));
+    assert_eq!(found(&server, "/Patient?birthdate=1815").await, 1);
+    let born = reqwest::Client::new()
+        .post(server.url("/Patient"))
+        .header("content-type", "application/fhir+json")
+        .body(r#"{"resourceType":"Patient","birthDate":"1815-12-11"}"#)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(born.status(), 201);
+    server.signal("TERM");
+    assert_eq!(server.exit_code(), Some(0));
+    let again = Server::start(&mut fhir("kept"));
+    assert_eq!(
+        found(&again, "/Patient?birthdate=1815").await,
+        2,
+        "what was written is still there"
+    );
+
+    let guarded = Server::start(fhir("guarded").args(["--client", "id:secret"]));
+    assert_eq!(
+        reqwest::get(guarded.url("/Patient"))
+            .await
+            .unwrap()
+            .status(),
+        401
+    );
+    fs_err::write(&patient, "{").unwrap();
+    let refused = fhir("refused").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        text(&refused.stderr).contains("patient.json"),
+        "{}",
+        text(&refused.stderr)
+    );
+}
