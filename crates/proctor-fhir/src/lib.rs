@@ -1,0 +1,23 @@
+//! What is known about FHIR R4, independent of any store.
+//!
+//! * [`definitions`]: the official search parameters, structures, bindings and compartments.
+//! * [`expression`]: the part of FHIRPath that search parameters and patches are written in.
+//! * [`patch`]: JSON Patch and FHIRPath Patch.
+//! * [`primitive`]: dates, decimals and text as they are compared.
+//! * [`index`]: what search parameters find in a resource.
+//! * [`query`]: what a search asks for, and whether index values answer it.
+//! * [`reference`]: the text of a literal reference.
+//! * [`summary`]: views that leave parts of a resource out.
+//! * [`validate`]: level-1 validation.
+//!
+//! Nothing here keeps a resource, does I/O, or reads a clock: everything is a function of the standard and of what is passed in.
+
+pub mod definitions;
+pub mod expression;
+pub mod index;
+pub mod patch;
+pub mod primitive;
+pub mod query;
+pub mod reference;
+pub mod summary;
+pub mod validate;

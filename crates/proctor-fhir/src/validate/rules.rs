@@ -1,0 +1,193 @@
+//! Rules of single types that cardinality and form do not express.
+
+use serde_json::{Map, Value};
+
+use super::IssueCode;
+use super::place::Place;
+use super::walk::Walker;
+use crate::definitions::{Key, Structure, Structures, ValueSetCodes};
+use crate::reference::Literal;
+
+/// Whether `inner` is one of the contained resources of `outer`.
+pub(super) fn contains(outer: &Map<String, Value>, inner: &Map<String, Value>) -> bool {
+    let contained = outer.get("contained").and_then(Value::as_array);
+    contained
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object)
+        .any(|candidate| std::ptr::eq(candidate, inner))
+}
+
+/// A contained resource has an id and contains no others.
+pub(super) fn resource(
+    walker: &mut Walker<'_>,
+    map: &Map<String, Value>,
+    contained: bool,
+    place: &Place<'_>,
+) {
+    if !contained {
+        return;
+    }
+    if map.contains_key("contained") {
+        walker.report(
+            IssueCode::Invariant,
+            place,
+            "a contained resource must not contain others".to_owned(),
+        );
+    }
+    if !map.contains_key("id") {
+        walker.report(
+            IssueCode::Required,
+            place,
+            "a contained resource needs an id".to_owned(),
+        );
+    }
+}
+
+/// What the type of an object asks for.
+pub(super) fn object(
+    walker: &mut Walker<'_>,
+    map: &Map<String, Value>,
+    structure: &Structure,
+    place: &Place<'_>,
+) {
+    match structure.name {
+        "Reference" => reference(walker, map, place),
+        "Extension" => extension(walker, map, place),
+        _ => {}
+    }
+}
+
+/// An extension holds a value or further extensions, never both and never neither.
+fn extension(walker: &mut Walker<'_>, map: &Map<String, Value>, place: &Place<'_>) {
+    let value = map
+        .keys()
+        .any(|key| key.trim_start_matches('_').starts_with("value"));
+    if value == map.contains_key("extension") {
+        walker.report(
+            IssueCode::Invariant,
+            place,
+            "an extension must have either a value or extensions of its own".to_owned(),
+        );
+    }
+}
+
+fn reference(walker: &mut Walker<'_>, map: &Map<String, Value>, place: &Place<'_>) {
+    let Some(text) = map.get("reference").and_then(Value::as_str) else {
+        return;
+    };
+    let place = place.child("reference");
+    if let Some(id) = text.strip_prefix('#') {
+        if !is_contained(walker.container, id) {
+            walker.report(
+                IssueCode::Invariant,
+                &place,
+                format!("`{text}` is not among the contained resources"),
+            );
+        }
+    } else if !has_form_of_reference(text) {
+        walker.report(
+            IssueCode::Value,
+            &place,
+            format!("`{text}` is no reference: `Type/id`, `Type?query`, an absolute URL, a URN or `#id` is expected"),
+        );
+    }
+}
+
+/// The empty fragment is the containing resource itself.
+fn is_contained(container: Option<&Map<String, Value>>, id: &str) -> bool {
+    let contained = container
+        .and_then(|container| container.get("contained"))
+        .and_then(Value::as_array);
+    id.is_empty()
+        || contained
+            .into_iter()
+            .flatten()
+            .any(|candidate| candidate.get("id").and_then(Value::as_str) == Some(id))
+}
+
+fn has_form_of_reference(text: &str) -> bool {
+    let known = |kind: &str| Structures::r4().resource(kind).is_some();
+    match Literal::parse(text) {
+        Some(literal) => literal.base.is_some() || known(literal.kind),
+        None => {
+            has_scheme(text)
+                || text
+                    .split_once('?')
+                    .is_some_and(|(kind, query)| known(kind) && !query.is_empty())
+        }
+    }
+}
+
+/// `scheme:…`, as URLs and URNs start.
+fn has_scheme(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(scheme, rest)| {
+        !rest.is_empty()
+            && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+    })
+}
+
+/// A concept with a required binding has a coding of the value set, unless it has only text.
+pub(super) fn bound_concept(
+    walker: &mut Walker<'_>,
+    map: &Map<String, Value>,
+    key: &Key<'_>,
+    place: &Place<'_>,
+) {
+    let Some(binding) = key
+        .element
+        .binding
+        .as_ref()
+        .filter(|_| key.kind == "CodeableConcept")
+    else {
+        return;
+    };
+    let codings = map
+        .get("coding")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let coded = codings.filter_map(|coding| {
+        Some((
+            coding
+                .get("system")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
+            coding.get("code")?.as_str()?,
+        ))
+    });
+    let mut first = None;
+    for (system, code) in coded {
+        if binding.has(system, code) {
+            return;
+        }
+        first = first.or(Some(code));
+    }
+    if let Some(code) = first {
+        walker.report(
+            IssueCode::CodeInvalid,
+            place,
+            not_in_value_set(code, binding),
+        );
+    }
+}
+
+pub(super) fn not_in_value_set(code: &str, binding: &ValueSetCodes) -> String {
+    const LISTED: usize = 20;
+    let codes: Vec<&str> = binding
+        .systems
+        .iter()
+        .flat_map(|(_, codes)| codes.iter().copied())
+        .collect();
+    if codes.len() <= LISTED {
+        return format!(
+            "`{code}` is not in the value set {}: one of {} is expected",
+            binding.url,
+            codes.join(", ")
+        );
+    }
+    format!("`{code}` is not in the value set {}", binding.url)
+}
