@@ -232,9 +232,9 @@ fn request_span(id: &RequestId, dialect: Dialect, route: &Route, request: &Reque
             tracing::span!(
                 $level,
                 "request",
-                "otel.kind" = "server",
+                "otel.kind" = field::Empty,
                 request_id = id.as_str(),
-                dialect = dialect::name(dialect),
+                dialect = field::Empty,
                 method = request.method().as_str(),
                 route = route.as_str(),
                 path = request.uri().path(),
@@ -253,6 +253,6 @@ fn request_span(id: &RequestId, dialect: Dialect, route: &Route, request: &Reque
     } else {
         span!(tracing::Level::INFO)
     };
-    telemetry::continue_trace(&span, request.headers());
+    telemetry::continue_trace(&span, dialect, request.headers());
     span
 }

@@ -27,6 +27,8 @@ use tracing_subscriber::{
     EnvFilter, Layer, Registry, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _,
 };
 
+use crate::dialect::{self, Dialect};
+
 /// What logs look like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
@@ -155,9 +157,18 @@ fn tracer(traces: &SdkTracerProvider) -> SdkTracer {
 /// Whether spans go anywhere but to the log. What only a collector reads is left out otherwise.
 static EXPORTING: AtomicBool = AtomicBool::new(false);
 
-/// Makes `span` a child of the client's span when the request names one.
-pub(crate) fn continue_trace(span: &Span, headers: &HeaderMap) {
-    if EXPORTING.load(Ordering::Relaxed) && headers.contains_key("traceparent") {
+/// Tells a collector what the log can do without, and makes `span` a child of the client's span
+/// when the request names one.
+pub(crate) fn continue_trace(span: &Span, dialect: Dialect, headers: &HeaderMap) {
+    if !EXPORTING.load(Ordering::Relaxed) {
+        return;
+    }
+    tracing::record_all!(
+        span,
+        "otel.kind" = "server",
+        dialect = dialect::name(dialect)
+    );
+    if headers.contains_key("traceparent") {
         let parent = TraceContextPropagator::new().extract(&HeaderCarrier(headers));
         if let Err(error) = span.set_parent(parent) {
             tracing::debug!(%error, "a span cannot join the client's trace");
