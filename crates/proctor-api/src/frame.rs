@@ -210,13 +210,13 @@ impl Exchange {
         let status = status.as_u16();
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         if status >= 500 || cause.is_some() {
-            // The id is repeated because the span of a probe may not be logged.
+            // The id is repeated because the span is logged only where the access log is wanted.
             let request_id = self.id.as_str();
             tracing::error!(target: "proctor::access", request_id, status, micros, cause, "failed");
         } else if is_probe(self.route.as_str()) {
-            tracing::debug!(target: "proctor::access", status, micros, "answered");
+            tracing::trace!(target: "proctor::access", status, micros, "answered");
         } else {
-            tracing::info!(target: "proctor::access", status, micros, "answered");
+            tracing::debug!(target: "proctor::access", status, micros, "answered");
         }
     }
 }
@@ -230,6 +230,7 @@ fn request_span(id: &RequestId, dialect: Dialect, route: &Route, request: &Reque
     macro_rules! span {
         ($level:expr) => {
             tracing::span!(
+                target: "proctor::access",
                 $level,
                 "request",
                 "otel.kind" = field::Empty,
@@ -249,9 +250,9 @@ fn request_span(id: &RequestId, dialect: Dialect, route: &Route, request: &Reque
         };
     }
     let span = if is_probe(route.as_str()) {
-        span!(tracing::Level::DEBUG)
+        span!(tracing::Level::TRACE)
     } else {
-        span!(tracing::Level::INFO)
+        span!(tracing::Level::DEBUG)
     };
     telemetry::continue_trace(&span, dialect, request.headers());
     span

@@ -42,7 +42,8 @@ pub enum LogFormat {
 /// Where logs and traces go.
 #[derive(Clone, Debug)]
 pub struct TelemetryOptions {
-    /// What is logged, in the words of `RUST_LOG`.
+    /// What is logged, in the words of `RUST_LOG`. Requests that were answered are logged by
+    /// `proctor::access=debug`, probes by `proctor::access=trace`, failures always.
     pub filter: String,
     /// What it looks like.
     pub format: LogFormat,
@@ -94,15 +95,24 @@ impl Telemetry {
     }
 }
 
+/// What a collector receives: everything worth a word, and every request.
+const EXPORTED: &str = "info,proctor::access=debug";
+
 /// Sets up logs and traces for the whole process.
 pub fn install(options: &TelemetryOptions) -> Result<Telemetry, TelemetryError> {
-    let filter = EnvFilter::try_new(&options.filter)?;
+    let logged = EnvFilter::try_new(&options.filter)?;
     let traces = trace_provider(options)?;
-    let tracer = traces.as_ref().map(tracer);
+    // Each has a filter of its own: requests are traced whether or not they are logged.
+    let exported = match &traces {
+        Some(traces) => {
+            let layer = tracing_opentelemetry::layer().with_tracer(tracer(traces));
+            Some(layer.with_filter(EnvFilter::try_new(EXPORTED)?))
+        }
+        None => None,
+    };
     Registry::default()
-        .with(tracer.map(|tracer| tracing_opentelemetry::layer().with_tracer(tracer)))
-        .with(log_layer(options.format))
-        .with(filter)
+        .with(exported)
+        .with(log_layer(options.format).with_filter(logged))
         .try_init()?;
     EXPORTING.store(traces.is_some(), Ordering::Relaxed);
     Ok(Telemetry { traces })

@@ -34,6 +34,7 @@ impl Log {
         let subscriber = tracing_subscriber::fmt()
             .json()
             .flatten_event(true)
+            .with_max_level(tracing::Level::DEBUG)
             .with_writer(move || writer.clone())
             .finish();
         (log, tracing::subscriber::set_default(subscriber))
