@@ -10,7 +10,7 @@ use crate::definitions::{ParameterType, SearchDefinitions, SearchParameter};
 use crate::index::compared_code;
 use crate::primitive::decimal::Decimal;
 use crate::primitive::moment::{Moment, Span};
-use crate::primitive::text::fold;
+use crate::primitive::text::{excerpt, fold};
 use crate::reference::{Literal, is_id};
 
 impl Criterion {
@@ -64,7 +64,7 @@ impl Reader<'_> {
     fn invalid(&self, expected: &'static str) -> QueryError {
         QueryError::InvalidValue {
             parameter: self.parameter.code.to_owned(),
-            value: self.text.to_owned(),
+            value: excerpt(self.text),
             expected,
         }
     }
