@@ -217,7 +217,7 @@ pub mod kinds {
         ($($(#[$doc:meta])* $kind:ident as $id:ident: $noun:literal, $prefix:literal, $runloop:literal;)*) => {
             $(
                 $(#[$doc])*
-                #[derive(Debug)]
+                #[derive(Clone, Copy, Debug, PartialEq, Eq)]
                 pub enum $kind {}
                 impl Kind for $kind {
                     const NOUN: &'static str = $noun;

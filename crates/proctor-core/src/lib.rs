@@ -2,8 +2,21 @@
 //!
 //! * [`id`]: typed ids, one registry of kinds, each dialect's prefixes.
 //! * [`time`]: instants with millisecond precision and the [`time::Clock`] they come from.
+//! * [`definition`]: what is examined: [`definition::Benchmark`], its tasks and their criteria.
+//! * [`canonical`]: the one byte form of a JSON value, and its digest.
+//! * [`run`], [`task_run`], [`job`]: the state machines; a transition is a method that either
+//!   succeeds or says why not.
+//! * [`scoring`]: marks, axes, verdicts; [`criterion_run`]: the record behind each mark.
 //!
 //! Nothing here reads a clock, draws a random number, or knows how it is stored or shown.
 
+pub mod canonical;
+pub mod criterion_run;
+pub mod definition;
 pub mod id;
+pub mod job;
+pub mod refused;
+pub mod run;
+pub mod scoring;
+pub mod task_run;
 pub mod time;

@@ -97,31 +97,13 @@ impl<'w> Walker<'w> {
         let mut seen = Seen::default();
         for (name, value) in map {
             if let Some(key) = structure.key(name) {
-                if let Some(other) = seen.add(&key, name) {
-                    self.report(
-                        IssueCode::Structure,
-                        place,
-                        format!(
-                            "`{other}` and `{name}` exclude each other: `{}[x]` has one value",
-                            key.element.name
-                        ),
-                    );
-                }
+                self.note(&mut seen, &key, name, place);
                 self.element(value, &key, map, &place.child(name));
             } else if let Some((key, plain)) = name
                 .strip_prefix('_')
                 .and_then(|plain| Some((structure.key(plain)?, plain)))
             {
-                if let Some(other) = seen.add(&key, plain) {
-                    self.report(
-                        IssueCode::Structure,
-                        place,
-                        format!(
-                            "`{other}` and `{name}` exclude each other: `{}[x]` has one value",
-                            key.element.name
-                        ),
-                    );
-                }
+                self.note(&mut seen, &key, plain, place);
                 self.companion(value, &key, map.get(plain), &place.child(plain));
             } else if !(name == "resourceType" && structure.kind == Kind::Resource) {
                 let diagnostics = unknown(name, structure);
@@ -141,6 +123,18 @@ impl<'w> Walker<'w> {
             );
         }
         rules::object(self, map, structure, place);
+    }
+
+    /// Notes that an element occurs. Of a choice only one may; its companion is part of it.
+    fn note<'m>(&mut self, seen: &mut Seen<'m>, key: &Key<'_>, name: &'m str, place: &Place<'_>) {
+        if let Some(other) = seen.add(key, name) {
+            let choice = key.element.name;
+            self.report(
+                IssueCode::Structure,
+                place,
+                format!("`{other}` and `{name}` exclude each other: `{choice}[x]` has one value"),
+            );
+        }
     }
 
     fn element(

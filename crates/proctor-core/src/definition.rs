@@ -1,0 +1,402 @@
+//! What is examined: benchmarks, their tasks, and what is checked.
+//!
+//! A definition is plain data. Editing it makes another definition; publishing it freezes it
+//! under the next version number with its [`Digest`]. Runs pin a digest, so no edit reaches them.
+
+use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    canonical::Digest,
+    id::kinds::{BenchmarkId, CriterionId, EnvironmentId, TaskId},
+    scoring::Weight,
+    time::Timestamp,
+};
+
+/// A set of tasks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Benchmark {
+    /// What people call it.
+    pub name: String,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How long a task may take that has no limit of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Seconds>,
+    /// How many of a run's tasks may be active at once.
+    #[serde(default = "one_at_a_time")]
+    pub concurrency: NonZeroU32,
+    /// The author's own labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+    /// What a taker must bring.
+    #[serde(default, skip_serializing_if = "Requirements::is_empty")]
+    pub requires: Requirements,
+    /// The tasks, in order.
+    pub tasks: Vec<Task>,
+}
+
+fn one_at_a_time() -> NonZeroU32 {
+    NonZeroU32::MIN
+}
+
+/// One thing to do in one world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// Its name.
+    pub id: TaskId,
+    /// What people call it.
+    pub name: String,
+    /// How long it may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Seconds>,
+    /// The author's own labels, for choosing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// What the taker is told: a document of the author's making.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub brief: Value,
+    /// Where it is done.
+    pub world: World,
+    /// What is checked afterwards.
+    #[serde(default)]
+    pub criteria: Vec<Criterion>,
+    /// How the task is solved, for proving the criteria right; never shown to a taker.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub reference: Value,
+    /// What a taker must bring.
+    #[serde(default, skip_serializing_if = "Requirements::is_empty")]
+    pub requires: Requirements,
+    /// The author's own labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// Where a task is done: each task run gets one of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum World {
+    /// Simulated services.
+    Playground {
+        /// The services and their seed.
+        environment: EnvironmentId,
+        /// What happens there when the task starts, in order.
+        #[serde(default)]
+        scenario: Vec<Value>,
+    },
+    /// A Linux box.
+    Devbox {
+        /// How the box is made, as the box's backend reads it.
+        parameters: Value,
+    },
+}
+
+/// One thing to check in a frozen world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Criterion {
+    /// Its name.
+    pub id: CriterionId,
+    /// What people call it.
+    pub label: String,
+    /// How much it counts.
+    #[serde(default)]
+    pub weight: Weight,
+    /// The axis it counts on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub axis: Option<String>,
+    /// How it is checked.
+    pub check: Check,
+}
+
+/// How a criterion is checked. The inside is read by the checks themselves: an unknown shape is
+/// kept as it was given, because authors may store what cannot be checked yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Check {
+    /// A typed assertion on a playground.
+    Assertion(Value),
+    /// A scorer in a devbox.
+    Scorer(Value),
+}
+
+/// What a taker must bring to a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requirements {
+    /// Environment variables by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environment_variables: Vec<String>,
+    /// Secrets by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
+}
+
+impl Requirements {
+    fn is_empty(&self) -> bool {
+        self.environment_variables.is_empty() && self.secrets.is_empty()
+    }
+}
+
+/// A time limit in whole seconds, at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seconds(NonZeroU32);
+
+impl Seconds {
+    /// `seconds`, unless that is none.
+    pub fn new(seconds: u32) -> Option<Self> {
+        NonZeroU32::new(seconds).map(Self)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u32 {
+        self.0.get()
+    }
+}
+
+impl From<Seconds> for Duration {
+    fn from(seconds: Seconds) -> Self {
+        Self::from_secs(u64::from(seconds.get()))
+    }
+}
+
+impl Benchmark {
+    /// The digest of this definition: the same for the same content, however it was written.
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.to_value())
+    }
+
+    /// The definition as a document.
+    pub fn to_value(&self) -> Value {
+        serde_json::to_value(self).expect("a definition has only string keys and finite numbers")
+    }
+
+    /// How long `task` may take here.
+    pub fn limit(&self, task: &Task) -> Option<Duration> {
+        task.timeout.or(self.timeout).map(Duration::from)
+    }
+}
+
+/// A definition that can no longer change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BenchmarkVersion {
+    /// Whose version.
+    pub benchmark: BenchmarkId,
+    /// Which: 1, 2, 3, ….
+    pub version: u32,
+    /// The name under which takers ask for it.
+    pub slug: Slug,
+    /// Who may take it.
+    pub visibility: Visibility,
+    /// The digest of the definition.
+    pub digest: Digest,
+    /// When it was frozen.
+    pub published_at: Timestamp,
+    /// When it was taken back, if it was. Runs that have begun go on.
+    pub unpublished_at: Option<Timestamp>,
+}
+
+/// Who may take a published benchmark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Visibility {
+    /// Everybody.
+    Public,
+    /// Its own organization.
+    #[default]
+    Private,
+}
+
+impl Visibility {
+    /// The word on the wire and in the store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Public => "Public",
+            Self::Private => "Private",
+        }
+    }
+}
+
+/// The name in `slug@version`: lower-case letters, digits and single hyphens between them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Slug(String);
+
+impl Slug {
+    const LONGEST: usize = 100;
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Slug {
+    type Error = BadSlug;
+
+    fn try_from(text: String) -> Result<Self, BadSlug> {
+        let word = |word: &str| {
+            !word.is_empty()
+                && word
+                    .bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+        };
+        if text.len() <= Self::LONGEST && text.split('-').all(word) {
+            Ok(Self(text))
+        } else {
+            Err(BadSlug)
+        }
+    }
+}
+
+impl From<Slug> for String {
+    fn from(slug: Slug) -> Self {
+        slug.0
+    }
+}
+
+/// A text that is no slug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a slug is 1 to 100 lower-case letters and digits with single hyphens between them, such as 'fax-referral'"
+)]
+pub struct BadSlug;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::canonical::tests::{any_json, change_one};
+
+    fn benchmark(brief: Value) -> Benchmark {
+        let task = Task {
+            id: TaskId::from_uuid(Uuid::from_u128(1)),
+            name: "Register the patient".to_owned(),
+            timeout: Seconds::new(60),
+            tags: vec!["intake".to_owned()],
+            brief,
+            world: World::Playground {
+                environment: EnvironmentId::from_uuid(Uuid::from_u128(2)),
+                scenario: vec![json!({"type": "fax_inbound", "text": "Referral"})],
+            },
+            criteria: vec![Criterion {
+                id: CriterionId::from_uuid(Uuid::from_u128(3)),
+                label: "The patient is in the chart".to_owned(),
+                weight: Weight::default(),
+                axis: Some("safety".to_owned()),
+                check: Check::Assertion(
+                    json!({"assert": "fhir-resource-state", "resource_type": "Patient"}),
+                ),
+            }],
+            reference: Value::Null,
+            requires: Requirements::default(),
+            metadata: BTreeMap::new(),
+        };
+        Benchmark {
+            name: "Fax referral".to_owned(),
+            description: None,
+            timeout: Seconds::new(600),
+            concurrency: NonZeroU32::MIN,
+            metadata: BTreeMap::new(),
+            requires: Requirements::default(),
+            tasks: vec![task],
+        }
+    }
+
+    #[test]
+    fn the_stored_form_and_its_digest_are_pinned() {
+        // A change here orphans every definition stored so far: it needs a migration.
+        let benchmark = benchmark(json!({"instructions": "A fax came in."}));
+        insta::assert_json_snapshot!("definition", benchmark.to_value());
+        insta::assert_snapshot!("digest", benchmark.digest());
+    }
+
+    #[test]
+    fn a_task_limit_goes_before_the_benchmarks() {
+        let mut benchmark = benchmark(Value::Null);
+        assert_eq!(
+            benchmark.limit(&benchmark.tasks[0]),
+            Some(Duration::from_secs(60))
+        );
+        benchmark.tasks[0].timeout = None;
+        assert_eq!(
+            benchmark.limit(&benchmark.tasks[0]),
+            Some(Duration::from_secs(600))
+        );
+    }
+
+    #[test]
+    fn slugs_are_plain() {
+        for good in ["a", "fax-referral", "x12-270"] {
+            assert!(Slug::try_from(good.to_owned()).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "-",
+            "a--b",
+            "a-",
+            "Fax",
+            "fax referral",
+            "fax@1",
+            "é",
+            &"a".repeat(101),
+        ] {
+            assert_eq!(Slug::try_from(bad.to_owned()), Err(BadSlug), "{bad}");
+        }
+    }
+
+    #[test]
+    fn unknown_members_and_zero_limits_are_refused() {
+        assert!(
+            serde_json::from_value::<Benchmark>(json!({"name": "x", "tasks": [], "taks": []}))
+                .is_err()
+        );
+        assert!(
+            serde_json::from_value::<Benchmark>(json!({"name": "x", "tasks": [], "timeout": 0}))
+                .is_err()
+        );
+        assert!(
+            serde_json::from_value::<Benchmark>(
+                json!({"name": "x", "tasks": [], "concurrency": 0})
+            )
+            .is_err()
+        );
+        assert!(serde_json::from_value::<Benchmark>(json!({"name": "x", "tasks": []})).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn a_definition_reads_back_with_the_same_digest(brief in any_json()) {
+            let benchmark = benchmark(brief);
+            let text = serde_json::to_string_pretty(&benchmark).unwrap();
+            let read: Benchmark = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(read.digest(), benchmark.digest());
+            prop_assert_eq!(read, benchmark);
+        }
+    }
+
+    #[test]
+    fn any_change_to_any_value_changes_the_digest() {
+        let definition = benchmark(json!({"a": [1, 2]})).to_value();
+        let mut digests = HashSet::from([Digest::of(&definition)]);
+        let mut changed = definition.clone();
+        while change_one(&mut changed, &mut (digests.len() - 1)) {
+            assert!(digests.insert(Digest::of(&changed)), "{changed}");
+            changed = definition.clone();
+        }
+        assert!(
+            digests.len() > 10,
+            "every value of the definition takes its turn"
+        );
+    }
+}

@@ -1,0 +1,254 @@
+//! A job: agents × tasks × attempts, carried out by Proctor itself.
+//!
+//! ```text
+//! initializing → queued → running → completed
+//!        └──────────┴────────┴────→ failed, timed out, cancelled
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    id::kinds::{JobId, OrganizationId},
+    refused::{Refused, Step},
+    time::Timestamp,
+};
+
+/// A job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Its name.
+    pub id: JobId,
+    /// Who pays for it.
+    pub organization: OrganizationId,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Where it stands.
+    pub state: JobState,
+}
+
+/// Where a job stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// What it needs is being put together.
+    Initializing,
+    /// Ready, waiting for a place.
+    Queued,
+    /// Agents are at work.
+    Running {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// Over.
+    Ended {
+        /// When the first agent began, if one did.
+        started_at: Option<Timestamp>,
+        /// When it ended.
+        at: Timestamp,
+        /// How it ended.
+        ending: JobEnding,
+    },
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobEnding {
+    /// All agents have had their turn; some of their tasks may have failed.
+    Completed,
+    /// Nothing could run.
+    Failed {
+        /// Why, for people.
+        reason: String,
+    },
+    /// The job's own clock ran out.
+    TimedOut,
+    /// Somebody stopped it.
+    Cancelled,
+}
+
+impl Job {
+    /// A job that is being put together.
+    pub const fn new(id: JobId, organization: OrganizationId, now: Timestamp) -> Self {
+        Self {
+            id,
+            organization,
+            created_at: now,
+            state: JobState::Initializing,
+        }
+    }
+
+    /// Everything is there: waits for a place.
+    pub fn enqueue(self) -> Result<Step<Self>, Refused> {
+        match self.state {
+            JobState::Initializing => Ok(Step::Changed(Self {
+                state: JobState::Queued,
+                ..self
+            })),
+            JobState::Queued => Ok(Step::Unchanged(self)),
+            JobState::Running { .. } => Err(Refused::JobNotThere(self.status())),
+            JobState::Ended { .. } => Err(Refused::JobOver(self.status())),
+        }
+    }
+
+    /// The first agent begins.
+    pub fn begin(self, now: Timestamp) -> Result<Step<Self>, Refused> {
+        match self.state {
+            JobState::Initializing => Err(Refused::JobNotThere(self.status())),
+            JobState::Queued => Ok(Step::Changed(Self {
+                state: JobState::Running { since: now },
+                ..self
+            })),
+            JobState::Running { .. } => Ok(Step::Unchanged(self)),
+            JobState::Ended { .. } => Err(Refused::JobOver(self.status())),
+        }
+    }
+
+    /// All agents have had their turn.
+    pub fn complete(self, now: Timestamp) -> Result<Step<Self>, Refused> {
+        match &self.state {
+            JobState::Initializing | JobState::Queued => Err(Refused::JobNotThere(self.status())),
+            JobState::Running { .. } => Ok(Step::Changed(self.end(now, JobEnding::Completed))),
+            JobState::Ended {
+                ending: JobEnding::Completed,
+                ..
+            } => Ok(Step::Unchanged(self)),
+            JobState::Ended { .. } => Err(Refused::JobOver(self.status())),
+        }
+    }
+
+    /// Stops the job. Stopping twice changes nothing; what ended otherwise cannot be stopped.
+    pub fn cancel(self, now: Timestamp) -> Result<Step<Self>, Refused> {
+        match &self.state {
+            JobState::Ended {
+                ending: JobEnding::Cancelled,
+                ..
+            } => Ok(Step::Unchanged(self)),
+            JobState::Ended { .. } => Err(Refused::JobOver(self.status())),
+            _ => Ok(Step::Changed(self.end(now, JobEnding::Cancelled))),
+        }
+    }
+
+    /// Ends the job because nothing could run. What is over stays as it is.
+    #[must_use]
+    pub fn fail(self, now: Timestamp, reason: impl Into<String>) -> Step<Self> {
+        if self.is_over() {
+            return Step::Unchanged(self);
+        }
+        Step::Changed(self.end(
+            now,
+            JobEnding::Failed {
+                reason: reason.into(),
+            },
+        ))
+    }
+
+    /// Ends the job because its clock ran out. What is over stays as it is.
+    #[must_use]
+    pub fn time_out(self, now: Timestamp) -> Step<Self> {
+        if self.is_over() {
+            return Step::Unchanged(self);
+        }
+        Step::Changed(self.end(now, JobEnding::TimedOut))
+    }
+
+    /// Whether the job is over.
+    pub const fn is_over(&self) -> bool {
+        matches!(self.state, JobState::Ended { .. })
+    }
+
+    /// The state in one word.
+    pub const fn status(&self) -> &'static str {
+        match &self.state {
+            JobState::Initializing => "initializing",
+            JobState::Queued => "queued",
+            JobState::Running { .. } => "running",
+            JobState::Ended { ending, .. } => match ending {
+                JobEnding::Completed => "completed",
+                JobEnding::Failed { .. } => "failed",
+                JobEnding::TimedOut => "timeout",
+                JobEnding::Cancelled => "cancelled",
+            },
+        }
+    }
+
+    fn end(self, now: Timestamp, ending: JobEnding) -> Self {
+        let started_at = match self.state {
+            JobState::Running { since } => Some(since),
+            _ => None,
+        };
+        Self {
+            state: JobState::Ended {
+                started_at,
+                at: now,
+                ending,
+            },
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_millis(second * 1000)
+    }
+
+    fn job() -> Job {
+        Job::new(
+            JobId::from_uuid(Uuid::nil()),
+            OrganizationId::from_uuid(Uuid::nil()),
+            at(0),
+        )
+    }
+
+    #[test]
+    fn a_job_goes_through_its_states_in_order() {
+        assert_eq!(
+            job().begin(at(1)),
+            Err(Refused::JobNotThere("initializing"))
+        );
+        let queued = job().enqueue().unwrap().into_inner();
+        assert!(!queued.clone().enqueue().unwrap().is_changed());
+        assert_eq!(
+            queued.clone().complete(at(1)),
+            Err(Refused::JobNotThere("queued"))
+        );
+        let running = queued.begin(at(2)).unwrap().into_inner();
+        assert!(!running.clone().begin(at(3)).unwrap().is_changed());
+        let done = running.complete(at(4)).unwrap().into_inner();
+        assert_eq!(
+            done.state,
+            JobState::Ended {
+                started_at: Some(at(2)),
+                at: at(4),
+                ending: JobEnding::Completed
+            }
+        );
+        assert!(!done.clone().complete(at(5)).unwrap().is_changed());
+        assert_eq!(
+            done.clone().cancel(at(5)),
+            Err(Refused::JobOver("completed"))
+        );
+        assert!(!done.clone().fail(at(5), "too late").is_changed());
+        assert!(!done.time_out(at(5)).is_changed());
+    }
+
+    #[test]
+    fn a_job_can_be_stopped_at_any_time_and_once() {
+        let cancelled = job().cancel(at(1)).unwrap().into_inner();
+        assert_eq!(cancelled.status(), "cancelled");
+        assert!(!cancelled.clone().cancel(at(2)).unwrap().is_changed());
+        assert_eq!(
+            cancelled.clone().enqueue(),
+            Err(Refused::JobOver("cancelled"))
+        );
+        assert_eq!(cancelled.begin(at(3)), Err(Refused::JobOver("cancelled")));
+        assert_eq!(job().fail(at(1), "no box").into_inner().status(), "failed");
+        assert_eq!(job().time_out(at(1)).into_inner().status(), "timeout");
+    }
+}

@@ -1,0 +1,642 @@
+//! A task being taken once: its states and the only ways between them.
+//!
+//! ```text
+//! created → started ─────────────────────────→ completed
+//!              │ ↘ scoring → scored ─────────↗
+//!              │      ↑_________│
+//!              └→ timed out, cancelled, failed  (from every live state)
+//! ```
+//! The Verial dialect freezes, scores and completes in one step; the Runloop dialect passes
+//! through `scoring` and `scored`. Both are walks through the same machine.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    id::kinds::{RunId, TaskId, TaskRunId},
+    refused::{Refused, Step},
+    scoring::{Counted, Scorecard},
+    time::Timestamp,
+};
+
+/// A task being taken once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskRun {
+    /// Its name.
+    pub id: TaskRunId,
+    /// The run it belongs to; a scenario can also be taken by itself.
+    pub run: Option<RunId>,
+    /// The task that is taken, as frozen in the run's definition.
+    pub task: TaskId,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Where it stands.
+    pub state: TaskRunState,
+}
+
+/// Where a task run stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskRunState {
+    /// Made, its world not handed over.
+    Created,
+    /// The agent is at work.
+    Started(Started),
+    /// The agent is done and its world is being judged.
+    Scoring {
+        /// The agent's part.
+        work: Started,
+        /// When scoring began.
+        since: Timestamp,
+        /// When scoring must be over.
+        deadline: Timestamp,
+    },
+    /// Judged, the world kept; it may be judged again.
+    Scored {
+        /// The agent's part.
+        work: Started,
+        /// When the score was recorded.
+        at: Timestamp,
+        /// The score.
+        card: Scorecard,
+    },
+    /// Over.
+    Ended {
+        /// When the agent began, if it did.
+        started_at: Option<Timestamp>,
+        /// When it ended.
+        at: Timestamp,
+        /// How it ended.
+        outcome: Outcome,
+    },
+}
+
+/// The agent's part of a task run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// When the world was handed over.
+    pub at: Timestamp,
+    /// When the agent must be done, if there is a limit.
+    pub deadline: Option<Timestamp>,
+}
+
+/// How a task run ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// By its own completion; without a score when it was never scored.
+    Completed {
+        /// The score.
+        card: Option<Scorecard>,
+    },
+    /// A clock ran out.
+    TimedOut {
+        /// Whose clock.
+        cause: Cause,
+    },
+    /// Somebody stopped it. A score from before is kept for the record.
+    Cancelled {
+        /// The score from before.
+        card: Option<Scorecard>,
+    },
+    /// Something broke.
+    Failed {
+        /// What broke.
+        cause: Cause,
+    },
+}
+
+/// What ended a task run that did not complete: kept apart from the agent's score, so that what
+/// the platform broke is never counted as the agent's mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The platform: a lost world, a full disk, a crash of ours.
+    Infrastructure,
+    /// The agent took longer than the task allows.
+    AgentTimeout,
+    /// The agent ended without finishing.
+    AgentCrash,
+    /// The judge failed or took too long.
+    ScorerError,
+    /// It was stopped on request.
+    Cancelled,
+}
+
+impl TaskRun {
+    /// A task run that nobody has started.
+    pub fn new(id: TaskRunId, run: Option<RunId>, task: TaskId, now: Timestamp) -> Self {
+        Self {
+            id,
+            run,
+            task,
+            created_at: now,
+            state: TaskRunState::Created,
+        }
+    }
+
+    /// Hands the world over. Starting what is started changes nothing.
+    pub fn start(self, now: Timestamp, limit: Option<Duration>) -> Result<Step<Self>, Refused> {
+        match self.state {
+            TaskRunState::Created => {
+                let work = Started {
+                    at: now,
+                    deadline: limit.map(|limit| now.plus(limit)),
+                };
+                Ok(Step::Changed(Self {
+                    state: TaskRunState::Started(work),
+                    ..self
+                }))
+            }
+            TaskRunState::Started(_) => Ok(Step::Unchanged(self)),
+            TaskRunState::Scoring { .. } | TaskRunState::Scored { .. } => {
+                Err(Refused::TaskRunInScoring)
+            }
+            TaskRunState::Ended { .. } => Err(Refused::TaskRunOver(self.status())),
+        }
+    }
+
+    /// Ends the task run with `card`, judged on a world frozen at `arrived`. A request that
+    /// arrived after the deadline finds the task run timed out instead. Completing what is over
+    /// changes nothing, unless it was cancelled or failed, which is refused.
+    pub fn complete(
+        self,
+        arrived: Timestamp,
+        now: Timestamp,
+        card: Scorecard,
+    ) -> Result<Step<Self>, Refused> {
+        match self.state {
+            TaskRunState::Created => Err(Refused::TaskRunNotStarted),
+            TaskRunState::Started(work) if work.is_over(arrived) => Ok(Step::Changed(self.end(
+                now,
+                Outcome::TimedOut {
+                    cause: Cause::AgentTimeout,
+                },
+            ))),
+            TaskRunState::Started(_) => Ok(Step::Changed(
+                self.end(now, Outcome::Completed { card: Some(card) }),
+            )),
+            TaskRunState::Scoring { .. } => Err(Refused::TaskRunInScoring),
+            TaskRunState::Scored { .. } => self.finish(now),
+            TaskRunState::Ended {
+                outcome: Outcome::Completed { .. } | Outcome::TimedOut { .. },
+                ..
+            } => Ok(Step::Unchanged(self)),
+            TaskRunState::Ended { .. } => Err(Refused::TaskRunOver(self.status())),
+        }
+    }
+
+    /// Begins to judge, for the first time or again.
+    pub fn begin_scoring(self, now: Timestamp, limit: Duration) -> Result<Step<Self>, Refused> {
+        match self.state {
+            TaskRunState::Created => Err(Refused::TaskRunNotStarted),
+            TaskRunState::Started(work) | TaskRunState::Scored { work, .. } => {
+                let state = TaskRunState::Scoring {
+                    work,
+                    since: now,
+                    deadline: now.plus(limit),
+                };
+                Ok(Step::Changed(Self { state, ..self }))
+            }
+            TaskRunState::Scoring { .. } => Ok(Step::Unchanged(self)),
+            TaskRunState::Ended { .. } => Err(Refused::TaskRunOver(self.status())),
+        }
+    }
+
+    /// Records the judge's answer.
+    pub fn record_score(self, now: Timestamp, card: Scorecard) -> Result<Step<Self>, Refused> {
+        match self.state {
+            TaskRunState::Scoring { deadline, .. } if deadline <= now => {
+                Ok(Step::Changed(self.end(
+                    now,
+                    Outcome::TimedOut {
+                        cause: Cause::ScorerError,
+                    },
+                )))
+            }
+            TaskRunState::Scoring { work, .. } => {
+                let state = TaskRunState::Scored {
+                    work,
+                    at: now,
+                    card,
+                };
+                Ok(Step::Changed(Self { state, ..self }))
+            }
+            TaskRunState::Ended { .. } => Err(Refused::TaskRunOver(self.status())),
+            TaskRunState::Created | TaskRunState::Started(_) | TaskRunState::Scored { .. } => {
+                Err(Refused::TaskRunNotInScoring)
+            }
+        }
+    }
+
+    /// Ends the task run with the score it has, or with none. Finishing what is over changes
+    /// nothing.
+    pub fn finish(self, now: Timestamp) -> Result<Step<Self>, Refused> {
+        match &self.state {
+            TaskRunState::Created => Err(Refused::TaskRunNotStarted),
+            TaskRunState::Scoring { .. } => Err(Refused::TaskRunInScoring),
+            TaskRunState::Started(_) | TaskRunState::Scored { .. } => {
+                let card = self.card().cloned();
+                Ok(Step::Changed(self.end(now, Outcome::Completed { card })))
+            }
+            TaskRunState::Ended { .. } => Ok(Step::Unchanged(self)),
+        }
+    }
+
+    /// Stops the task run. Stopping what is over changes nothing and keeps its result.
+    #[must_use]
+    pub fn cancel(self, now: Timestamp) -> Step<Self> {
+        if self.is_over() {
+            return Step::Unchanged(self);
+        }
+        let card = self.card().cloned();
+        Step::Changed(self.end(now, Outcome::Cancelled { card }))
+    }
+
+    /// Ends the task run because something broke. What is over stays as it is.
+    #[must_use]
+    pub fn fail(self, now: Timestamp, cause: Cause) -> Step<Self> {
+        if self.is_over() {
+            return Step::Unchanged(self);
+        }
+        Step::Changed(self.end(now, Outcome::Failed { cause }))
+    }
+
+    /// Ends the task run if one of its clocks has run out.
+    #[must_use]
+    pub fn expire(self, now: Timestamp) -> Step<Self> {
+        let cause = match self.state {
+            TaskRunState::Started(work) if work.is_over(now) => Cause::AgentTimeout,
+            TaskRunState::Scoring { deadline, .. } if deadline <= now => Cause::ScorerError,
+            _ => return Step::Unchanged(self),
+        };
+        Step::Changed(self.end(now, Outcome::TimedOut { cause }))
+    }
+
+    /// Ends what is left when the run's token has expired: what was started has timed out, what
+    /// was never started has failed.
+    #[must_use]
+    pub fn sweep(self, now: Timestamp) -> Step<Self> {
+        let outcome = match self.state {
+            TaskRunState::Ended { .. } => return Step::Unchanged(self),
+            TaskRunState::Created => Outcome::Failed {
+                cause: Cause::AgentTimeout,
+            },
+            TaskRunState::Started(_) => Outcome::TimedOut {
+                cause: Cause::AgentTimeout,
+            },
+            TaskRunState::Scoring { .. } => Outcome::TimedOut {
+                cause: Cause::ScorerError,
+            },
+            TaskRunState::Scored { ref card, .. } => Outcome::Completed {
+                card: Some(card.clone()),
+            },
+        };
+        Step::Changed(self.end(now, outcome))
+    }
+
+    /// Whether the task run is over.
+    pub const fn is_over(&self) -> bool {
+        matches!(self.state, TaskRunState::Ended { .. })
+    }
+
+    /// Whether the agent holds one of the run's places: handed over and not over.
+    pub const fn is_active(&self) -> bool {
+        !matches!(
+            self.state,
+            TaskRunState::Created | TaskRunState::Ended { .. }
+        )
+    }
+
+    /// When the agent began.
+    pub fn started_at(&self) -> Option<Timestamp> {
+        match &self.state {
+            TaskRunState::Created => None,
+            TaskRunState::Started(work)
+            | TaskRunState::Scoring { work, .. }
+            | TaskRunState::Scored { work, .. } => Some(work.at),
+            TaskRunState::Ended { started_at, .. } => *started_at,
+        }
+    }
+
+    /// When the task run ended.
+    pub const fn ended_at(&self) -> Option<Timestamp> {
+        match &self.state {
+            TaskRunState::Ended { at, .. } => Some(*at),
+            _ => None,
+        }
+    }
+
+    /// The next instant at which [`TaskRun::expire`] has something to do.
+    pub const fn deadline(&self) -> Option<Timestamp> {
+        match &self.state {
+            TaskRunState::Started(work) => work.deadline,
+            TaskRunState::Scoring { deadline, .. } => Some(*deadline),
+            _ => None,
+        }
+    }
+
+    /// The score on record. A task run that timed out has none of its own; see
+    /// [`TaskRun::counted`] for what it is worth.
+    pub const fn card(&self) -> Option<&Scorecard> {
+        match &self.state {
+            TaskRunState::Scored { card, .. } => Some(card),
+            TaskRunState::Ended {
+                outcome: Outcome::Completed { card } | Outcome::Cancelled { card },
+                ..
+            } => card.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// How this task run enters its run's mean.
+    pub const fn counted(&self) -> Counted<'_> {
+        match &self.state {
+            TaskRunState::Ended {
+                outcome: Outcome::Cancelled { .. },
+                ..
+            } => Counted::Not,
+            _ => match self.card() {
+                Some(card) => Counted::Scored(card),
+                None => Counted::Zero,
+            },
+        }
+    }
+
+    /// What ended it, where that was not its own completion.
+    pub const fn cause(&self) -> Option<Cause> {
+        match &self.state {
+            TaskRunState::Ended { outcome, .. } => match outcome {
+                Outcome::Completed { .. } => None,
+                Outcome::TimedOut { cause } | Outcome::Failed { cause } => Some(*cause),
+                Outcome::Cancelled { .. } => Some(Cause::Cancelled),
+            },
+            _ => None,
+        }
+    }
+
+    /// The state in one word, for records and messages. Dialects have words of their own.
+    pub const fn status(&self) -> &'static str {
+        match &self.state {
+            TaskRunState::Created => "created",
+            TaskRunState::Started(_) => "started",
+            TaskRunState::Scoring { .. } => "scoring",
+            TaskRunState::Scored { .. } => "scored",
+            TaskRunState::Ended { outcome, .. } => match outcome {
+                Outcome::Completed { .. } => "completed",
+                Outcome::TimedOut { .. } => "timed_out",
+                Outcome::Cancelled { .. } => "cancelled",
+                Outcome::Failed { .. } => "failed",
+            },
+        }
+    }
+
+    fn end(self, now: Timestamp, outcome: Outcome) -> Self {
+        let started_at = self.started_at();
+        Self {
+            state: TaskRunState::Ended {
+                started_at,
+                at: now,
+                outcome,
+            },
+            ..self
+        }
+    }
+}
+
+impl Started {
+    /// The instant of the deadline itself is already too late.
+    fn is_over(self, at: Timestamp) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= at)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::scoring::{Mark, Score, Weight};
+
+    pub(crate) fn card(score: f64) -> Scorecard {
+        Scorecard::of_task(&[Mark {
+            score: Score::new(score).unwrap(),
+            weight: Weight::default(),
+            axis: None,
+        }])
+    }
+
+    pub(crate) fn task_run(number: u128) -> TaskRun {
+        TaskRun::new(
+            TaskRunId::from_uuid(Uuid::from_u128(number)),
+            None,
+            TaskId::from_uuid(Uuid::from_u128(number)),
+            at(0),
+        )
+    }
+
+    pub(crate) fn at(second: i64) -> Timestamp {
+        Timestamp::from_millis(second * 1000)
+    }
+
+    fn started() -> TaskRun {
+        task_run(1)
+            .start(at(1), Some(Duration::from_secs(10)))
+            .unwrap()
+            .into_inner()
+    }
+
+    #[test]
+    fn a_task_is_started_once() {
+        let again = started()
+            .start(at(5), Some(Duration::from_secs(99)))
+            .unwrap();
+        assert_eq!(again, Step::Unchanged(started()));
+    }
+
+    #[test]
+    fn a_complete_that_arrived_in_time_counts_however_long_judging_takes() {
+        let done = started()
+            .complete(at(10), at(60), card(1.0))
+            .unwrap()
+            .into_inner();
+        assert_eq!(
+            (done.status(), done.card()),
+            ("completed", Some(&card(1.0)))
+        );
+        assert_eq!(
+            done.clone().complete(at(99), at(99), card(0.0)).unwrap(),
+            Step::Unchanged(done)
+        );
+    }
+
+    #[test]
+    fn a_complete_at_the_deadline_is_too_late() {
+        let late = started()
+            .complete(at(11), at(12), card(1.0))
+            .unwrap()
+            .into_inner();
+        assert_eq!(
+            (late.status(), late.cause()),
+            ("timed_out", Some(Cause::AgentTimeout))
+        );
+        assert_eq!(late.counted(), Counted::Zero);
+        assert_eq!(
+            late.clone().complete(at(13), at(13), card(1.0)).unwrap(),
+            Step::Unchanged(late)
+        );
+    }
+
+    #[test]
+    fn what_was_not_started_cannot_complete_and_what_was_cancelled_stays_so() {
+        assert_eq!(
+            task_run(1).complete(at(1), at(1), card(1.0)),
+            Err(Refused::TaskRunNotStarted)
+        );
+        assert_eq!(task_run(1).finish(at(1)), Err(Refused::TaskRunNotStarted));
+        let cancelled = started().cancel(at(2)).into_inner();
+        assert_eq!(
+            cancelled.clone().complete(at(3), at(3), card(1.0)),
+            Err(Refused::TaskRunOver("cancelled"))
+        );
+        assert_eq!(cancelled.counted(), Counted::Not);
+        assert!(!cancelled.cancel(at(4)).is_changed());
+    }
+
+    #[test]
+    fn scoring_can_be_repeated_until_the_task_run_is_over() {
+        let limit = Duration::from_secs(1800);
+        let scoring = started().begin_scoring(at(5), limit).unwrap().into_inner();
+        assert!(
+            !scoring
+                .clone()
+                .begin_scoring(at(6), limit)
+                .unwrap()
+                .is_changed()
+        );
+        assert_eq!(
+            scoring.clone().finish(at(6)),
+            Err(Refused::TaskRunInScoring)
+        );
+        let scored = scoring
+            .record_score(at(7), card(0.25))
+            .unwrap()
+            .into_inner();
+        assert_eq!(
+            scored.clone().record_score(at(7), card(1.0)),
+            Err(Refused::TaskRunNotInScoring)
+        );
+        let again = scored.begin_scoring(at(8), limit).unwrap().into_inner();
+        let done = again
+            .record_score(at(9), card(0.5))
+            .unwrap()
+            .into_inner()
+            .finish(at(10))
+            .unwrap()
+            .into_inner();
+        assert_eq!(
+            (done.card(), done.started_at(), done.ended_at()),
+            (Some(&card(0.5)), Some(at(1)), Some(at(10)))
+        );
+        assert_eq!(
+            done.begin_scoring(at(11), limit),
+            Err(Refused::TaskRunOver("completed"))
+        );
+    }
+
+    #[test]
+    fn a_judge_that_takes_too_long_is_the_judges_fault() {
+        let scoring = started()
+            .begin_scoring(at(5), Duration::from_secs(10))
+            .unwrap()
+            .into_inner();
+        assert_eq!(scoring.deadline(), Some(at(15)));
+        let late = scoring
+            .clone()
+            .record_score(at(15), card(1.0))
+            .unwrap()
+            .into_inner();
+        assert_eq!(
+            (late.status(), late.cause()),
+            ("timed_out", Some(Cause::ScorerError))
+        );
+        assert_eq!(
+            scoring.expire(at(15)).into_inner().cause(),
+            Some(Cause::ScorerError)
+        );
+    }
+
+    #[test]
+    fn the_sweeper_ends_each_state_in_its_own_way() {
+        assert_eq!(task_run(1).sweep(at(9)).into_inner().status(), "failed");
+        assert_eq!(started().sweep(at(9)).into_inner().status(), "timed_out");
+        let completed = started()
+            .complete(at(2), at(2), card(1.0))
+            .unwrap()
+            .into_inner();
+        assert!(!completed.sweep(at(9)).is_changed());
+    }
+
+    /// One thing that somebody asks of a task run.
+    #[derive(Clone, Debug)]
+    enum Ask {
+        Start,
+        Complete(f64),
+        BeginScoring,
+        RecordScore(f64),
+        Finish,
+        Cancel,
+        Fail,
+        Expire,
+        Sweep,
+    }
+
+    fn any_ask() -> impl Strategy<Value = Ask> {
+        prop_oneof![
+            Just(Ask::Start),
+            (0.0..=1.0).prop_map(Ask::Complete),
+            Just(Ask::BeginScoring),
+            (0.0..=1.0).prop_map(Ask::RecordScore),
+            Just(Ask::Finish),
+            Just(Ask::Cancel),
+            Just(Ask::Fail),
+            Just(Ask::Expire),
+            Just(Ask::Sweep),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_over_never_changes(asks in prop::collection::vec((any_ask(), 0i64..5), 0..40)) {
+            let (mut task_run, mut second) = (task_run(1), 0);
+            for (ask, pause) in asks {
+                second += pause;
+                let (now, before) = (at(second), task_run.clone());
+                let limit = Duration::from_secs(20);
+                let answer = match ask {
+                    Ask::Start => before.clone().start(now, Some(limit)),
+                    Ask::Complete(score) => before.clone().complete(now, now, card(score)),
+                    Ask::BeginScoring => before.clone().begin_scoring(now, limit),
+                    Ask::RecordScore(score) => before.clone().record_score(now, card(score)),
+                    Ask::Finish => before.clone().finish(now),
+                    Ask::Cancel => Ok(before.clone().cancel(now)),
+                    Ask::Fail => Ok(before.clone().fail(now, Cause::Infrastructure)),
+                    Ask::Expire => Ok(before.clone().expire(now)),
+                    Ask::Sweep => Ok(before.clone().sweep(now)),
+                };
+                if let Ok(step) = answer {
+                    prop_assert_eq!(step.is_changed(), step.clone().into_inner() != before);
+                    task_run = step.into_inner();
+                }
+                if before.is_over() {
+                    prop_assert_eq!(&task_run, &before);
+                }
+                prop_assert!(task_run.is_over() == task_run.ended_at().is_some());
+                let stored = serde_json::to_string(&task_run.state).unwrap();
+                prop_assert_eq!(&serde_json::from_str::<TaskRunState>(&stored).unwrap(), &task_run.state);
+            }
+        }
+    }
+}

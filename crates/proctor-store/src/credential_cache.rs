@@ -1,0 +1,68 @@
+//! Credentials that were good a moment ago, so that a request costs no query.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use crate::credentials::{Hash, Principal};
+
+/// How long a credential is believed to be good without asking the database: the longest that a
+/// key goes on working on other nodes after it was revoked on one.
+pub const FRESHNESS: Duration = Duration::from_secs(2);
+/// Beyond this many the cache starts anew, so that it cannot grow without bound.
+const CAPACITY: usize = 10_000;
+
+#[derive(Default)]
+pub(crate) struct CredentialCache {
+    entries: RwLock<HashMap<Hash, Entry>>,
+    /// Counts revocations. What was read before one must not be put in after it.
+    generation: AtomicU64,
+}
+
+struct Entry {
+    principal: Arc<Principal>,
+    until: Instant,
+}
+
+impl CredentialCache {
+    pub(crate) fn get(&self, hash: &Hash) -> Option<Arc<Principal>> {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        entries
+            .get(hash)
+            .filter(|entry| Instant::now() < entry.until)
+            .map(|entry| Arc::clone(&entry.principal))
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Remembers what was read from the database when the generation was `generation`.
+    pub(crate) fn put(&self, hash: Hash, principal: Arc<Principal>, generation: u64) {
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        if self.generation() != generation {
+            return;
+        }
+        if entries.len() >= CAPACITY {
+            entries.clear();
+        }
+        entries.insert(
+            hash,
+            Entry {
+                principal,
+                until: Instant::now() + FRESHNESS,
+            },
+        );
+    }
+
+    pub(crate) fn forget_all(&self) {
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        entries.clear();
+    }
+}

@@ -1,0 +1,183 @@
+//! The two databases behind one face.
+//!
+//! Everything above writes plain SQL of the subset that SQLite and PostgreSQL share, with `$1`
+//! placeholders, and neither knows nor asks which of the two it speaks to.
+
+mod query;
+mod row;
+mod transaction;
+
+use std::{path::Path, str::FromStr, time::Duration};
+
+use sqlx::{
+    PgPool, SqlitePool,
+    migrate::Migrator,
+    postgres::{PgConnectOptions, PgPoolOptions},
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+
+pub(crate) use self::{
+    query::{Param, Query},
+    row::Row,
+    transaction::Transaction,
+};
+use crate::StoreError;
+
+static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
+
+/// How to reach a database.
+#[derive(Clone, Debug)]
+pub(crate) struct DatabaseOptions {
+    pub(crate) url: DatabaseUrl,
+    /// How long to wait for a place in the pool, or for somebody else's lock.
+    pub(crate) patience: Duration,
+    /// The size beyond which SQLite reports that it is full.
+    pub(crate) sqlite_max_bytes: Option<u64>,
+}
+
+/// Where a database is.
+#[derive(Clone, Debug)]
+pub(crate) enum DatabaseUrl {
+    Sqlite(std::path::PathBuf),
+    Postgres(String),
+}
+
+/// The handle to one database; cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) enum Database {
+    /// SQLite takes one writer at a time: a second connection that writes would only wait.
+    Sqlite {
+        writer: SqlitePool,
+        readers: SqlitePool,
+    },
+    Postgres(PgPool),
+}
+
+const SQLITE_READERS: u32 = 4;
+const SQLITE_PAGE_BYTES: u64 = 4096;
+const POSTGRES_CONNECTIONS: u32 = 16;
+
+/// The same expression on whichever database this is; for SQLite, on the pool that is named.
+macro_rules! on_either {
+    ($self:expr, sqlite $sqlite:ident, |$pool:ident| $body:expr) => {
+        match $self {
+            Database::Sqlite { $sqlite: $pool, .. } => $body,
+            Database::Postgres($pool) => $body,
+        }
+    };
+}
+
+impl Database {
+    /// Opens the database, makes it if it is a file that is not there, and brings its tables up
+    /// to date.
+    pub(crate) async fn open(options: &DatabaseOptions) -> Result<Self, StoreError> {
+        let database = match &options.url {
+            DatabaseUrl::Sqlite(path) => Self::open_sqlite(path, options).await?,
+            DatabaseUrl::Postgres(url) => Self::open_postgres(url, options).await?,
+        };
+        let migrated = match &database {
+            Self::Sqlite { writer, .. } => MIGRATIONS.run(writer).await,
+            Self::Postgres(pool) => MIGRATIONS.run(pool).await,
+        };
+        migrated.map_err(|error| match error {
+            sqlx::migrate::MigrateError::Execute(error) => error.into(),
+            other => StoreError::Configuration(format!(
+                "the database's tables do not fit this version of Proctor: {other}"
+            )),
+        })?;
+        Ok(database)
+    }
+
+    async fn open_sqlite(path: &Path, options: &DatabaseOptions) -> Result<Self, StoreError> {
+        let mut connect = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            // FULL waits for the disk at every commit: what was acknowledged survives a power cut.
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .busy_timeout(options.patience);
+        if let Some(bytes) = options.sqlite_max_bytes {
+            connect = connect.pragma(
+                "max_page_count",
+                (bytes / SQLITE_PAGE_BYTES).max(1).to_string(),
+            );
+        }
+        let pool = |size| {
+            SqlitePoolOptions::new()
+                .max_connections(size)
+                .acquire_timeout(options.patience)
+                .test_before_acquire(false)
+        };
+        let writer = pool(1).connect_with(connect.clone()).await?;
+        let readers = pool(SQLITE_READERS)
+            .connect_lazy_with(connect.read_only(true).create_if_missing(false));
+        Ok(Self::Sqlite { writer, readers })
+    }
+
+    async fn open_postgres(url: &str, options: &DatabaseOptions) -> Result<Self, StoreError> {
+        let connect = PgConnectOptions::from_str(url)
+            .map_err(|error| {
+                StoreError::Configuration(format!("the database URL cannot be read: {error}"))
+            })?
+            .application_name("proctor")
+            // Whatever the server's default: what was acknowledged must survive a crash.
+            .options([
+                ("synchronous_commit", "on"),
+                (
+                    "lock_timeout",
+                    &format!("{}ms", options.patience.as_millis()),
+                ),
+            ]);
+        let pool = PgPoolOptions::new()
+            .max_connections(POSTGRES_CONNECTIONS)
+            .acquire_timeout(options.patience)
+            .connect_with(connect)
+            .await?;
+        Ok(Self::Postgres(pool))
+    }
+
+    /// All rows that `query` finds.
+    pub(crate) async fn read_all(&self, query: Query) -> Result<Vec<Row>, StoreError> {
+        on_either!(self, sqlite readers, |pool| query.fetch_all(pool).await)
+    }
+
+    /// The row that `query` finds, if it finds one.
+    pub(crate) async fn read_optional(&self, query: Query) -> Result<Option<Row>, StoreError> {
+        on_either!(self, sqlite readers, |pool| query.fetch_optional(pool).await)
+    }
+
+    /// The row that `query` always finds.
+    pub(crate) async fn read_one(&self, query: Query) -> Result<Row, StoreError> {
+        self.read_optional(query)
+            .await?
+            .ok_or(StoreError::Internal(sqlx::Error::RowNotFound))
+    }
+
+    /// Carries out one statement as a transaction of its own; how many rows it touched.
+    pub(crate) async fn execute(&self, query: Query) -> Result<u64, StoreError> {
+        on_either!(self, sqlite writer, |pool| query.execute(pool).await)
+    }
+
+    /// Begins a transaction that writes. Dropping it undoes it.
+    pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
+        Ok(match self {
+            // Taking the lock at once means that no statement inside can lose a race for it.
+            Self::Sqlite { writer, .. } => {
+                Transaction::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?)
+            }
+            Self::Postgres(pool) => Transaction::Postgres(pool.begin().await?),
+        })
+    }
+
+    /// Closes every connection.
+    pub(crate) async fn close(&self) {
+        match self {
+            Self::Sqlite { writer, readers } => {
+                readers.close().await;
+                writer.close().await;
+            }
+            Self::Postgres(pool) => pool.close().await,
+        }
+    }
+}

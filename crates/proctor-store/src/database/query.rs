@@ -1,0 +1,169 @@
+//! A statement with its values.
+
+use proctor_core::{
+    id::{Id, Kind},
+    time::Timestamp,
+};
+use sqlx::{
+    AssertSqlSafe, Executor, Postgres, Sqlite, postgres::PgArguments, sqlite::SqliteArguments,
+};
+
+use super::Row;
+use crate::StoreError;
+
+/// A value to put into a statement.
+#[derive(Clone, Debug)]
+pub(crate) enum Param {
+    Int(Option<i64>),
+    Real(f64),
+    Text(Option<String>),
+    Bytes(Option<Vec<u8>>),
+}
+
+macro_rules! param_from {
+    ($($type:ty => |$value:ident| $param:expr;)*) => {
+        $(impl From<$type> for Param {
+            fn from($value: $type) -> Self {
+                $param
+            }
+        })*
+    };
+}
+
+param_from! {
+    i64 => |value| Self::Int(Some(value));
+    Option<i64> => |value| Self::Int(value);
+    u32 => |value| Self::Int(Some(value.into()));
+    Option<u32> => |value| Self::Int(value.map(i64::from));
+    bool => |value| Self::Int(Some(value.into()));
+    f64 => |value| Self::Real(value);
+    &str => |value| Self::Text(Some(value.to_owned()));
+    String => |value| Self::Text(Some(value));
+    Option<String> => |value| Self::Text(value);
+    Vec<u8> => |value| Self::Bytes(Some(value));
+    Option<Vec<u8>> => |value| Self::Bytes(value);
+    Timestamp => |value| Self::Int(Some(value.as_millis()));
+    Option<Timestamp> => |value| Self::Int(value.map(Timestamp::as_millis));
+}
+
+impl<K: Kind> From<Id<K>> for Param {
+    fn from(id: Id<K>) -> Self {
+        Self::Text(Some(id.bare()))
+    }
+}
+
+impl<K: Kind> From<Option<Id<K>>> for Param {
+    fn from(id: Option<Id<K>>) -> Self {
+        Self::Text(id.map(Id::bare))
+    }
+}
+
+/// A statement with its values.
+#[derive(Clone, Debug)]
+pub(crate) struct Query {
+    text: Text,
+    params: Vec<Param>,
+}
+
+#[derive(Clone, Debug)]
+enum Text {
+    Fixed(&'static str),
+    Assembled(String),
+}
+
+impl Query {
+    /// A statement with a fixed text.
+    pub(crate) const fn new(text: &'static str) -> Self {
+        Self {
+            text: Text::Fixed(text),
+            params: Vec::new(),
+        }
+    }
+
+    /// A statement put together from fixed pieces. No value may be in the text.
+    pub(crate) const fn assembled(text: String, params: Vec<Param>) -> Self {
+        Self {
+            text: Text::Assembled(text),
+            params,
+        }
+    }
+
+    /// Fills the next placeholder.
+    pub(crate) fn bind(mut self, value: impl Into<Param>) -> Self {
+        self.params.push(value.into());
+        self
+    }
+}
+
+/// What the two drivers have in common, as far as it is used here.
+pub(crate) trait Driver: sqlx::Database {
+    fn wrap(row: Self::Row) -> Row;
+    fn affected(result: &Self::QueryResult) -> u64;
+    fn query(query: Query) -> sqlx::query::Query<'static, Self, Self::Arguments>;
+}
+
+macro_rules! driver {
+    ($driver:ty, $arguments:ty, $row:ident) => {
+        impl Driver for $driver {
+            fn wrap(row: Self::Row) -> Row {
+                Row::$row(row)
+            }
+
+            fn affected(result: &Self::QueryResult) -> u64 {
+                result.rows_affected()
+            }
+
+            fn query(query: Query) -> sqlx::query::Query<'static, Self, $arguments> {
+                let statement = match query.text {
+                    Text::Fixed(text) => sqlx::query(text),
+                    Text::Assembled(text) => sqlx::query(AssertSqlSafe(text)),
+                };
+                query
+                    .params
+                    .into_iter()
+                    .fold(statement, |statement, param| match param {
+                        Param::Int(value) => statement.bind(value),
+                        Param::Real(value) => statement.bind(value),
+                        Param::Text(value) => statement.bind(value),
+                        Param::Bytes(value) => statement.bind(value),
+                    })
+            }
+        }
+    };
+}
+
+driver!(Sqlite, SqliteArguments, Sqlite);
+driver!(Postgres, PgArguments, Postgres);
+
+impl Query {
+    pub(super) async fn fetch_all<'c, D: Driver>(
+        self,
+        executor: impl Executor<'c, Database = D>,
+    ) -> Result<Vec<Row>, StoreError>
+    where
+        D::Arguments: sqlx::IntoArguments<D>,
+    {
+        let rows = D::query(self).fetch_all(executor).await?;
+        Ok(rows.into_iter().map(D::wrap).collect())
+    }
+
+    pub(super) async fn fetch_optional<'c, D: Driver>(
+        self,
+        executor: impl Executor<'c, Database = D>,
+    ) -> Result<Option<Row>, StoreError>
+    where
+        D::Arguments: sqlx::IntoArguments<D>,
+    {
+        Ok(D::query(self).fetch_optional(executor).await?.map(D::wrap))
+    }
+
+    pub(super) async fn execute<'c, D: Driver>(
+        self,
+        executor: impl Executor<'c, Database = D>,
+    ) -> Result<u64, StoreError>
+    where
+        D::Arguments: sqlx::IntoArguments<D>,
+    {
+        Ok(D::affected(&D::query(self).execute(executor).await?))
+    }
+}

@@ -1,0 +1,105 @@
+//! A row that was read.
+
+use proctor_core::{
+    id::{Id, Kind},
+    time::Timestamp,
+};
+use serde::de::DeserializeOwned;
+use sqlx::{Row as _, postgres::PgRow, sqlite::SqliteRow};
+
+use crate::StoreError;
+
+/// A row that was read. Columns are asked for by name and type; what does not fit is damage.
+pub(crate) enum Row {
+    Sqlite(SqliteRow),
+    Postgres(PgRow),
+}
+
+macro_rules! get {
+    ($self:ident, $column:ident, $type:ty) => {
+        match $self {
+            Row::Sqlite(row) => row.try_get::<$type, _>($column),
+            Row::Postgres(row) => row.try_get::<$type, _>($column),
+        }
+        .map_err(|error| StoreError::corrupt($column, error))
+    };
+}
+
+impl Row {
+    pub(crate) fn int(&self, column: &str) -> Result<i64, StoreError> {
+        get!(self, column, i64)
+    }
+
+    pub(crate) fn opt_int(&self, column: &str) -> Result<Option<i64>, StoreError> {
+        get!(self, column, Option<i64>)
+    }
+
+    pub(crate) fn real(&self, column: &str) -> Result<f64, StoreError> {
+        get!(self, column, f64)
+    }
+
+    pub(crate) fn text(&self, column: &str) -> Result<String, StoreError> {
+        get!(self, column, String)
+    }
+
+    pub(crate) fn opt_text(&self, column: &str) -> Result<Option<String>, StoreError> {
+        get!(self, column, Option<String>)
+    }
+
+    pub(crate) fn bytes(&self, column: &str) -> Result<Vec<u8>, StoreError> {
+        get!(self, column, Vec<u8>)
+    }
+
+    pub(crate) fn opt_bytes(&self, column: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        get!(self, column, Option<Vec<u8>>)
+    }
+
+    pub(crate) fn flag(&self, column: &str) -> Result<bool, StoreError> {
+        Ok(self.int(column)? != 0)
+    }
+
+    pub(crate) fn number(&self, column: &str) -> Result<u32, StoreError> {
+        u32::try_from(self.int(column)?).map_err(|error| StoreError::corrupt(column, error))
+    }
+
+    pub(crate) fn opt_number(&self, column: &str) -> Result<Option<u32>, StoreError> {
+        self.opt_int(column)?
+            .map(|value| u32::try_from(value).map_err(|error| StoreError::corrupt(column, error)))
+            .transpose()
+    }
+
+    pub(crate) fn time(&self, column: &str) -> Result<Timestamp, StoreError> {
+        self.int(column).map(Timestamp::from_millis)
+    }
+
+    pub(crate) fn opt_time(&self, column: &str) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.opt_int(column)?.map(Timestamp::from_millis))
+    }
+
+    pub(crate) fn id<K: Kind>(&self, column: &str) -> Result<Id<K>, StoreError> {
+        Id::from_bare(&self.text(column)?).map_err(|error| StoreError::corrupt(column, error))
+    }
+
+    pub(crate) fn opt_id<K: Kind>(&self, column: &str) -> Result<Option<Id<K>>, StoreError> {
+        self.opt_text(column)?
+            .map(|text| Id::from_bare(&text).map_err(|error| StoreError::corrupt(column, error)))
+            .transpose()
+    }
+
+    /// A value that has a text form, such as a digest.
+    pub(crate) fn parsed<T>(&self, column: &str) -> Result<T, StoreError>
+    where
+        T: std::str::FromStr,
+        T::Err: std::error::Error,
+    {
+        self.text(column)?
+            .parse()
+            .map_err(|error| StoreError::corrupt(column, error))
+    }
+
+    /// A document.
+    pub(crate) fn json<T: DeserializeOwned>(&self, column: &str) -> Result<T, StoreError> {
+        serde_json::from_str(&self.text(column)?)
+            .map_err(|error| StoreError::corrupt(column, error))
+    }
+}

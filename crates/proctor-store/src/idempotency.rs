@@ -1,0 +1,189 @@
+//! Requests that carry their own id: done once, answered the same for a day.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use proctor_core::canonical::Digest;
+use tokio::sync::OwnedMutexGuard;
+
+use crate::{
+    Store, StoreError,
+    database::{Database, Query, Row},
+};
+
+/// How long an answer is kept.
+pub const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long another node may take to answer before its claim is void. Longer than any request may
+/// take, so that a claim is void only when its node is gone.
+const CLAIM: Duration = Duration::from_secs(60);
+/// How often to look whether another node has answered.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// An answer as it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The type of the body, if it has one.
+    pub content_type: Option<String>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// What is to be done with a request.
+#[derive(Debug)]
+pub enum Begun {
+    /// Do it, then [`Claim::finish`] or [`Claim::abandon`].
+    Fresh(Claim),
+    /// It was done: answer this.
+    Done(Answer),
+    /// The id was used for another request.
+    OtherBody,
+}
+
+/// The right to do a request. Others with the same id wait until it is given up.
+#[derive(Debug)]
+pub struct Claim {
+    scope: String,
+    request_id: String,
+    _waiting: OwnedMutexGuard<()>,
+}
+
+/// The requests that this node is doing.
+#[derive(Default)]
+pub(crate) struct InFlight(Mutex<HashMap<(String, String), Turn>>);
+
+/// Held by whoever is doing a request; the others with its id wait for it.
+type Turn = Arc<tokio::sync::Mutex<()>>;
+
+impl InFlight {
+    /// Waits until nobody on this node is doing the request.
+    async fn enter(&self, scope: &str, request_id: &str) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // Nobody but this map holds what is over.
+            turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+            Arc::clone(
+                turns
+                    .entry((scope.to_owned(), request_id.to_owned()))
+                    .or_default(),
+            )
+        };
+        turn.lock_owned().await
+    }
+}
+
+impl Store {
+    /// Claims a request: `scope` is who asks for what, `request_id` the caller's own id of it,
+    /// `body` what tells it from other requests. Waits while somebody else is doing it.
+    pub async fn begin_request(
+        &self,
+        scope: &str,
+        request_id: &str,
+        body: Digest,
+    ) -> Result<Begun, StoreError> {
+        let waiting = self.in_flight().enter(scope, request_id).await;
+        let claim = || Claim {
+            scope: scope.to_owned(),
+            request_id: request_id.to_owned(),
+            _waiting: waiting,
+        };
+        loop {
+            let now = self.now();
+            let query = Query::new(
+                "INSERT INTO idempotency (scope, request_id, body_digest, expires_at) VALUES ($1, $2, $3, $4) \
+                 ON CONFLICT (scope, request_id) DO NOTHING",
+            )
+            .bind(scope)
+            .bind(request_id)
+            .bind(body.to_string())
+            .bind(now.plus(CLAIM));
+            if self.database().execute(query).await? > 0 {
+                return Ok(Begun::Fresh(claim()));
+            }
+            let query = Query::new(
+                "SELECT body_digest, status, content_type, answer, expires_at FROM idempotency \
+                 WHERE scope = $1 AND request_id = $2",
+            )
+            .bind(scope)
+            .bind(request_id);
+            let Some(row) = self.database().read_optional(query).await? else {
+                continue;
+            };
+            let expires_at = row.time("expires_at")?;
+            let answer = read_answer(&row)?;
+            // An unfinished claim on a database of our own is of a process that is gone: this
+            // one's are known, and it is the only one that serves.
+            let void = expires_at <= now
+                || (answer.is_none() && matches!(self.database(), Database::Sqlite { .. }));
+            if void {
+                let query = Query::new(
+                    "UPDATE idempotency SET body_digest = $1, expires_at = $2, status = NULL, content_type = NULL, \
+                     answer = NULL WHERE scope = $3 AND request_id = $4 AND expires_at = $5",
+                )
+                .bind(body.to_string())
+                .bind(now.plus(CLAIM))
+                .bind(scope)
+                .bind(request_id)
+                .bind(expires_at);
+                if self.database().execute(query).await? > 0 {
+                    return Ok(Begun::Fresh(claim()));
+                }
+            } else if row.parsed::<Digest>("body_digest")? != body {
+                return Ok(Begun::OtherBody);
+            } else if let Some(answer) = answer {
+                return Ok(Begun::Done(answer));
+            } else {
+                tokio::time::sleep(GLANCE).await;
+            }
+        }
+    }
+
+    /// Keeps the answer.
+    pub async fn finish_request(&self, claim: Claim, answer: &Answer) -> Result<(), StoreError> {
+        let query = Query::new(
+            "UPDATE idempotency SET status = $1, content_type = $2, answer = $3, expires_at = $4 \
+             WHERE scope = $5 AND request_id = $6",
+        )
+        .bind(i64::from(answer.status))
+        .bind(answer.content_type.clone())
+        .bind(answer.body.clone())
+        .bind(self.now().plus(KEPT))
+        .bind(claim.scope.as_str())
+        .bind(claim.request_id.as_str());
+        self.database().execute(query).await?;
+        Ok(())
+    }
+
+    /// Gives the claim up without an answer: the next with this id does the request.
+    pub async fn abandon_request(&self, claim: Claim) -> Result<(), StoreError> {
+        let query = Query::new(
+            "DELETE FROM idempotency WHERE scope = $1 AND request_id = $2 AND status IS NULL",
+        )
+        .bind(claim.scope.as_str())
+        .bind(claim.request_id.as_str());
+        self.database().execute(query).await?;
+        Ok(())
+    }
+
+    /// Forgets answers that are too old; how many.
+    pub async fn forget_old_requests(&self) -> Result<u64, StoreError> {
+        self.database()
+            .execute(Query::new("DELETE FROM idempotency WHERE expires_at <= $1").bind(self.now()))
+            .await
+    }
+}
+
+fn read_answer(row: &Row) -> Result<Option<Answer>, StoreError> {
+    let Some(status) = row.opt_int("status")? else {
+        return Ok(None);
+    };
+    Ok(Some(Answer {
+        status: u16::try_from(status).map_err(|error| StoreError::corrupt("status", error))?,
+        content_type: row.opt_text("content_type")?,
+        body: row.opt_bytes("answer")?.unwrap_or_default(),
+    }))
+}

@@ -1,0 +1,31 @@
+//! What Proctor remembers.
+//!
+//! [`Store`] is the one door to the database: SQLite by default, PostgreSQL by URL, the same SQL
+//! text for both. Methods are grouped by what they are about, one file each. Rules of the domain
+//! are not here: the store keeps what `proctor-core` decided, and refuses only what would make
+//! two truths (a name taken twice, a row changed by somebody else in between).
+//!
+//! [`journal::Journal`] keeps everything that happens in worlds: append-only, hash-chained,
+//! durable before an append returns. [`blobs::Blobs`] keeps large bytes outside of the database.
+
+pub mod ambient;
+pub mod blobs;
+mod credential_cache;
+pub mod credentials;
+mod database;
+pub mod definitions;
+mod error;
+pub mod idempotency;
+pub mod jobs;
+pub mod journal;
+pub mod organizations;
+pub mod page;
+pub mod runs;
+pub mod secrets;
+pub mod solvers;
+mod store;
+mod vault;
+
+pub use error::{StoreError, Unavailability};
+pub use store::{Store, StoreOptions};
+pub use vault::MasterKey;

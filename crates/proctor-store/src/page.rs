@@ -1,0 +1,165 @@
+//! Lists, newest first, one page at a time. Both dialects' lists are thin layers over this.
+
+use proctor_core::id::{Id, Kind};
+
+use crate::{
+    StoreError,
+    database::{Database, Param, Query, Row},
+};
+
+/// Which part of a list is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRequest<K: Kind> {
+    /// At most how many.
+    pub limit: u32,
+    /// Where to begin.
+    pub from: PageStart<K>,
+    /// Whether to count the whole list too.
+    pub count: bool,
+}
+
+/// Where a page begins. The place of an id that is gone is still a place: paging goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageStart<K: Kind> {
+    /// At the newest.
+    Newest,
+    /// With the next older than this one.
+    After(Id<K>),
+    /// So that it ends with the next newer than this one.
+    Before(Id<K>),
+}
+
+/// A part of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page<T> {
+    /// What is on it, newest first.
+    pub items: Vec<T>,
+    /// Whether older ones follow.
+    pub has_more: bool,
+    /// Whether newer ones precede.
+    pub has_previous: bool,
+    /// How long the whole list is, if asked for.
+    pub total: Option<u64>,
+}
+
+impl<T> Page<T> {
+    /// The same page of something else.
+    pub fn map<U>(self, each: impl FnMut(T) -> U) -> Page<U> {
+        Page {
+            items: self.items.into_iter().map(each).collect(),
+            has_more: self.has_more,
+            has_previous: self.has_previous,
+            total: self.total,
+        }
+    }
+}
+
+/// A list in the database: rows of one table that pass all filters.
+pub(crate) struct Listing {
+    columns: &'static str,
+    table: &'static str,
+    filters: Vec<String>,
+    params: Vec<Param>,
+}
+
+impl Listing {
+    /// All rows of `table`, of which `columns` (with `id` among them) are read.
+    pub(crate) fn new(columns: &'static str, table: &'static str) -> Self {
+        Self {
+            columns,
+            table,
+            filters: Vec::new(),
+            params: Vec::new(),
+        }
+    }
+
+    /// Only those where `column` has this value.
+    pub(crate) fn filter(mut self, column: &'static str, value: impl Into<Param>) -> Self {
+        self.params.push(value.into());
+        self.filters
+            .push(format!("{column} = ${}", self.params.len()));
+        self
+    }
+
+    /// Only those where this holds; a fixed text without parameters.
+    pub(crate) fn only(mut self, condition: &'static str) -> Self {
+        self.filters.push(condition.to_owned());
+        self
+    }
+
+    /// Reads the page.
+    pub(crate) async fn page<K: Kind, T>(
+        self,
+        database: &Database,
+        request: PageRequest<K>,
+        read: impl Fn(&Row) -> Result<T, StoreError>,
+    ) -> Result<Page<T>, StoreError> {
+        let total = if request.count {
+            let row = database
+                .read_one(self.query::<K>("COUNT(*) AS total", None, ""))
+                .await?;
+            Some(u64::try_from(row.int("total")?).unwrap_or(0))
+        } else {
+            None
+        };
+        let limit = request.limit as usize;
+        // One row more than asked for tells whether the list goes on in that direction.
+        let (place, order) = match request.from {
+            PageStart::Newest => (None, "DESC"),
+            PageStart::After(id) => (Some(("<", id)), "DESC"),
+            PageStart::Before(id) => (Some((">", id)), "ASC"),
+        };
+        let tail = format!("ORDER BY id {order} LIMIT {}", limit + 1);
+        let mut rows = database
+            .read_all(self.query(self.columns, place, &tail))
+            .await?;
+        let goes_on = rows.len() > limit;
+        rows.truncate(limit);
+        let (has_more, has_previous) = match request.from {
+            PageStart::Newest => (goes_on, false),
+            PageStart::After(id) => (goes_on, self.exists(database, ">=", id).await?),
+            PageStart::Before(id) => {
+                rows.reverse();
+                (self.exists(database, "<=", id).await?, goes_on)
+            }
+        };
+        let items = rows.iter().map(read).collect::<Result<_, _>>()?;
+        Ok(Page {
+            items,
+            has_more,
+            has_previous,
+            total,
+        })
+    }
+
+    async fn exists<K: Kind>(
+        &self,
+        database: &Database,
+        relation: &str,
+        id: Id<K>,
+    ) -> Result<bool, StoreError> {
+        Ok(database
+            .read_optional(self.query("id", Some((relation, id)), "LIMIT 1"))
+            .await?
+            .is_some())
+    }
+
+    /// The text is put together from fixed pieces only; values are always parameters.
+    fn query<K: Kind>(&self, columns: &str, place: Option<(&str, Id<K>)>, tail: &str) -> Query {
+        let mut filters = self.filters.clone();
+        let mut params = self.params.clone();
+        if let Some((relation, id)) = place {
+            params.push(id.into());
+            filters.push(format!("id {relation} ${}", params.len()));
+        }
+        let condition = if filters.is_empty() {
+            String::new()
+        } else {
+            format!("WHERE {}", filters.join(" AND "))
+        };
+        Query::assembled(
+            format!("SELECT {columns} FROM {} {condition} {tail}", self.table),
+            params,
+        )
+    }
+}

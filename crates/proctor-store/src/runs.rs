@@ -1,0 +1,309 @@
+//! Runs, task runs and criterion runs.
+//!
+//! The state machines of `proctor-core` decide; this keeps what they decided. A change is written
+//! only over the state it was decided on, so two deciders cannot both win.
+
+use std::num::NonZeroU32;
+
+use proctor_core::{
+    criterion_run::CriterionRun,
+    id::kinds::{BenchmarkId, CriterionRunId, OrganizationId, RunId, RunKind, TaskRunId},
+    run::{Pinned, Run},
+    scoring::Score,
+    task_run::TaskRun,
+    time::Timestamp,
+};
+use serde::Serialize;
+
+use crate::{
+    Store, StoreError,
+    database::{Query, Row, Transaction},
+    page::{Listing, Page, PageRequest},
+};
+
+/// Something as it was read: a change to it is written only if it still stands like this.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Revised<T> {
+    /// What was read.
+    pub value: T,
+    revision: i64,
+}
+
+/// What one decision changes: all of it is written, or nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// The run before and after.
+    pub run: Option<(Revised<Run>, Run)>,
+    /// Task runs before and after.
+    pub task_runs: Vec<(Revised<TaskRun>, TaskRun)>,
+    /// Criterion runs that came of it.
+    pub criterion_runs: Vec<CriterionRun>,
+}
+
+const RUN_COLUMNS: &str = "id, organization, solver, benchmark, version, digest, scored, agent, concurrency, state, \
+                           created_at, revision";
+const TASK_RUN_COLUMNS: &str = "id, run, task, state, created_at, revision";
+const CRITERION_RUN_COLUMNS: &str =
+    "id, task_run, criterion, passed, score, details, evidence, started_at, completed_at";
+
+impl Store {
+    /// Stores a new run with its task runs.
+    pub async fn create_run(&self, run: &Run, task_runs: &[TaskRun]) -> Result<(), StoreError> {
+        let mut transaction = self.database().begin().await?;
+        let query = Query::new(
+            "INSERT INTO runs (id, organization, solver, benchmark, version, digest, scored, agent, concurrency, \
+             status, state, created_at, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 1)",
+        )
+        .bind(run.id)
+        .bind(run.organization)
+        .bind(run.solver)
+        .bind(run.pinned.benchmark)
+        .bind(run.pinned.version)
+        .bind(run.pinned.digest.to_string())
+        .bind(run.scored)
+        .bind(run.agent.clone())
+        .bind(run.concurrency.get())
+        .bind(run.status())
+        .bind(document(&run.state)?)
+        .bind(run.created_at);
+        transaction.execute(query).await?;
+        for task_run in task_runs {
+            insert_task_run(&mut transaction, run.organization, task_run).await?;
+        }
+        transaction.commit().await
+    }
+
+    /// Stores a task run that belongs to no run, or joins one later than its start.
+    pub async fn create_task_run(
+        &self,
+        organization: OrganizationId,
+        task_run: &TaskRun,
+    ) -> Result<(), StoreError> {
+        let mut transaction = self.database().begin().await?;
+        insert_task_run(&mut transaction, organization, task_run).await?;
+        transaction.commit().await
+    }
+
+    /// Finds a run.
+    pub async fn run(&self, id: RunId) -> Result<Option<Revised<Run>>, StoreError> {
+        let text = format!("SELECT {RUN_COLUMNS} FROM runs WHERE id = $1");
+        let row = self
+            .database()
+            .read_optional(Query::assembled(text, vec![id.into()]))
+            .await?;
+        row.map(|row| read_run(&row)).transpose()
+    }
+
+    /// The organization's runs, of one benchmark or of all.
+    pub async fn runs(
+        &self,
+        organization: OrganizationId,
+        benchmark: Option<BenchmarkId>,
+        page: PageRequest<RunKind>,
+    ) -> Result<Page<Run>, StoreError> {
+        let mut listing = Listing::new(RUN_COLUMNS, "runs").filter("organization", organization);
+        if let Some(benchmark) = benchmark {
+            listing = listing.filter("benchmark", benchmark);
+        }
+        listing
+            .page(self.database(), page, |row| {
+                read_run(row).map(|run| run.value)
+            })
+            .await
+    }
+
+    /// Finds a task run.
+    pub async fn task_run(&self, id: TaskRunId) -> Result<Option<Revised<TaskRun>>, StoreError> {
+        let text = format!("SELECT {TASK_RUN_COLUMNS} FROM task_runs WHERE id = $1");
+        let row = self
+            .database()
+            .read_optional(Query::assembled(text, vec![id.into()]))
+            .await?;
+        row.map(|row| read_task_run(&row)).transpose()
+    }
+
+    /// The task runs of a run, in the order of its tasks.
+    pub async fn task_runs(&self, run: RunId) -> Result<Vec<Revised<TaskRun>>, StoreError> {
+        let text = format!("SELECT {TASK_RUN_COLUMNS} FROM task_runs WHERE run = $1 ORDER BY id");
+        let rows = self
+            .database()
+            .read_all(Query::assembled(text, vec![run.into()]))
+            .await?;
+        rows.iter().map(read_task_run).collect()
+    }
+
+    /// Task runs whose clock has run out at `now`, the most overdue first.
+    pub async fn due_task_runs(
+        &self,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Revised<TaskRun>>, StoreError> {
+        let text = format!(
+            "SELECT {TASK_RUN_COLUMNS} FROM task_runs WHERE deadline <= $1 ORDER BY deadline LIMIT $2"
+        );
+        let rows = self
+            .database()
+            .read_all(Query::assembled(text, vec![now.into(), limit.into()]))
+            .await?;
+        rows.iter().map(read_task_run).collect()
+    }
+
+    /// Finds a criterion run.
+    pub async fn criterion_run(
+        &self,
+        id: CriterionRunId,
+    ) -> Result<Option<CriterionRun>, StoreError> {
+        let text = format!("SELECT {CRITERION_RUN_COLUMNS} FROM criterion_runs WHERE id = $1");
+        let row = self
+            .database()
+            .read_optional(Query::assembled(text, vec![id.into()]))
+            .await?;
+        row.map(|row| read_criterion_run(&row)).transpose()
+    }
+
+    /// The criterion runs of a task run, in the order in which they were made.
+    pub async fn criterion_runs(
+        &self,
+        task_run: TaskRunId,
+    ) -> Result<Vec<CriterionRun>, StoreError> {
+        let text = format!(
+            "SELECT {CRITERION_RUN_COLUMNS} FROM criterion_runs WHERE task_run = $1 ORDER BY id"
+        );
+        let rows = self
+            .database()
+            .read_all(Query::assembled(text, vec![task_run.into()]))
+            .await?;
+        rows.iter().map(read_criterion_run).collect()
+    }
+
+    /// Writes what one decision changes; [`StoreError::Stale`] if anything it was decided on has
+    /// changed since, and then nothing is written.
+    pub async fn record(&self, progress: &Progress) -> Result<(), StoreError> {
+        let mut transaction = self.database().begin().await?;
+        if let Some((before, after)) = &progress.run {
+            let query = Query::new(
+                "UPDATE runs SET status = $1, state = $2, revision = revision + 1 WHERE id = $3 AND revision = $4",
+            )
+            .bind(after.status())
+            .bind(document(&after.state)?)
+            .bind(before.value.id)
+            .bind(before.revision);
+            change_one(&mut transaction, query).await?;
+        }
+        for (before, after) in &progress.task_runs {
+            let query = Query::new(
+                "UPDATE task_runs SET status = $1, state = $2, deadline = $3, revision = revision + 1 \
+                 WHERE id = $4 AND revision = $5",
+            )
+            .bind(after.status())
+            .bind(document(&after.state)?)
+            .bind(after.deadline())
+            .bind(before.value.id)
+            .bind(before.revision);
+            change_one(&mut transaction, query).await?;
+        }
+        for criterion_run in &progress.criterion_runs {
+            let query = Query::new(
+                "INSERT INTO criterion_runs (id, task_run, criterion, passed, score, details, evidence, started_at, \
+                 completed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            )
+            .bind(criterion_run.id)
+            .bind(criterion_run.task_run)
+            .bind(criterion_run.criterion)
+            .bind(criterion_run.passed)
+            .bind(criterion_run.score.value())
+            .bind(criterion_run.details.as_str())
+            .bind(document(&criterion_run.evidence)?)
+            .bind(criterion_run.started_at)
+            .bind(criterion_run.completed_at);
+            transaction.execute(query).await?;
+        }
+        transaction.commit().await
+    }
+}
+
+/// Carries out an update that must find its row as it was read.
+async fn change_one(transaction: &mut Transaction, query: Query) -> Result<(), StoreError> {
+    match transaction.execute(query).await? {
+        0 => Err(StoreError::Stale),
+        _ => Ok(()),
+    }
+}
+
+async fn insert_task_run(
+    transaction: &mut Transaction,
+    organization: OrganizationId,
+    task_run: &TaskRun,
+) -> Result<(), StoreError> {
+    let query = Query::new(
+        "INSERT INTO task_runs (id, organization, run, task, status, state, deadline, created_at, revision) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1)",
+    )
+    .bind(task_run.id)
+    .bind(organization)
+    .bind(task_run.run)
+    .bind(task_run.task)
+    .bind(task_run.status())
+    .bind(document(&task_run.state)?)
+    .bind(task_run.deadline())
+    .bind(task_run.created_at);
+    transaction.execute(query).await?;
+    Ok(())
+}
+
+pub(crate) fn document(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::corrupt("document", error))
+}
+
+fn read_run(row: &Row) -> Result<Revised<Run>, StoreError> {
+    let concurrency = NonZeroU32::new(row.number("concurrency")?)
+        .ok_or_else(|| StoreError::Corrupt("a run with a concurrency of zero".to_owned()))?;
+    let value = Run {
+        id: row.id("id")?,
+        organization: row.id("organization")?,
+        solver: row.opt_id("solver")?,
+        pinned: Pinned {
+            benchmark: row.id("benchmark")?,
+            version: row.opt_number("version")?,
+            digest: row.parsed("digest")?,
+        },
+        scored: row.flag("scored")?,
+        agent: row.opt_text("agent")?,
+        concurrency,
+        created_at: row.time("created_at")?,
+        state: row.json("state")?,
+    };
+    Ok(Revised {
+        value,
+        revision: row.int("revision")?,
+    })
+}
+
+fn read_task_run(row: &Row) -> Result<Revised<TaskRun>, StoreError> {
+    let value = TaskRun {
+        id: row.id("id")?,
+        run: row.opt_id("run")?,
+        task: row.id("task")?,
+        created_at: row.time("created_at")?,
+        state: row.json("state")?,
+    };
+    Ok(Revised {
+        value,
+        revision: row.int("revision")?,
+    })
+}
+
+fn read_criterion_run(row: &Row) -> Result<CriterionRun, StoreError> {
+    Ok(CriterionRun {
+        id: row.id("id")?,
+        task_run: row.id("task_run")?,
+        criterion: row.id("criterion")?,
+        passed: row.flag("passed")?,
+        score: Score::new(row.real("score")?)
+            .map_err(|error| StoreError::corrupt("score", error))?,
+        details: row.text("details")?,
+        evidence: row.json("evidence")?,
+        started_at: row.time("started_at")?,
+        completed_at: row.time("completed_at")?,
+    })
+}

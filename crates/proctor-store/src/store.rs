@@ -1,0 +1,172 @@
+//! Opening the store, and what its parts share.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use proctor_core::{
+    id::{Id, IdSource, Kind},
+    time::{Clock, Timestamp},
+};
+
+use crate::{
+    StoreError,
+    blobs::Blobs,
+    credential_cache::CredentialCache,
+    database::{Database, DatabaseOptions, DatabaseUrl, Query},
+    idempotency::InFlight,
+    journal::Journal,
+    vault::{MasterKey, Vault},
+};
+
+/// Where the store keeps things.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// A directory of our own: the default database, blobs and the master key live in it.
+    pub data: PathBuf,
+    /// `postgres://…` for PostgreSQL, `sqlite:PATH` for a file elsewhere; none for the default
+    /// file in the data directory.
+    pub database_url: Option<String>,
+    /// Encrypts secrets; none for the one in the data directory, which is made if it is missing.
+    pub master_key: Option<MasterKey>,
+    /// How long a statement waits for a connection or for somebody else's lock.
+    pub patience: Duration,
+    /// The size beyond which a SQLite database reports that it is full.
+    pub sqlite_max_bytes: Option<u64>,
+}
+
+impl StoreOptions {
+    /// Everything in `data`, as embedded installations have it.
+    pub fn embedded(data: impl Into<PathBuf>) -> Self {
+        Self {
+            data: data.into(),
+            database_url: None,
+            master_key: None,
+            patience: Duration::from_secs(5),
+            sqlite_max_bytes: None,
+        }
+    }
+
+    fn database(&self) -> Result<DatabaseOptions, StoreError> {
+        let url = match self.database_url.as_deref() {
+            None => DatabaseUrl::Sqlite(self.data.join("proctor.db")),
+            Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+                DatabaseUrl::Postgres(url.to_owned())
+            }
+            Some(url) => match url.strip_prefix("sqlite:") {
+                Some(path) if !path.trim_start_matches("//").is_empty() => {
+                    DatabaseUrl::Sqlite(path.strip_prefix("//").unwrap_or(path).into())
+                }
+                _ => {
+                    return Err(StoreError::Configuration(
+                        "a database URL begins with 'postgres://' or 'sqlite:'".to_owned(),
+                    ));
+                }
+            },
+        };
+        Ok(DatabaseOptions {
+            url,
+            patience: self.patience,
+            sqlite_max_bytes: self.sqlite_max_bytes,
+        })
+    }
+}
+
+/// The one door to what Proctor remembers; cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    database: Database,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    vault: Vault,
+    credentials: CredentialCache,
+    in_flight: InFlight,
+    journal: Journal,
+    blobs: Blobs,
+}
+
+impl Store {
+    /// Opens the store, makes what is missing, and brings its tables up to date.
+    pub async fn open(
+        options: &StoreOptions,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn IdSource>,
+    ) -> Result<Self, StoreError> {
+        let unusable = |error: std::io::Error| {
+            StoreError::Configuration(format!("the data directory cannot be used: {error}"))
+        };
+        fs_err::create_dir_all(&options.data).map_err(unusable)?;
+        let master_key = match &options.master_key {
+            Some(key) => key.clone(),
+            None => {
+                MasterKey::load_or_create(&options.data.join("master.key")).map_err(unusable)?
+            }
+        };
+        let blobs = Blobs::in_directory(&options.data.join("blobs"))?;
+        let database = Database::open(&options.database()?).await?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                journal: Journal::open(database.clone()),
+                database,
+                clock,
+                ids,
+                vault: Vault::new(&master_key),
+                credentials: CredentialCache::default(),
+                in_flight: InFlight::default(),
+                blobs,
+            }),
+        })
+    }
+
+    /// Everything that happens in worlds.
+    pub fn journal(&self) -> &Journal {
+        &self.inner.journal
+    }
+
+    /// Large bytes.
+    pub fn blobs(&self) -> &Blobs {
+        &self.inner.blobs
+    }
+
+    /// Asks the database for a sign of life.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        self.database()
+            .read_optional(Query::new("SELECT id FROM organizations LIMIT 1"))
+            .await?;
+        Ok(())
+    }
+
+    /// Waits for the journal's last commit, then closes every connection.
+    pub async fn close(&self) {
+        self.inner.journal.close().await;
+        self.inner.database.close().await;
+    }
+
+    pub(crate) fn database(&self) -> &Database {
+        &self.inner.database
+    }
+
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.inner.vault
+    }
+
+    pub(crate) fn credential_cache(&self) -> &CredentialCache {
+        &self.inner.credentials
+    }
+
+    pub(crate) fn in_flight(&self) -> &InFlight {
+        &self.inner.in_flight
+    }
+
+    /// The time now, by the injected clock.
+    pub fn now(&self) -> Timestamp {
+        self.inner.clock.now()
+    }
+
+    /// A fresh id, from the injected source.
+    pub fn fresh_id<K: Kind>(&self) -> Id<K> {
+        Id::fresh(&*self.inner.ids)
+    }
+}

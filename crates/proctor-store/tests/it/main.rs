@@ -1,0 +1,14 @@
+//! The store through its public face, each behaviour on both databases.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod credentials;
+mod definitions;
+mod faults;
+mod fixture;
+mod idempotency;
+mod journal;
+mod journal_crash;
+mod pages;
+mod runs;
+mod secrets;
+mod solvers;

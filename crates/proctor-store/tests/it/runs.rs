@@ -1,0 +1,212 @@
+use std::{num::NonZeroU32, time::Duration};
+
+use proctor_core::{
+    criterion_run::CriterionRun,
+    id::kinds::OrganizationId,
+    job::Job,
+    run::{Pinned, Run, RunState},
+    scoring::{Mark, Score, Scorecard, Weight},
+    task_run::TaskRun,
+};
+use proctor_store::{
+    Store, StoreError,
+    page::{PageRequest, PageStart},
+    runs::Progress,
+};
+use rstest::rstest;
+
+use crate::{
+    definitions::benchmark,
+    fixture::{Fixture, On, START},
+};
+
+async fn run_with_tasks(store: &Store, organization: OrganizationId, tasks: usize) -> Run {
+    let draft = store
+        .create_benchmark(organization, &benchmark("Fax"))
+        .await
+        .unwrap();
+    let run = Run {
+        id: store.fresh_id(),
+        organization,
+        solver: None,
+        pinned: Pinned {
+            benchmark: draft.id,
+            version: None,
+            digest: draft.draft,
+        },
+        scored: true,
+        agent: Some("claude".to_owned()),
+        concurrency: NonZeroU32::MIN,
+        created_at: store.now(),
+        state: RunState::Created,
+    };
+    let task_runs: Vec<TaskRun> = (0..tasks)
+        .map(|_| {
+            TaskRun::new(
+                store.fresh_id(),
+                Some(run.id),
+                store.fresh_id(),
+                store.now(),
+            )
+        })
+        .collect();
+    store.create_run(&run, &task_runs).await.unwrap();
+    run
+}
+
+fn card(score: f64) -> Scorecard {
+    Scorecard::of_task(&[Mark {
+        score: Score::new(score).unwrap(),
+        weight: Weight::default(),
+        axis: None,
+    }])
+}
+
+#[rstest]
+#[tokio::test]
+async fn one_decision_is_written_whole(#[values(On::Sqlite, On::Postgres)] on: On) {
+    let fixture = Fixture::open(on).await;
+    let store = &fixture.store;
+    let clinic = fixture.organization("Clinic").await;
+    let run = run_with_tasks(store, clinic, 1).await;
+
+    let before = store.run(run.id).await.unwrap().unwrap();
+    assert_eq!(before.value, run);
+    let tasks = store.task_runs(run.id).await.unwrap();
+    let started = tasks[0]
+        .value
+        .clone()
+        .start(START, Some(Duration::from_secs(60)))
+        .unwrap()
+        .into_inner();
+    let admitted = before.value.clone().admit(START, &[]).unwrap().into_inner();
+    store
+        .record(&Progress {
+            run: Some((before.clone(), admitted)),
+            task_runs: vec![(tasks[0].clone(), started)],
+            criterion_runs: Vec::new(),
+        })
+        .await
+        .unwrap();
+
+    let deadline = START.plus(Duration::from_secs(60));
+    assert!(store.due_task_runs(START, 10).await.unwrap().is_empty());
+    let due = store.due_task_runs(deadline, 10).await.unwrap();
+    let before = store.run(run.id).await.unwrap().unwrap();
+    let done = due[0]
+        .value
+        .clone()
+        .complete(START, START, card(0.75))
+        .unwrap()
+        .into_inner();
+    let settled = before
+        .value
+        .clone()
+        .settle(START, std::slice::from_ref(&done))
+        .into_inner();
+    let evidence = CriterionRun {
+        id: store.fresh_id(),
+        task_run: done.id,
+        criterion: store.fresh_id(),
+        passed: false,
+        score: Score::new(0.1 + 0.2).unwrap(),
+        details: "2 exist with status proposed".to_owned(),
+        evidence: serde_json::from_str(r#"{"fieldResults":[{"actual":1.10}]}"#).unwrap(),
+        started_at: START,
+        completed_at: START,
+    };
+    store
+        .record(&Progress {
+            run: Some((before, settled.clone())),
+            task_runs: vec![(due[0].clone(), done.clone())],
+            criterion_runs: vec![evidence.clone()],
+        })
+        .await
+        .unwrap();
+
+    assert_eq!(store.run(run.id).await.unwrap().unwrap().value, settled);
+    assert_eq!(store.task_run(done.id).await.unwrap().unwrap().value, done);
+    assert_eq!(
+        store.criterion_runs(done.id).await.unwrap(),
+        std::slice::from_ref(&evidence)
+    );
+    assert_eq!(
+        store.criterion_run(evidence.id).await.unwrap(),
+        Some(evidence)
+    );
+    assert!(store.due_task_runs(deadline, 10).await.unwrap().is_empty());
+    let page = PageRequest {
+        limit: 10,
+        from: PageStart::Newest,
+        count: true,
+    };
+    assert_eq!(
+        store
+            .runs(clinic, Some(run.pinned.benchmark), page)
+            .await
+            .unwrap()
+            .items,
+        [settled]
+    );
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_decision_on_old_facts_writes_nothing(#[values(On::Sqlite, On::Postgres)] on: On) {
+    let fixture = Fixture::open(on).await;
+    let store = &fixture.store;
+    let clinic = fixture.organization("Clinic").await;
+    let run = run_with_tasks(store, clinic, 2).await;
+    let tasks = store.task_runs(run.id).await.unwrap();
+    let start = |task: &TaskRun| task.clone().start(START, None).unwrap().into_inner();
+    let first = Progress {
+        task_runs: vec![(tasks[1].clone(), start(&tasks[1].value))],
+        ..Progress::default()
+    };
+    store.record(&first).await.unwrap();
+
+    let stale = Progress {
+        task_runs: vec![
+            (tasks[0].clone(), start(&tasks[0].value)),
+            (
+                tasks[1].clone(),
+                tasks[1].value.clone().cancel(START).into_inner(),
+            ),
+        ],
+        ..Progress::default()
+    };
+    assert!(matches!(store.record(&stale).await, Err(StoreError::Stale)));
+    let now = store.task_runs(run.id).await.unwrap();
+    assert_eq!(now[0], tasks[0], "nothing half-written");
+    assert_eq!(now[1].value.status(), "started");
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_job_changes_only_from_where_it_was_read(#[values(On::Sqlite, On::Postgres)] on: On) {
+    let fixture = Fixture::open(on).await;
+    let store = &fixture.store;
+    let (clinic, other) = (
+        fixture.organization("Clinic").await,
+        fixture.organization("Other").await,
+    );
+    let job = Job::new(store.fresh_id(), clinic, START);
+    store.create_job(&job).await.unwrap();
+    let queued = job.clone().enqueue().unwrap().into_inner();
+    store.update_job(&job, &queued).await.unwrap();
+    let late = store
+        .update_job(&job, &job.clone().cancel(START).unwrap().into_inner())
+        .await;
+    assert!(matches!(late, Err(StoreError::Stale)), "{late:?}");
+    assert_eq!(
+        store.job(clinic, job.id).await.unwrap(),
+        Some(queued.clone())
+    );
+    assert_eq!(store.job(other, job.id).await.unwrap(), None);
+    let page = PageRequest {
+        limit: 10,
+        from: PageStart::Newest,
+        count: false,
+    };
+    assert_eq!(store.jobs(clinic, page).await.unwrap().items, [queued]);
+}
