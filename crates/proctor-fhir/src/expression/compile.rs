@@ -6,6 +6,54 @@ use super::syntax::{Tree, parse};
 use crate::definitions::{DataType, Name};
 use crate::primitive::text::excerpt;
 
+/// An expression that was read and can be compiled for any number of root types.
+pub(crate) struct Source<'t> {
+    text: &'t str,
+    tree: Tree,
+}
+
+impl<'t> Source<'t> {
+    /// Reads the text of an expression.
+    pub(crate) fn parse(text: &'t str) -> Result<Self, ExpressionError> {
+        Ok(Self {
+            text,
+            tree: parse(text)?,
+        })
+    }
+
+    /// Compiles for an inner node of one of the `context` types, in a resource of the type `root`.
+    pub(crate) fn compile(
+        &self,
+        model: &impl TypeModel,
+        root: Name,
+        context: &[Name],
+    ) -> Result<Expression, ExpressionError> {
+        let compiler = Compiler {
+            text: self.text,
+            model,
+            root,
+        };
+        if is_test(&self.tree) {
+            let test = compiler.test(&self.tree, context)?;
+            return Ok(Expression {
+                plan: Plan::Test(test),
+                result_types: vec!["boolean"],
+            });
+        }
+        let drafts = compiler.paths(&self.tree, context)?;
+        let mut result_types: Vec<Name> = drafts
+            .iter()
+            .flat_map(|draft| draft.types.iter().copied())
+            .collect();
+        result_types.sort_unstable();
+        result_types.dedup();
+        Ok(Expression {
+            plan: Plan::Paths(finish(drafts)),
+            result_types,
+        })
+    }
+}
+
 impl Expression {
     /// Compiles `text` for resources of the type `root`; parts of it that start with another type yield nothing.
     pub fn compile(
@@ -13,35 +61,7 @@ impl Expression {
         model: &impl TypeModel,
         root: Name,
     ) -> Result<Self, ExpressionError> {
-        Self::compile_within(text, model, root, &[root])
-    }
-
-    /// Compiles `text` to be evaluated on an inner node of one of the `context` types, in a resource of the type `root`.
-    pub fn compile_within(
-        text: &str,
-        model: &impl TypeModel,
-        root: Name,
-        context: &[Name],
-    ) -> Result<Self, ExpressionError> {
-        let compiler = Compiler { text, model, root };
-        let tree = parse(text)?;
-        if is_test(&tree) {
-            return Ok(Self {
-                plan: Plan::Test(compiler.test(&tree, context)?),
-                result_types: vec!["boolean"],
-            });
-        }
-        let drafts = compiler.paths(&tree, context)?;
-        let mut result_types: Vec<Name> = drafts
-            .iter()
-            .flat_map(|draft| draft.types.iter().copied())
-            .collect();
-        result_types.sort_unstable();
-        result_types.dedup();
-        Ok(Self {
-            plan: Plan::Paths(finish(drafts)),
-            result_types,
-        })
+        Source::parse(text)?.compile(model, root, &[root])
     }
 
     /// The types that results may have; empty if the expression can have none or leads where no type is known.

@@ -476,6 +476,9 @@ fn each_mistake_is_named() {
         refused("Patient", "identifier=|"),
         refused("Patient", "identifier:of-type=a|b"),
         refused("Patient", "birthdate:exact=2013"),
+        refused("Patient", "name= "),
+        refused("Patient", "name:contains=\u{301}"),
+        refused("Patient", "identifier:text= "),
         refused("Patient", "name:nonsense=x"),
         refused("Patient", "name:Patient=x"),
         refused("Patient", "gender:in=http://vs"),
@@ -493,6 +496,7 @@ fn each_mistake_is_named() {
         refused("RiskAssessment", "probability=.5"),
         refused("Location", "near=42.25"),
         refused("Location", "near=99|0"),
+        refused("Location", "near=9|0|inf"),
     ]
     .join("\n");
     insta::assert_snapshot!(messages);
