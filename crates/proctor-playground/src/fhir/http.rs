@@ -1,0 +1,159 @@
+//! The service over HTTP.
+//!
+//! Translation only: what a request means is decided in [`super::rest`]. The router can be nested
+//! under any path; the address that clients see is part of the store's settings.
+
+use std::sync::Arc;
+
+use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::{Router, body::Body, extract::State as Shared, response::IntoResponse};
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+use super::{
+    outcome::{Issue, IssueCode, Refusal},
+    rest::{Headers, Request, Response},
+    service::FhirService,
+    smart::Smart,
+};
+
+/// How large a request's body may be, unless told otherwise.
+pub const BODY_LIMIT: usize = 64 * 1024 * 1024;
+
+/// A store as it is mounted: the service, and who may use it.
+#[derive(Clone)]
+pub struct Mounted {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    service: FhirService,
+    smart: Option<Smart>,
+    body_limit: usize,
+}
+
+impl Mounted {
+    /// A store that anybody who reaches it may use.
+    pub fn open(service: FhirService) -> Self {
+        Self::new(service, None)
+    }
+
+    /// A store behind the tokens that `smart` gives out.
+    pub fn guarded(service: FhirService, smart: Smart) -> Self {
+        Self::new(service, Some(smart))
+    }
+
+    fn new(service: FhirService, smart: Option<Smart>) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                service,
+                smart,
+                body_limit: BODY_LIMIT,
+            }),
+        }
+    }
+
+    /// The service.
+    pub fn service(&self) -> &FhirService {
+        &self.inner.service
+    }
+
+    /// Answers a request to `path`, which is below the store's base.
+    pub async fn respond(
+        &self,
+        path: &str,
+        request: ::http::Request<Body>,
+    ) -> ::http::Response<Body> {
+        let inner = &*self.inner;
+        let path = path.trim_start_matches('/');
+        if let Some(smart) = &inner.smart {
+            let (base_url, now) = (
+                &inner.service.settings().base_url,
+                inner.service.clock().now(),
+            );
+            match path {
+                ".well-known/smart-configuration" => return smart.configuration(base_url),
+                "token" if request.method() == Method::POST => {
+                    let (parts, body) = request.into_parts();
+                    return match read_body(body, inner.body_limit).await {
+                        Ok(body) => smart.token(&parts.headers, &body, now),
+                        Err(refusal) => to_http(refusal.into()),
+                    };
+                }
+                "metadata" => {}
+                _ => {
+                    if let Err(refusal) = smart.admit(request.headers(), now) {
+                        let mut response = to_http(refusal.into());
+                        response
+                            .headers_mut()
+                            .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                        return response;
+                    }
+                }
+            }
+        }
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        let (parts, body) = request.into_parts();
+        let body = match read_body(body, inner.body_limit).await {
+            Ok(body) => body,
+            Err(refusal) => return to_http(refusal.into()),
+        };
+        let asked = Request {
+            method: parts.method,
+            path: path.to_owned(),
+            query,
+            headers: Headers::from_http(&parts.headers),
+            body,
+            at: proctor_core::time::Timestamp::from_millis(0),
+        };
+        to_http(inner.service.handle(asked).await)
+    }
+}
+
+/// A router that answers everything below it from the store.
+pub fn router(mounted: Mounted) -> Router {
+    async fn handle(
+        Shared(mounted): Shared<Mounted>,
+        request: axum::extract::Request,
+    ) -> ::http::Response<Body> {
+        let path = request.uri().path().to_owned();
+        mounted.respond(&path, request).await
+    }
+    Router::new().fallback(handle).with_state(mounted)
+}
+
+async fn read_body(body: Body, limit: usize) -> Result<Bytes, Box<Refusal>> {
+    if hyper::body::Body::is_end_stream(&body) {
+        return Ok(Bytes::new());
+    }
+    match Limited::new(body, limit).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            Issue::error(
+                IssueCode::TooLong,
+                format!("the body is larger than {limit} bytes"),
+            )
+            .at("http.body"),
+        )),
+        Err(error) => Err(Refusal::bad_request(
+            IssueCode::Invalid,
+            format!("the body broke off: {error}"),
+        )
+        .at("http.body")),
+    }
+}
+
+fn to_http(response: Response) -> ::http::Response<Body> {
+    let headers: HeaderMap = response.http_headers();
+    let mut answer = ::http::Response::new(Body::from(response.body));
+    *answer.status_mut() = response.status;
+    *answer.headers_mut() = headers;
+    answer
+}
+
+impl IntoResponse for Response {
+    fn into_response(self) -> axum::response::Response {
+        to_http(self)
+    }
+}

@@ -1,0 +1,39 @@
+//! A FHIR R4 store as a deterministic state machine.
+//!
+//! * [`base`]: seeded resources and indexes, shared by all playgrounds on them.
+//! * [`state`]: one playground's store, an overlay on a base.
+//! * [`rest`]: the interactions of FHIR's RESTful API, as functions of the state.
+//! * [`search`]: search, from parameters to pages.
+//! * [`change`]: what a request leaves behind for the journal.
+//! * [`service`]: the store with a clock and a journal around it.
+//! * [`http`]: the service over HTTP; [`smart`]: who may use it; [`serve`]: stand-alone.
+//!
+//! Everything but the last three is pure: the same requests at the same times give the same bytes.
+
+pub mod base;
+mod capability;
+pub mod change;
+pub mod http;
+mod index;
+mod json_writer;
+pub mod kind;
+pub mod outcome;
+mod overlay;
+mod query;
+mod references;
+pub mod resource;
+pub mod rest;
+pub mod search;
+pub mod seed;
+pub mod serve;
+pub mod service;
+pub mod settings;
+pub mod smart;
+pub mod state;
+mod view;
+
+pub use base::{Base, BaseBuilder};
+pub use seed::Seed;
+pub use service::FhirService;
+pub use settings::{Settings, Validation};
+pub use state::State;

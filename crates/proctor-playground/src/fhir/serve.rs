@@ -1,0 +1,246 @@
+//! A store by itself, for tests and for people who want to try it.
+
+use std::{
+    future::IntoFuture,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use axum::{Router, serve::ListenerExt};
+use proctor_core::{
+    id::{IdSource, kinds::WorldId},
+    time::{Clock, Timestamp},
+};
+use proctor_store::{Store, StoreError, StoreOptions};
+use tokio::net::TcpListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use uuid::Uuid;
+
+use super::{
+    base::{Base, BaseBuilder},
+    http::{Mounted, router},
+    outcome::Refusal,
+    resource::parse_json,
+    seed::Seed,
+    service::{FhirService, OpenError},
+    settings::{Settings, Validation},
+    smart::Smart,
+};
+use crate::recorder::Recorder;
+
+/// How a store is served by itself.
+#[derive(Clone)]
+pub struct ServeOptions {
+    /// The address to listen at; port 0 for any free one.
+    pub listen: SocketAddr,
+    /// Files with resources or bundles (JSON, or one resource to a line in `.ndjson`) to begin with.
+    pub load: Vec<PathBuf>,
+    /// Where the journal is kept; nothing to forget everything at the end.
+    pub data: Option<PathBuf>,
+    /// The address that clients see, when it is not the one listened at.
+    pub base_url: Option<String>,
+    /// What server-chosen ids follow from.
+    pub seed: Seed,
+    /// What happens to invalid resources.
+    pub validation: Validation,
+    /// Who may use the store; nothing for everybody.
+    pub smart: Option<Smart>,
+}
+
+impl ServeOptions {
+    /// An empty store for everybody, which forgets.
+    pub fn at(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            load: Vec::new(),
+            data: None,
+            base_url: None,
+            seed: Seed::from_number(0),
+            validation: Validation::default(),
+            smart: None,
+        }
+    }
+}
+
+/// Why a store cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be listened at.
+    #[error("cannot listen at {at}")]
+    Listen {
+        /// The address.
+        at: SocketAddr,
+        /// What the system says.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Serving failed.
+    #[error("serving failed")]
+    Io(#[from] std::io::Error),
+    /// A file to begin with does not hold what it should.
+    #[error("{path}: {refusal}")]
+    Load {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        refusal: Box<Refusal>,
+    },
+    /// The data directory cannot be used.
+    #[error("the data directory cannot be used")]
+    Store(#[from] StoreError),
+    /// The store cannot be rebuilt from its journal.
+    #[error("the store cannot be rebuilt")]
+    Open(#[from] OpenError),
+}
+
+/// A store that listens, but does not answer yet.
+pub struct Bound {
+    listener: TcpListener,
+    router: Router,
+    service: FhirService,
+    base_url: String,
+    store: Option<Store>,
+    tasks: TaskTracker,
+    closing: CancellationToken,
+}
+
+impl Bound {
+    /// Loads, rebuilds and listens.
+    pub async fn bind(
+        options: ServeOptions,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn IdSource>,
+    ) -> Result<Self, ServeError> {
+        let base = load(&options.load, options.seed)?;
+        let listener =
+            TcpListener::bind(options.listen)
+                .await
+                .map_err(|source| ServeError::Listen {
+                    at: options.listen,
+                    source,
+                })?;
+        let base_url = match options.base_url {
+            Some(base_url) => base_url,
+            None => format!("http://{}/fhir", listener.local_addr()?),
+        };
+        let settings = Arc::new(Settings {
+            validation: options.validation,
+            ..Settings::at(base_url)
+        });
+        let base_url = settings.base_url.clone();
+        let (tasks, closing) = (TaskTracker::new(), CancellationToken::new());
+        let (store, service) = match &options.data {
+            None => {
+                let service = FhirService::in_memory(base, settings, options.seed, clock);
+                (None, service)
+            }
+            Some(data) => {
+                let store =
+                    Store::open(&StoreOptions::embedded(data), Arc::clone(&clock), ids).await?;
+                let journal = store.journal().clone();
+                let recorder = Recorder::open(journal, STAND_ALONE, &tasks, closing.clone());
+                let service =
+                    FhirService::open(base, settings, options.seed, clock, recorder).await?;
+                (Some(store), service)
+            }
+        };
+        let mounted = match options.smart {
+            Some(smart) => Mounted::guarded(service.clone(), smart),
+            None => Mounted::open(service.clone()),
+        };
+        Ok(Self {
+            listener,
+            router: Router::new().nest("/fhir", router(mounted)),
+            service,
+            base_url,
+            store,
+            tasks,
+            closing,
+        })
+    }
+
+    /// The address of the store, as clients see it.
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// Where it listens.
+    pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// The service that answers.
+    pub fn service(&self) -> &FhirService {
+        &self.service
+    }
+
+    /// Answers until `shutdown`, then finishes what is under way.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), ServeError> {
+        let listener = self.listener.tap_io(|stream| {
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "a connection keeps Nagle's delay");
+            }
+        });
+        let served = axum::serve(listener, self.router)
+            .with_graceful_shutdown(shutdown.cancelled_owned())
+            .into_future()
+            .await;
+        self.closing.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        if let Some(store) = self.store {
+            store.close().await;
+        }
+        Ok(served?)
+    }
+}
+
+/// Serves a store until `shutdown`.
+pub async fn serve(
+    options: ServeOptions,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    shutdown: CancellationToken,
+) -> Result<(), ServeError> {
+    let bound = Bound::bind(options, clock, ids).await?;
+    tracing::info!(base_url = bound.base_url(), "the FHIR store answers");
+    bound.run(shutdown).await
+}
+
+/// The one world of a store that stands alone.
+const STAND_ALONE: WorldId = WorldId::from_uuid(Uuid::from_u128(1));
+
+/// When resources that a store begins with were made: before anything happens in it.
+const BEGINNING: Timestamp = Timestamp::from_millis(0);
+
+/// Reads the files that a store begins with.
+pub fn load(paths: &[PathBuf], seed: Seed) -> Result<Arc<Base>, ServeError> {
+    let mut builder = BaseBuilder::new(Seed::from_bytes(seed.as_bytes()), BEGINNING);
+    for path in paths {
+        load_file(&mut builder, path)?;
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+fn load_file(builder: &mut BaseBuilder, path: &Path) -> Result<(), ServeError> {
+    let text = fs_err::read(path)?;
+    let is_lines = path
+        .extension()
+        .is_some_and(|extension| extension == "ndjson");
+    let parts: Vec<&[u8]> = if is_lines {
+        let lines = text.split(|byte| *byte == b'\n');
+        lines.filter(|line| !line.trim_ascii().is_empty()).collect()
+    } else {
+        vec![&text]
+    };
+    for part in parts {
+        parse_json(part)
+            .and_then(|value| builder.load(value))
+            .map_err(|refusal| ServeError::Load {
+                path: path.to_owned(),
+                refusal,
+            })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,317 @@
+//! A store with a clock and a journal around it: what HTTP and other callers talk to.
+//!
+//! Owns the order of things: a request is carried out on the state in memory, its event is given to
+//! the recorder in the same order, and the answer leaves when the event is on disk. A reader never
+//! sees what could still be lost: it waits for the writes that it saw.
+
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use http::StatusCode;
+use proctor_core::time::Clock;
+use proctor_store::StoreError;
+use serde_json::Value;
+
+use super::{
+    base::Base,
+    change::{BadEvent, Effects, Event},
+    outcome::{Issue, IssueCode, Refusal},
+    rest::{Request, Response},
+    seed::Seed,
+    settings::Settings,
+    state::State,
+};
+use crate::recorder::{Epoch, NotRecorded, Recorder, Ticket};
+
+/// The kind of a journal's event that changed the store.
+pub const WRITE_EVENT: &str = "fhir";
+/// The kind of a journal's event that holds requests which changed nothing, one to a line.
+pub const READ_EVENT: &str = "fhir.read";
+/// How often a write is tried when other nodes keep writing first.
+const TRIES: usize = 8;
+
+/// A FHIR store that can be used by many at once; cheap to clone.
+#[derive(Clone)]
+pub struct FhirService {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    origin: Origin,
+    clock: Arc<dyn Clock>,
+    recorder: Option<Recorder>,
+    current: RwLock<Current>,
+}
+
+/// What a state is made from.
+struct Origin {
+    base: Arc<Base>,
+    settings: Arc<Settings>,
+    seed: Seed,
+}
+
+/// The state, and the epoch of the journal that it follows from.
+struct Current {
+    state: State,
+    epoch: Option<Epoch>,
+    /// Whether the state may hold what the journal does not.
+    is_void: bool,
+}
+
+/// Why a store could not be rebuilt from its journal.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The journal cannot be read.
+    #[error("the journal cannot be read")]
+    Journal(#[from] StoreError),
+    /// The journal holds something else.
+    #[error(transparent)]
+    Event(#[from] BadEvent),
+    /// The journal holds a change that cannot be repeated.
+    #[error("a change in the journal cannot be repeated: {0}")]
+    Change(Box<Refusal>),
+}
+
+impl FhirService {
+    /// A store that forgets everything when it ends.
+    pub fn in_memory(
+        base: Arc<Base>,
+        settings: Arc<Settings>,
+        seed: Seed,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self::new(base, settings, seed, clock, None)
+    }
+
+    /// A store whose events go to a journal, rebuilt from what the journal holds.
+    pub async fn open(
+        base: Arc<Base>,
+        settings: Arc<Settings>,
+        seed: Seed,
+        clock: Arc<dyn Clock>,
+        recorder: Recorder,
+    ) -> Result<Self, OpenError> {
+        let service = Self::new(base, settings, seed, clock, Some(recorder));
+        service.rebuild().await?;
+        Ok(service)
+    }
+
+    fn new(
+        base: Arc<Base>,
+        settings: Arc<Settings>,
+        seed: Seed,
+        clock: Arc<dyn Clock>,
+        recorder: Option<Recorder>,
+    ) -> Self {
+        let origin = Origin {
+            base,
+            settings,
+            seed,
+        };
+        let current = RwLock::new(Current {
+            state: origin.branch(),
+            epoch: None,
+            is_void: recorder.is_some(),
+        });
+        Self {
+            inner: Arc::new(Inner {
+                origin,
+                clock,
+                recorder,
+                current,
+            }),
+        }
+    }
+
+    /// The configuration.
+    pub fn settings(&self) -> &Settings {
+        &self.inner.origin.settings
+    }
+
+    /// The clock that requests are stamped by.
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.inner.clock
+    }
+
+    /// Shows the state as it is now to `look`: for checks, which must not change it.
+    pub fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.read().state)
+    }
+
+    /// Carries out a request. Its time is set here.
+    pub async fn handle(&self, mut request: Request) -> Response {
+        request.at = self.inner.clock.now();
+        if self.read().is_void
+            && let Err(error) = self.rebuild().await
+        {
+            return unavailable(&error);
+        }
+        if request.is_read_only() {
+            self.answer(request).await
+        } else {
+            self.change(request).await
+        }
+    }
+
+    async fn answer(&self, request: Request) -> Response {
+        let (response, ticket) = {
+            let current = self.read();
+            let Some(response) = current.state.answer(&request) else {
+                drop(current);
+                return Refusal::bad_request(IssueCode::Invalid, "the request is no read").into();
+            };
+            let ticket = self.note(current.epoch, request, &response);
+            (response, ticket)
+        };
+        match self.wait(ticket).await {
+            // A frozen world takes no notes, and needs none to be read.
+            Ok(()) | Err(NotRecorded::Frozen) => response,
+            Err(error) => self.give_up(&error),
+        }
+    }
+
+    async fn change(&self, request: Request) -> Response {
+        for _ in 0..TRIES {
+            let (response, ticket) = {
+                let mut current = self.write();
+                let epoch = current.epoch;
+                let (response, event) = current.state.apply(request.clone());
+                if event.changes.is_empty() {
+                    (response, Ok(self.note_event(epoch, event)))
+                } else {
+                    let ticket = self.record(epoch, event);
+                    current.is_void |= ticket.is_err();
+                    (response, ticket)
+                }
+            };
+            let outcome = match ticket {
+                Ok(ticket) => self.wait(ticket).await,
+                Err(error) => Err(error),
+            };
+            match outcome {
+                Ok(()) => return response,
+                Err(NotRecorded::Overtaken) => {
+                    self.write().is_void = true;
+                    if let Err(error) = self.rebuild().await {
+                        return unavailable(&error);
+                    }
+                }
+                Err(error) => return self.give_up(&error),
+            }
+        }
+        self.give_up(&NotRecorded::Overtaken)
+    }
+
+    fn note(&self, epoch: Option<Epoch>, request: Request, response: &Response) -> Option<Ticket> {
+        self.inner.recorder.as_ref()?;
+        let event = Event::new(request, response, Vec::new(), 0);
+        self.note_event(epoch, event)
+    }
+
+    fn note_event(&self, epoch: Option<Epoch>, event: Event) -> Option<Ticket> {
+        let recorder = self.inner.recorder.as_ref()?;
+        let at = event.request.at;
+        Some(recorder.note(epoch?, at, READ_EVENT, Box::new(move || event.to_json())))
+    }
+
+    fn record(&self, epoch: Option<Epoch>, event: Event) -> Result<Option<Ticket>, NotRecorded> {
+        let Some(recorder) = &self.inner.recorder else {
+            return Ok(None);
+        };
+        let epoch = epoch.ok_or(NotRecorded::Overtaken)?;
+        let at = event.request.at;
+        let payload = Box::new(move || event.to_json());
+        recorder.record(epoch, at, WRITE_EVENT, payload).map(Some)
+    }
+
+    async fn wait(&self, ticket: Option<Ticket>) -> Result<(), NotRecorded> {
+        match (&self.inner.recorder, ticket) {
+            (Some(recorder), Some(ticket)) => recorder.written(ticket).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the state anew from the base and the journal.
+    async fn rebuild(&self) -> Result<(), OpenError> {
+        let Some(recorder) = &self.inner.recorder else {
+            return Ok(());
+        };
+        let (epoch, events) = recorder.resume().await?;
+        let mut state = self.inner.origin.branch();
+        for event in events.iter().filter(|event| &*event.kind == WRITE_EVENT) {
+            replay(&mut state, &event.payload)?;
+        }
+        let mut current = self.write();
+        // Somebody else may have begun a later epoch meanwhile; theirs counts.
+        if current.epoch.is_none_or(|known| known < epoch) {
+            *current = Current {
+                state,
+                epoch: Some(epoch),
+                is_void: false,
+            };
+        }
+        Ok(())
+    }
+
+    /// The answer when the journal refuses. What is in memory is no longer trusted.
+    fn give_up(&self, error: &NotRecorded) -> Response {
+        self.write().is_void = true;
+        match error {
+            NotRecorded::Frozen => Refusal::new(
+                StatusCode::CONFLICT,
+                Issue::error(
+                    IssueCode::BusinessRule,
+                    "the world is frozen: it can be read, but no longer changed",
+                ),
+            )
+            .into(),
+            NotRecorded::Overtaken | NotRecorded::Failed(_) => unavailable(error),
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Current> {
+        self.inner
+            .current
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Current> {
+        self.inner
+            .current
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Origin {
+    fn branch(&self) -> State {
+        State::branch(
+            Arc::clone(&self.base),
+            Arc::clone(&self.settings),
+            self.seed,
+        )
+    }
+}
+
+/// Repeats an event of the journal on a state.
+pub fn replay(state: &mut State, payload: &[u8]) -> Result<(), OpenError> {
+    let event: Value = serde_json::from_slice(payload).map_err(BadEvent::from)?;
+    if let Some(effects) = Effects::from_json(&event)? {
+        state
+            .replay(&effects.changes, effects.drawn)
+            .map_err(OpenError::Change)?;
+    }
+    Ok(())
+}
+
+fn unavailable(error: &(dyn std::error::Error + 'static)) -> Response {
+    tracing::warn!(error, "a request could not be recorded");
+    Refusal::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        Issue::error(
+            IssueCode::Transient,
+            "the journal cannot be written now, so nothing was changed; try again",
+        ),
+    )
+    .into()
+}

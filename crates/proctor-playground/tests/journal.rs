@@ -1,0 +1,261 @@
+//! The service on a real journal.
+
+use std::{sync::Arc, time::Duration};
+
+use http::Method;
+use proctor_core::{
+    id::kinds::WorldId,
+    time::{ManualClock, Timestamp},
+};
+use proctor_playground::{
+    fhir::{
+        Base, FhirService, Seed, Settings,
+        rest::{Request, Response},
+        service::{READ_EVENT, WRITE_EVENT},
+    },
+    recorder::Recorder,
+};
+use proctor_store::{
+    Store, StoreOptions,
+    ambient::{RandomIds, SystemClock},
+};
+use serde_json::{Value, json};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use uuid::Uuid;
+
+const WORLD: WorldId = WorldId::from_uuid(Uuid::from_u128(42));
+
+struct House {
+    store: Store,
+    tasks: TaskTracker,
+    closing: CancellationToken,
+    _directory: tempfile::TempDir,
+}
+
+impl House {
+    async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let options = StoreOptions::embedded(directory.path());
+        let store = Store::open(
+            &options,
+            Arc::new(SystemClock),
+            Arc::new(RandomIds::default()),
+        )
+        .await
+        .unwrap();
+        Self {
+            store,
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            _directory: directory,
+        }
+    }
+
+    async fn service(&self) -> FhirService {
+        let journal = self.store.journal().clone();
+        let recorder = Recorder::open(journal, WORLD, &self.tasks, self.closing.clone());
+        let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_000_000)));
+        let settings = Arc::new(Settings::at("http://x"));
+        FhirService::open(
+            Base::empty(),
+            settings,
+            Seed::from_number(1),
+            clock,
+            recorder,
+        )
+        .await
+        .unwrap()
+    }
+}
+
+async fn ask(service: &FhirService, method: Method, path: &str, body: Option<Value>) -> Response {
+    let mut request = Request::new(method, path, Timestamp::from_millis(0));
+    if let Some(body) = body {
+        request = request.with_body(body.to_string());
+    }
+    service.handle(request).await
+}
+
+async fn put(service: &FhirService, id: &str) -> Response {
+    let body = json!({"resourceType": "Patient", "id": id, "gender": "male"});
+    ask(service, Method::PUT, &format!("Patient/{id}"), Some(body)).await
+}
+
+#[tokio::test]
+async fn what_was_answered_is_there_after_reopening() {
+    let house = House::new().await;
+    let service = house.service().await;
+    for id in ["a", "b"] {
+        assert_eq!(put(&service, id).await.status, 201);
+    }
+    let created = ask(
+        &service,
+        Method::POST,
+        "Patient",
+        Some(json!({"resourceType": "Patient"})),
+    )
+    .await;
+    assert_eq!(
+        ask(&service, Method::DELETE, "Patient/b", None)
+            .await
+            .status,
+        204
+    );
+    let again = house.service().await;
+    let digest = |service: &FhirService| service.look(proctor_playground::fhir::State::digest);
+    assert_eq!(digest(&service), digest(&again));
+    assert!(service.look(|one| again.look(|other| one == other)));
+    let id = serde_json::from_slice::<Value>(&created.body).unwrap()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        ask(&again, Method::GET, &format!("Patient/{id}"), None)
+            .await
+            .body,
+        created.body
+    );
+    assert_eq!(
+        ask(&again, Method::GET, "Patient/b", None).await.status,
+        410
+    );
+}
+
+#[tokio::test]
+async fn every_interaction_is_an_event_and_the_chain_holds() {
+    let house = House::new().await;
+    let service = house.service().await;
+    put(&service, "a").await;
+    ask(&service, Method::GET, "Patient/a", None).await;
+    ask(&service, Method::GET, "Patient?gender=male", None).await;
+    ask(&service, Method::GET, "Patient/zzz", None).await;
+    put(&service, "b").await;
+    house.closing.cancel();
+    house.tasks.close();
+    house.tasks.wait().await;
+    let events = house.store.journal().read(WORLD, 0, 100).await.unwrap();
+    let kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
+    assert_eq!(kinds, [WRITE_EVENT, READ_EVENT, WRITE_EVENT]);
+    let lines: Vec<Value> = events[1]
+        .payload
+        .split(|byte| *byte == b'\n')
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(lines[0]["shown"], json!(["Patient/a/_history/1"]));
+    assert_eq!(lines[1]["request"]["query"], "gender=male");
+    assert_eq!(lines[2]["status"], 404);
+    insta::assert_json_snapshot!(serde_json::from_slice::<Value>(&events[0].payload).unwrap());
+    house.store.journal().verify(WORLD).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn two_services_on_one_world_both_get_through() {
+    let house = House::new().await;
+    let (one, other) = (house.service().await, house.service().await);
+    for round in 0..5 {
+        assert_eq!(put(&one, &format!("one-{round}")).await.status, 201);
+        assert_eq!(put(&other, &format!("other-{round}")).await.status, 201);
+    }
+    let third = house.service().await;
+    assert_eq!(
+        third.look(proctor_playground::fhir::State::resource_count),
+        10
+    );
+    assert_eq!(
+        ask(&other, Method::GET, "Patient/one-4", None).await.status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn many_writers_at_once_lose_nothing_and_share_commits() {
+    let house = House::new().await;
+    let service = house.service().await;
+    let before = house.store.journal().stats().commits;
+    let writers = TaskTracker::new();
+    for number in 0..200 {
+        let service = service.clone();
+        writers.spawn(async move {
+            assert_eq!(put(&service, &format!("p{number}")).await.status, 201);
+        });
+    }
+    writers.close();
+    writers.wait().await;
+    let commits = house.store.journal().stats().commits - before;
+    assert!(commits < 200, "{commits} commits for 200 writes");
+    let again = house.service().await;
+    assert_eq!(
+        again.look(proctor_playground::fhir::State::resource_count),
+        200
+    );
+}
+
+#[tokio::test]
+async fn of_two_updates_of_one_version_one_is_refused() {
+    let house = House::new().await;
+    let service = house.service().await;
+    put(&service, "a").await;
+    let racers = TaskTracker::new();
+    let handles: Vec<_> = (0..8)
+        .map(|_| {
+            let service = service.clone();
+            racers.spawn(async move {
+                let body = json!({"resourceType": "Patient", "id": "a"});
+                let mut request = Request::new(Method::PUT, "Patient/a", Timestamp::from_millis(0))
+                    .with_body(body.to_string());
+                request.headers.if_match = Some("W/\"1\"".to_owned());
+                service.handle(request).await.status.as_u16()
+            })
+        })
+        .collect();
+    let mut statuses = Vec::new();
+    for handle in handles {
+        statuses.push(handle.await.unwrap());
+    }
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 412, 412, 412, 412, 412, 412, 412]);
+}
+
+#[tokio::test]
+async fn a_frozen_world_is_read_and_not_written() {
+    let house = House::new().await;
+    let service = house.service().await;
+    put(&service, "a").await;
+    let head = house.store.journal().head(WORLD).await.unwrap();
+    let now = Timestamp::from_millis(2_000_000);
+    house
+        .store
+        .journal()
+        .seal(WORLD, head.next, now)
+        .await
+        .unwrap();
+    assert_eq!(put(&service, "b").await.status, 409);
+    assert_eq!(
+        ask(&service, Method::GET, "Patient/a", None).await.status,
+        200
+    );
+    assert_eq!(
+        ask(&service, Method::GET, "Patient/b", None).await.status,
+        404
+    );
+    assert_eq!(put(&service, "c").await.status, 409);
+}
+
+#[tokio::test]
+async fn readers_do_not_wait_for_notes() {
+    let house = House::new().await;
+    let service = house.service().await;
+    put(&service, "a").await;
+    let reads = async {
+        for _ in 0..100 {
+            assert_eq!(
+                ask(&service, Method::GET, "Patient/a", None).await.status,
+                200
+            );
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), reads)
+        .await
+        .unwrap();
+}
