@@ -108,7 +108,7 @@ impl Meaning {
 }
 
 fn bytes_of(digits: &[u8]) -> Option<Vec<u8>> {
-    if digits.is_empty() || digits.len() % 2 != 0 {
+    if digits.is_empty() || !digits.len().is_multiple_of(2) {
         return None;
     }
     let digit = |byte: u8| char::from(byte).to_digit(16);
