@@ -253,29 +253,23 @@ impl Frame {
             }
         }
         let version = message.of_header(12, 1);
-        if version.text().is_none() {
+        let version = version.text().and_then(Version::parse);
+        if version.is_none() {
             header = header.with(12, DEFAULT_VERSION);
         }
-        let kind = match message.event() {
-            event @ Value::Text(_) => FieldDraft::of(["ACK".into(), event, "ACK".into()]),
-            Value::Absent | Value::Null => "ACK".into(),
-        };
         Self {
             delimiters: *message.delimiters(),
             charset: message.charset(),
-            header: header.with(9, kind),
+            header: header.with(9, kind(message.event())),
             acknowledged: field(10).unwrap_or_default(),
-            version: version
-                .text()
-                .and_then(Version::parse)
-                .unwrap_or(Version::V2_5),
+            version: version.unwrap_or(Version::V2_5),
         }
     }
 
     fn answering_nobody(now: Timestamp) -> Self {
         let header = SegmentDraft::new("MSH")
             .with(7, hl7_time(now))
-            .with(9, "ACK")
+            .with(9, kind(Value::Absent))
             .with(11, "P")
             .with(12, DEFAULT_VERSION);
         Self {
@@ -316,8 +310,17 @@ impl Frame {
     }
 }
 
-/// The version of an answer to a message that does not say its own.
+/// The version of an answer to a message that does not say its own, or one that nobody knows.
 const DEFAULT_VERSION: &str = "2.5";
+
+/// MSH-9 of an answer to that event.
+fn kind(event: Value<'_>) -> FieldDraft {
+    let event = match event {
+        Value::Absent | Value::Null => Value::Absent,
+        text @ Value::Text(_) => text,
+    };
+    FieldDraft::of(["ACK".into(), event, "ACK".into()])
+}
 
 /// ERR since 2.5: where, what, how bad, and a sentence.
 fn error_segment(problem: &Problem) -> SegmentDraft {

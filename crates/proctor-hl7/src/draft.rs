@@ -253,10 +253,15 @@ impl From<Segment<'_>> for SegmentDraft {
     fn from(segment: Segment<'_>) -> Self {
         let name = segment.name().to_owned();
         let of_the_writer = if name == "MSH" { 2 } else { 0 };
-        let fields = (1..=segment.field_count())
-            .map(|number| match segment.field(number) {
-                Some(field) if number > of_the_writer => field.into(),
-                _ => FieldDraft::default(),
+        let fields = segment
+            .fields()
+            .enumerate()
+            .map(|(position, field)| {
+                if position < of_the_writer {
+                    FieldDraft::default()
+                } else {
+                    field.into()
+                }
             })
             .collect();
         Self { name, fields }

@@ -193,22 +193,25 @@ impl<'a> Segment<'a> {
 
     /// The field of that number, counted from 1. MSH-1 is the field separator itself, and MSH-2 the other delimiters.
     pub fn field(&self, number: usize) -> Option<Field<'a>> {
-        let piece = match (self.is_header(), number) {
-            (_, 0) => return None,
-            (true, 1) => self.written.get(3..4),
-            (true, _) => self.pieces().nth(number - 1),
-            (false, _) => self.pieces().nth(number),
-        }?;
-        if self.is_header() && number <= 2 {
-            Some(Field::literal(piece, self.encoding))
-        } else {
-            Some(Field::new(piece, self.encoding))
-        }
+        self.fields().nth(number.checked_sub(1)?)
     }
 
-    /// How many fields are written, empty ones included.
-    pub fn field_count(&self) -> usize {
-        self.pieces().count() - usize::from(!self.is_header())
+    /// All fields that are written, empty ones included.
+    pub fn fields(&self) -> impl Iterator<Item = Field<'a>> + use<'a> {
+        let encoding = self.encoding;
+        let is_header = self.is_header();
+        let separator = is_header.then(|| &self.written[3..4]);
+        separator
+            .into_iter()
+            .chain(self.pieces().skip(1))
+            .enumerate()
+            .map(move |(position, piece)| {
+                if is_header && position < 2 {
+                    Field::literal(piece, encoding)
+                } else {
+                    Field::new(piece, encoding)
+                }
+            })
     }
 
     fn is_header(&self) -> bool {
@@ -280,16 +283,16 @@ mod tests {
         assert_eq!(field(2), Value::from("^~\\&"));
         assert_eq!(field(3), Value::from("app"));
         assert_eq!((header.field(0), header.field(5)), (None, None));
-        assert_eq!(header.field_count(), 4);
+        assert_eq!(header.fields().count(), 4);
     }
 
     #[test]
     fn another_segment_counts_from_its_name() {
         let message = Message::parse(b"MSH|^~\\&\rPID|1||x\rZZZ").unwrap();
         let segments: Vec<_> = message.segments().collect();
-        assert_eq!(segments[1].field_count(), 3);
+        assert_eq!(segments[1].fields().count(), 3);
         assert_eq!(segments[1].field(3).unwrap().value(), Value::from("x"));
-        assert_eq!(segments[2].field_count(), 0);
+        assert_eq!(segments[2].fields().count(), 0);
         assert_eq!(segments[2].field(1), None);
     }
 

@@ -37,13 +37,18 @@ struct Findings {
 
 impl Findings {
     fn add(&mut self, code: ErrorCode, place: impl Into<Option<Place>>, text: String) {
-        if self.problems.len() < MOST_PROBLEMS {
+        if !self.is_full() {
             self.problems.push(Problem {
                 code,
                 place: place.into(),
                 text,
             });
         }
+    }
+
+    /// Whether nothing more would be told: what was sent cannot make judging it costly.
+    fn is_full(&self) -> bool {
+        self.problems.len() >= MOST_PROBLEMS
     }
 
     fn missing(&mut self, place: Place) {
@@ -101,6 +106,9 @@ impl Findings {
 
     fn names(&mut self, names: &[&str]) {
         for (position, name) in names.iter().enumerate() {
+            if self.is_full() {
+                return;
+            }
             if !is_segment_name(name) {
                 let text = format!("line {} does not start with a segment name", position + 1);
                 self.add(ErrorCode::SegmentSequence, None, text);
@@ -186,12 +194,16 @@ impl Findings {
         for (segment, name) in segments.iter().zip(names) {
             let occurrence: &mut usize = seen.entry(*name).or_default();
             *occurrence += 1;
-            let place = Place::segment(name, *occurrence);
-            for rule in rules(name) {
-                self.rule(rule, *segment, &place, version);
+            let rules = rules(name);
+            if rules.is_empty() {
+                continue;
             }
-            if self.problems.len() >= MOST_PROBLEMS {
+            if self.is_full() {
                 return;
+            }
+            let place = Place::segment(name, *occurrence);
+            for rule in rules {
+                self.rule(rule, *segment, &place, version);
             }
         }
     }
@@ -241,6 +253,9 @@ impl Findings {
                     _ => return,
                 };
                 for repetition in segment.field(5).into_iter().flat_map(Field::repetitions) {
+                    if self.is_full() {
+                        return;
+                    }
                     let first = repetition.components().next().map(Component::value);
                     self.typed(at(5), &first.unwrap_or_default(), wanted, is_right);
                 }

@@ -21,8 +21,16 @@ fn exercise(raw: &[u8]) {
     };
     validate(&message);
     for segment in message.segments() {
-        for number in 0..=segment.field_count() + 1 {
-            segment.field(number).map(|field| field.value());
+        let fields: Vec<_> = segment.fields().collect();
+        for number in 0..=fields.len() + 1 {
+            let field = segment.field(number);
+            assert_eq!(
+                field,
+                number
+                    .checked_sub(1)
+                    .and_then(|place| fields.get(place).copied())
+            );
+            field.map(|field| field.value());
         }
     }
     for path in [
@@ -39,6 +47,27 @@ fn exercise(raw: &[u8]) {
     let again = Message::parse(&written).expect("still a message");
     assert_eq!(again.serialise(), written);
     MessageDraft::from(&message).serialise();
+}
+
+/// Each of these takes minutes if anything is done once for every pair of its parts.
+#[test]
+fn messages_made_to_be_slow_are_not() {
+    let header = "MSH|^~\\&|A|B|C|D|2026||ORU^R01|M1|P|2.5\r";
+    for rest in [
+        "|".repeat(250_000),
+        format!("OBX|1|NM|K||{}", "x~".repeat(120_000)),
+        format!("PID|||{}", "^&".repeat(120_000)),
+        format!("NTE|1||{}", "\\".repeat(250_000)),
+        format!("NTE|1||{}", "\\X4".repeat(80_000)),
+        header.repeat(20_000),
+        "x\r".repeat(90_000),
+        "\r".repeat(250_000),
+    ] {
+        let raw = format!("{header}{rest}");
+        acknowledge(raw.as_bytes(), Timestamp::from_millis(0), "1");
+        let message = Message::parse(raw.as_bytes()).expect("a message");
+        MessageDraft::from(&message).serialise();
+    }
 }
 
 proptest! {
