@@ -1,7 +1,7 @@
 //! What is inside a segment: fields, their repetitions, components and subcomponents.
 //!
-//! Each is a slice of the message with the means to divide it further. A part with nothing inside it *is* a value; of any other part
-//! the value is the text as it was written, delimiters and escapes included.
+//! Each is a slice of the message with the means to divide it further. A part with nothing inside it (but perhaps delimiters at its end)
+//! *is* a value; of any other part the value is the text as it was written, delimiters and escapes included.
 
 use std::borrow::Cow;
 
@@ -30,10 +30,6 @@ impl<'a> Part<'a> {
             .map(move |written| Part { written, ..self })
     }
 
-    fn has(self, separator: Option<u8>) -> bool {
-        !self.literal && separator.is_some_and(|byte| self.written.contains(&byte))
-    }
-
     fn decoded(self) -> Value<'a> {
         let Encoding {
             delimiters,
@@ -51,10 +47,14 @@ impl<'a> Part<'a> {
     }
 
     fn value(self, inner: &[Option<u8>]) -> Value<'a> {
-        if inner.iter().any(|&separator| self.has(separator)) {
+        let is_inner = |byte: &u8| !self.literal && inner.contains(&Some(*byte));
+        // Delimiters with nothing behind them mean nothing: `Doe^^` is `Doe`.
+        let end = self.written.iter().rposition(|byte| !is_inner(byte));
+        let written = &self.written[..end.map_or(0, |last| last + 1)];
+        if written.iter().any(is_inner) {
             self.as_written().into()
         } else {
-            self.decoded()
+            Part { written, ..self }.decoded()
         }
     }
 }
@@ -184,6 +184,15 @@ mod tests {
             first.subcomponents().nth(1).unwrap().value(),
             Value::from("b")
         );
+    }
+
+    #[test]
+    fn delimiters_with_nothing_behind_them_are_not_parts() {
+        assert_eq!(field("Doe^^&~").value(), Value::from("Doe"));
+        assert_eq!(field("\"\"^").value(), Value::Null);
+        assert_eq!(field("^&~").value(), Value::Absent);
+        assert_eq!(field("Doe^J^").value(), Value::from("Doe^J^"));
+        assert_eq!(field("^J").value(), Value::from("^J"));
     }
 
     #[test]

@@ -11,8 +11,8 @@
 //! | `/.PID-5(1)-1`, `/OBX(1)-5` | Terser, as in HAPI: **parentheses count from 0**, so this is the second repetition, the second OBX |
 //!
 //! Left out, an occurrence or a repetition is the first one. A path that stops at a field or component which has parts of its own gives
-//! it as written (for a field with all its repetitions); of a field without parts it gives the text. (Terser's own reading would be the first
-//! component.)
+//! it as written (for a field with all its repetitions); of a field without parts it gives the text, and delimiters with nothing behind them are
+//! no parts. (Terser's own reading would be the first component.)
 
 pub(crate) mod parse;
 
