@@ -1,0 +1,331 @@
+//! 270 → 271.
+
+use std::collections::HashMap;
+
+use proctor_core::time::Timestamp;
+
+use super::{
+    Benefit, Coverage, Dependent, Member, Payer, Rejection, find,
+    outline::Outline,
+    question::{Person, answer_header, answer_traces, days},
+};
+use crate::{
+    day::Day,
+    segment::{Element, Segment},
+    syntax::{self, HierarchyNode, Level},
+};
+
+/// What is asked about a person: service types, and the days they are asked for.
+struct Asked {
+    service_types: Vec<String>,
+    day: Day,
+}
+
+/// The body of the 271 that answers a 270 whose syntax was accepted.
+pub fn answer(
+    payer: &Payer,
+    members: &[Member],
+    question: &[Segment],
+    at: Timestamp,
+) -> Vec<Segment> {
+    let nodes = syntax::tree(question);
+    let level = |node: &HierarchyNode| &question[node.segments.clone()];
+    let mut outline = Outline::default();
+    // Where the answer to a node of the question goes; a node that was rejected has none, so that
+    // nothing below it is answered.
+    let mut answers: HashMap<usize, usize> = HashMap::new();
+    let mut subscribers: HashMap<usize, &Member> = HashMap::new();
+    for (index, node) in nodes.iter().enumerate() {
+        let parent = node.parent.and_then(|parent| answers.get(&parent).copied());
+        let here = level(node);
+        let answered = match (node.level, parent) {
+            (Level::Source, _) => {
+                let mut segments = vec![payer.named("PR")];
+                if payer.unavailable {
+                    segments.push(Rejection::UnableToRespond.segment());
+                }
+                let place = outline.add(None, "20", segments);
+                (!payer.unavailable).then_some(place)
+            }
+            (Level::Receiver, Some(parent)) => {
+                let (segments, admitted) = receiver(payer, here);
+                let place = outline.add(Some(parent), "21", segments);
+                admitted.then_some(place)
+            }
+            (Level::Subscriber, Some(parent)) => {
+                let has_dependents = nodes.iter().any(|one| one.parent == Some(index));
+                let asked = (!has_dependents).then(|| Asked::read(here, at));
+                let (segments, found) = subscriber(members, here, asked.as_ref());
+                let place = outline.add(Some(parent), "22", segments);
+                found.map(|member| {
+                    subscribers.insert(index, member);
+                    place
+                })
+            }
+            (Level::Dependent, Some(parent)) => {
+                let member = node.parent.and_then(|parent| subscribers.get(&parent));
+                member.map(|member| {
+                    let segments = dependent(member, here, &Asked::read(here, at));
+                    outline.add(Some(parent), "23", segments)
+                })
+            }
+            _ => None,
+        };
+        if let Some(place) = answered {
+            answers.insert(index, place);
+        }
+    }
+    let mut body = vec![answer_header("0022", "11", question, at)];
+    body.extend(outline.finish());
+    body
+}
+
+impl Asked {
+    fn read(level: &[Segment], at: Timestamp) -> Self {
+        let mut service_types: Vec<String> = Vec::new();
+        let inquiries = level.iter().filter(|one| one.tag == "EQ");
+        for element in inquiries.filter_map(|one| one.element(1)) {
+            for repetition in &element.0 {
+                let code = repetition.component(1);
+                if !code.is_empty() && !service_types.iter().any(|known| known == code) {
+                    service_types.push(code.to_owned());
+                }
+            }
+        }
+        if service_types.is_empty() {
+            service_types.push("30".to_owned());
+        }
+        let period = level
+            .iter()
+            .filter(|one| one.tag == "DTP" && one.text(1) == "291")
+            .find_map(|one| Day::range_from_x12(one.text(2), one.text(3)));
+        Self {
+            service_types,
+            day: period.map_or(Day::of(at), |(first, _)| first),
+        }
+    }
+}
+
+fn receiver(payer: &Payer, level: &[Segment]) -> (Vec<Segment>, bool) {
+    let Some(name) = level.iter().find(|one| one.tag == "NM1") else {
+        return (Vec::new(), false);
+    };
+    let mut segments = vec![name.clone()];
+    let admitted = payer.admits(name);
+    if let Err(rejection) = admitted {
+        segments.push(rejection.segment());
+    }
+    (segments, admitted.is_ok())
+}
+
+fn subscriber<'m>(
+    members: &'m [Member],
+    level: &[Segment],
+    asked: Option<&Asked>,
+) -> (Vec<Segment>, Option<&'m Member>) {
+    let person = Person::read(level, "IL");
+    let mut segments: Vec<_> = answer_traces(level).collect();
+    let member = match find::member(members, &person) {
+        Ok(member) => member,
+        Err(rejection) => {
+            segments.push(person.name("IL"));
+            segments.push(rejection.segment());
+            segments.extend(person.birth());
+            return (segments, None);
+        }
+    };
+    let chosen = asked.map(|asked| chosen(&member.coverages, asked.day));
+    segments.push(member.named("IL"));
+    let group = chosen
+        .iter()
+        .flatten()
+        .find_map(|one| one.group_number.as_deref());
+    segments.extend(group.map(|number| Segment::new("REF", ["6P", number])));
+    if let Some(address) = &member.address {
+        segments.push(Segment::new("N3", [&*address.line]));
+        let place = [&*address.city, &*address.state, &*address.postal_code];
+        segments.push(Segment::new("N4", place));
+    }
+    let gender = member.gender.map_or("", |gender| gender.code());
+    segments.push(Segment::new(
+        "DMG",
+        ["D8", &member.birth_date.to_x12(), gender],
+    ));
+    if let (Some(asked), Some(chosen)) = (asked, chosen) {
+        segments.extend(benefits(&chosen, asked));
+    }
+    (segments, Some(member))
+}
+
+fn dependent(member: &Member, level: &[Segment], asked: &Asked) -> Vec<Segment> {
+    let person = Person::read(level, "03");
+    let mut segments: Vec<_> = answer_traces(level).collect();
+    match find::dependent(member, &person) {
+        Err(rejection) => {
+            segments.push(person.name("03"));
+            segments.push(rejection.segment());
+            segments.extend(person.birth());
+        }
+        Ok(found) => {
+            segments.push(found.named("03"));
+            let gender = found.gender.map_or("", |gender| gender.code());
+            segments.push(Segment::new(
+                "DMG",
+                ["D8", &found.birth_date.to_x12(), gender],
+            ));
+            segments.push(Segment::new("INS", ["N", found.relationship.code()]));
+            segments.extend(benefits(&chosen(&member.coverages, asked.day), asked));
+        }
+    }
+    segments
+}
+
+/// The coverages that hold on a day; if none does, the one that ended or begins last.
+fn chosen(coverages: &[Coverage], day: Day) -> Vec<&Coverage> {
+    let active: Vec<_> = coverages.iter().filter(|one| one.is_active(day)).collect();
+    if active.is_empty() {
+        coverages
+            .iter()
+            .max_by_key(|one| one.start)
+            .into_iter()
+            .collect()
+    } else {
+        active
+    }
+}
+
+/// The plan's dates, then what was asked for.
+fn benefits(coverages: &[&Coverage], asked: &Asked) -> Vec<Segment> {
+    let mut segments = Vec::new();
+    if let Some(first) = coverages.first() {
+        match first.end {
+            Some(end) => segments.push(days("291", (first.start, end))),
+            None => segments.push(Segment::new("DTP", ["346", "D8", &first.start.to_x12()])),
+        }
+    }
+    if coverages.is_empty() {
+        segments.push(status_line("6", None, &asked.service_types));
+    }
+    for coverage in coverages {
+        if !coverage.is_active(asked.day) {
+            segments.push(status_line("6", Some(coverage), &asked.service_types));
+            continue;
+        }
+        let (covered, other): (Vec<_>, Vec<_>) = asked
+            .service_types
+            .iter()
+            .cloned()
+            .partition(|code| coverage.covers(code));
+        if !covered.is_empty() {
+            segments.push(status_line("1", Some(coverage), &covered));
+            let asked_for = coverage
+                .benefits
+                .iter()
+                .filter(|one| concerns(one, &covered));
+            segments.extend(asked_for.flat_map(|one| benefit_lines(coverage, one)));
+        }
+        if !other.is_empty() {
+            segments.push(status_line("I", Some(coverage), &other));
+        }
+    }
+    segments
+}
+
+/// Whether a benefit is part of the answer: all are when the plan as a whole was asked for.
+fn concerns(benefit: &Benefit, asked: &[String]) -> bool {
+    let all = asked.iter().any(|code| code == "30") || benefit.service_types.is_empty();
+    all || benefit
+        .service_types
+        .iter()
+        .any(|code| asked.contains(code))
+}
+
+fn status_line(status: &str, coverage: Option<&Coverage>, service_types: &[String]) -> Segment {
+    let plan: String = coverage
+        .map_or("", |one| &one.plan_name)
+        .chars()
+        .take(50)
+        .collect();
+    Segment::new(
+        "EB",
+        [
+            status.into(),
+            coverage.map_or("", |one| one.level.code()).into(),
+            Element::repeated(service_types.iter().cloned()),
+            coverage
+                .and_then(|one| one.insurance_type.as_deref())
+                .unwrap_or("")
+                .into(),
+            plan.into(),
+        ],
+    )
+}
+
+fn benefit_lines(coverage: &Coverage, benefit: &Benefit) -> Vec<Segment> {
+    let whole = vec!["30".to_owned()];
+    let service_types = match benefit.service_types.as_slice() {
+        [] => &whole,
+        _ => &benefit.service_types,
+    };
+    let flag = |value: Option<bool>| match value {
+        Some(true) => "Y",
+        Some(false) => "N",
+        None => "",
+    };
+    let amount = benefit.amount.as_ref().map(|one| one.to_x12());
+    let percent = benefit.percent.as_ref().map(|one| one.percent_to_x12());
+    let quantity = benefit.quantity.as_ref().map(|one| one.to_x12());
+    let unit = quantity
+        .as_ref()
+        .map_or("", |_| benefit.quantity_unit.code());
+    let line = Segment::new(
+        "EB",
+        [
+            benefit.kind.code().into(),
+            coverage.level.code().into(),
+            Element::repeated(service_types.iter().cloned()),
+            coverage.insurance_type.as_deref().unwrap_or("").into(),
+            Element::empty(),
+            benefit.period.map_or("", |period| period.code()).into(),
+            amount.unwrap_or_default().into(),
+            percent.unwrap_or_default().into(),
+            unit.into(),
+            quantity.unwrap_or_default().into(),
+            flag(benefit.authorization_required).into(),
+            flag(benefit.in_network).into(),
+        ],
+    );
+    let message = benefit.message.as_ref().map(|text| {
+        let text: String = text.chars().take(264).collect();
+        Segment::new("MSG", [text])
+    });
+    std::iter::once(line).chain(message).collect()
+}
+
+impl Member {
+    /// The NM1 segment that names the member.
+    pub(super) fn named(&self, entity: &str) -> Segment {
+        let middle = self.middle_name.as_deref().unwrap_or("");
+        Segment::new(
+            "NM1",
+            [
+                entity,
+                "1",
+                &self.last_name,
+                &self.first_name,
+                middle,
+                "",
+                "",
+                "MI",
+                &self.member_id,
+            ],
+        )
+    }
+}
+
+impl Dependent {
+    /// The NM1 segment that names the dependent.
+    pub(super) fn named(&self, entity: &str) -> Segment {
+        Segment::new("NM1", [entity, "1", &self.last_name, &self.first_name])
+    }
+}
