@@ -119,7 +119,7 @@ pub struct ReviewQuestion {
     pub clinical_notes: Option<String>,
 }
 
-/// TRN03: who gave a trace number its meaning; the form is `1` and nine digits.
+/// TRN03: who gave a trace number its meaning; a leading `9` marks an id that the sender chose.
 const ORIGIN: &str = "9000000000";
 
 fn header(structure: &str, purpose: &str, reference: &str, at: Timestamp) -> Segment {
