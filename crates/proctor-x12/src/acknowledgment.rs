@@ -9,6 +9,8 @@ use crate::{
 
 /// The longest copy of a wrong value that a 999 may hold.
 const LONGEST_COPY: usize = 99;
+/// IK303 has four characters: of `2100C` the level is told apart by the position.
+const LONGEST_LOOP_ID: usize = 4;
 /// IK5 and AK9 have room for five codes.
 const MOST_CODES: usize = 5;
 
@@ -55,12 +57,13 @@ pub fn body_999(interchange: &Interchange, group: &Group, report: &GroupReport) 
 }
 
 fn segment_note(error: &SegmentError, body: &mut Vec<Segment>) {
+    let loop_id: String = error.loop_id.chars().take(LONGEST_LOOP_ID).collect();
     body.push(Segment::new(
         "IK3",
         [
             error.tag.as_str(),
             &error.position.to_string(),
-            &error.loop_id,
+            &loop_id,
             error.fault.code(),
         ],
     ));

@@ -76,14 +76,14 @@ pub fn determine(request: &ReviewRequest) -> Determination {
 }
 
 pub fn person(member_id: &str) -> Person {
+    let (last_name, first_name) = match member_id {
+        "BCB987654321" => ("O'Brien", "Liam"),
+        _ => ("Smith", "Ada"),
+    };
     Person {
         member_id: member_id.to_owned(),
-        last_name: if member_id.ends_with("321") {
-            "O'Brien"
-        } else {
-            "Smith"
-        }
-        .to_owned(),
+        last_name: last_name.to_owned(),
+        first_name: first_name.to_owned(),
         ..Person::default()
     }
 }
