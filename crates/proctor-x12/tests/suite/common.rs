@@ -1,10 +1,5 @@
 //! A payer with members and claims, read from the same kind of file that a data set is, and what
 //! it takes to ask it something.
-#![expect(
-    dead_code,
-    unreachable_pub,
-    reason = "each test program uses its own part of this module"
-)]
 
 use proctor_core::time::Timestamp;
 use proctor_x12::{
@@ -23,22 +18,22 @@ use serde::Deserialize;
 /// A payer and all it knows.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct World {
-    pub payer: Payer,
-    pub members: Vec<Member>,
-    pub claims: Vec<Claim>,
+pub(crate) struct World {
+    pub(crate) payer: Payer,
+    pub(crate) members: Vec<Member>,
+    pub(crate) claims: Vec<Claim>,
 }
 
-pub const NPI: &str = "1234567893";
+pub(crate) const NPI: &str = "1234567893";
 /// 2026-04-21 17:00 UTC.
-pub const NOW: Timestamp = Timestamp::from_millis(1_776_790_800_000);
+pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_776_790_800_000);
 
-pub fn world() -> World {
+pub(crate) fn world() -> World {
     serde_json::from_str(include_str!("../fixtures/payer.json")).unwrap()
 }
 
 /// Approves 72148, denies 70450, wants more about 70551, and pends the rest.
-pub fn determine(request: &ReviewRequest) -> Determination {
+pub(crate) fn determine(request: &ReviewRequest) -> Determination {
     let code = request
         .services
         .first()
@@ -75,7 +70,7 @@ pub fn determine(request: &ReviewRequest) -> Determination {
     }
 }
 
-pub fn person(member_id: &str) -> Person {
+pub(crate) fn person(member_id: &str) -> Person {
     let (last_name, first_name) = match member_id {
         "BCB987654321" => ("O'Brien", "Liam"),
         _ => ("Smith", "Ada"),
@@ -88,7 +83,7 @@ pub fn person(member_id: &str) -> Person {
     }
 }
 
-pub fn inquiry(subscriber: Person, service_types: &[&str]) -> EligibilityQuestion {
+pub(crate) fn inquiry(subscriber: Person, service_types: &[&str]) -> EligibilityQuestion {
     EligibilityQuestion {
         reference: "REQ-1".to_owned(),
         provider_npi: NPI.to_owned(),
@@ -98,7 +93,7 @@ pub fn inquiry(subscriber: Person, service_types: &[&str]) -> EligibilityQuestio
     }
 }
 
-pub fn claim_question(claim_id: Option<&str>) -> ClaimStatusQuestion {
+pub(crate) fn claim_question(claim_id: Option<&str>) -> ClaimStatusQuestion {
     ClaimStatusQuestion {
         reference: "REQ-2".to_owned(),
         provider_npi: NPI.to_owned(),
@@ -108,7 +103,7 @@ pub fn claim_question(claim_id: Option<&str>) -> ClaimStatusQuestion {
     }
 }
 
-pub fn review_question(procedure_code: &str) -> ReviewQuestion {
+pub(crate) fn review_question(procedure_code: &str) -> ReviewQuestion {
     ReviewQuestion {
         reference: "REQ-3".to_owned(),
         provider_npi: NPI.to_owned(),
@@ -120,29 +115,29 @@ pub fn review_question(procedure_code: &str) -> ReviewQuestion {
 }
 
 /// An interchange from the provider to the payer.
-pub fn sent(set: TransactionSet, body: Vec<Segment>, acknowledge: bool) -> String {
+pub(crate) fn sent(set: TransactionSet, body: Vec<Segment>, acknowledge: bool) -> String {
     let mut envelope = Envelope::between(Party::agreed("CLINIC"), Party::agreed("PROCTOR"), NOW);
     envelope.acknowledge = acknowledge;
     envelope.write(&mut ControlNumbers::from_seed(1), set, &[body])
 }
 
-pub fn sent_270(question: &EligibilityQuestion) -> String {
+pub(crate) fn sent_270(question: &EligibilityQuestion) -> String {
     let body = question.body(&world().payer, NOW);
     sent(TransactionSet::EligibilityInquiry, body, false)
 }
 
-pub fn sent_276(question: &ClaimStatusQuestion) -> String {
+pub(crate) fn sent_276(question: &ClaimStatusQuestion) -> String {
     let body = question.body(&world().payer, NOW);
     sent(TransactionSet::ClaimStatusRequest, body, false)
 }
 
-pub fn sent_278(question: &ReviewQuestion) -> String {
+pub(crate) fn sent_278(question: &ReviewQuestion) -> String {
     let body = question.body(&world().payer, NOW);
     sent(TransactionSet::ReviewRequest, body, false)
 }
 
 /// Everything the payer answers.
-pub fn replies(world: &World, input: &str) -> Vec<Reply> {
+pub(crate) fn replies(world: &World, input: &str) -> Vec<Reply> {
     let knowledge = Knowledge {
         payer: &world.payer,
         members: &world.members,
@@ -163,7 +158,7 @@ pub fn replies(world: &World, input: &str) -> Vec<Reply> {
 }
 
 /// The one interchange the payer answers.
-pub fn reply(world: &World, input: &str) -> String {
+pub(crate) fn reply(world: &World, input: &str) -> String {
     match replies(world, input).as_slice() {
         [only] => only.text.clone(),
         several => panic!("expected one reply, got {several:#?}"),
@@ -171,7 +166,7 @@ pub fn reply(world: &World, input: &str) -> String {
 }
 
 /// The segments of the only transaction of an interchange.
-pub fn transaction(text: &str) -> Vec<Segment> {
+pub(crate) fn transaction(text: &str) -> Vec<Segment> {
     let document = Document::read(text).unwrap();
     let all: Vec<_> = document.transactions().map(<[Segment]>::to_vec).collect();
     assert_eq!(all.len(), 1, "{text}");

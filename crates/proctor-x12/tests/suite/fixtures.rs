@@ -1,9 +1,7 @@
 //! The interchanges in `fixtures/`, which other people's validators read, are what this crate
 //! writes today, byte for byte. `PROCTOR_UPDATE_FIXTURES=1` writes them anew.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use proctor_x12::{
     envelope::{InterchangeNote, check_group, check_interchange},
     interchange::Document,
