@@ -1,12 +1,10 @@
 //! 276 → 277.
 
-use std::collections::HashMap;
-
 use proctor_core::time::Timestamp;
 
 use super::{
-    Amount, Claim, ClaimLine, ClaimStatus, Member, Payer, Rejection, find,
-    outline::Outline,
+    Amount, Claim, ClaimLine, ClaimStatus, Member, Payer, find,
+    outline::{Answered, follow},
     question::{Person, answer_header, days},
 };
 use crate::{
@@ -33,94 +31,89 @@ pub fn answer(
 ) -> Vec<Segment> {
     let today = Day::of(at);
     let nodes = syntax::tree(question);
-    let mut outline = Outline::default();
-    let mut answers: HashMap<usize, usize> = HashMap::new();
-    let mut providers: HashMap<usize, &str> = HashMap::new();
-    let mut subscribers: HashMap<usize, Result<&Member, Rejection>> = HashMap::new();
-    for (index, node) in nodes.iter().enumerate() {
-        let parent = node.parent.and_then(|parent| answers.get(&parent).copied());
-        let here = &question[node.segments.clone()];
-        let name = here.iter().find(|one| one.tag == "NM1");
-        let answered = match (node.level, parent, name) {
-            (Level::Source, _, _) => Some(outline.add(None, "20", vec![payer.named("PR")])),
-            (Level::Receiver, Some(parent), Some(name)) => {
-                let mut segments = vec![name.clone()];
-                if payer.unavailable {
-                    segments.push(Segment::new("TRN", ["2", &reference(question)]));
-                    segments.push(status(&PAYER_UNAVAILABLE, today));
-                }
-                let place = outline.add(Some(parent), "21", segments);
-                (!payer.unavailable).then_some(place)
+    let mut provider = "";
+    let mut subscriber: Option<&Member> = None;
+    let levels = follow(question, &nodes, |visit| match visit.node.level {
+        Level::Source => Some(Answered {
+            segments: vec![payer.named("PR")],
+            go_on: true,
+        }),
+        Level::Receiver => {
+            let mut segments = vec![visit.name()?.clone()];
+            if payer.unavailable {
+                segments.push(Segment::new("TRN", ["2", &reference(question)]));
+                segments.push(status(&PAYER_UNAVAILABLE, today));
             }
-            (Level::Provider, Some(parent), Some(name)) => {
-                let admitted = payer.admits(name).is_ok();
-                let mut segments = vec![name.clone()];
-                if !admitted {
-                    segments.push(Segment::new("TRN", ["1", &reference(question)]));
-                    segments.push(status(&PROVIDER_NOT_FOUND, today));
-                }
-                providers.insert(index, name.text(9));
-                let place = outline.add(Some(parent), "19", segments);
-                admitted.then_some(place)
+            Some(Answered {
+                segments,
+                go_on: !payer.unavailable,
+            })
+        }
+        Level::Provider => {
+            let name = visit.name()?;
+            provider = name.text(9);
+            let admitted = payer.admits(name).is_ok();
+            let mut segments = vec![name.clone()];
+            if !admitted {
+                segments.push(Segment::new("TRN", ["1", &reference(question)]));
+                segments.push(status(&PROVIDER_NOT_FOUND, today));
             }
-            (Level::Subscriber, Some(parent), _) => {
-                let provider = node
-                    .parent
-                    .and_then(|parent| providers.get(&parent))
-                    .copied();
-                let person = Person::read(here, "IL");
-                let found = find::member(members, &person);
-                subscribers.insert(index, found);
-                providers.extend(provider.map(|provider| (index, provider)));
-                let mut segments =
-                    vec![found.map_or_else(|_| person.name("IL"), |member| member.named("IL"))];
-                for asked in asked_claims(here) {
-                    let matching = found.map(|member| Search {
-                        member,
-                        dependent: None,
-                        provider: provider.unwrap_or(""),
-                    });
-                    let missing = &SUBSCRIBER_NOT_FOUND;
-                    segments.extend(report(asked, matching.ok(), missing, claims, today));
-                }
-                Some(outline.add(Some(parent), "22", segments))
-            }
-            (Level::Dependent, Some(parent), _) => {
-                let person = Person::read(here, "QC");
-                let member = node
-                    .parent
-                    .and_then(|parent| subscribers.get(&parent))
-                    .copied();
-                let provider = node
-                    .parent
-                    .and_then(|parent| providers.get(&parent))
-                    .copied();
-                let member = member.and_then(Result::ok);
-                let found = member.and_then(|member| {
-                    let dependent = find::dependent(member, &person).ok()?;
-                    Some((member, dependent))
-                });
-                let mut segments = vec![
-                    found.map_or_else(|| person.name("QC"), |(_, dependent)| dependent.named("QC")),
-                ];
-                for asked in asked_claims(here) {
-                    let matching = found.map(|(member, dependent)| Search {
-                        member,
-                        dependent: Some(&dependent.first_name),
-                        provider: provider.unwrap_or(""),
-                    });
-                    segments.extend(report(asked, matching, &PATIENT_NOT_FOUND, claims, today));
-                }
-                Some(outline.add(Some(parent), "23", segments))
-            }
-            _ => None,
-        };
-        answers.extend(answered.map(|place| (index, place)));
-    }
+            Some(Answered {
+                segments,
+                go_on: admitted,
+            })
+        }
+        Level::Subscriber => {
+            let person = Person::read(visit.segments, "IL");
+            subscriber = find::member(members, &person).ok();
+            let name = subscriber.map_or_else(|| person.name("IL"), |found| found.named("IL"));
+            let search = subscriber.map(|member| Search {
+                member,
+                dependent: None,
+                provider,
+            });
+            let reports = reports(
+                visit.segments,
+                search.as_ref(),
+                &SUBSCRIBER_NOT_FOUND,
+                claims,
+                today,
+            );
+            Some(Answered {
+                segments: std::iter::once(name).chain(reports).collect(),
+                go_on: true,
+            })
+        }
+        Level::Dependent => {
+            let person = Person::read(visit.segments, "QC");
+            let found = subscriber.and_then(|member| {
+                let dependent = find::dependent(member, &person).ok()?;
+                Some((member, dependent))
+            });
+            let name = found.map_or_else(|| person.name("QC"), |(_, found)| found.named("QC"));
+            let search = found.map(|(member, dependent)| Search {
+                member,
+                dependent: Some(&dependent.first_name),
+                provider,
+            });
+            let reports = reports(
+                visit.segments,
+                search.as_ref(),
+                &PATIENT_NOT_FOUND,
+                claims,
+                today,
+            );
+            Some(Answered {
+                segments: std::iter::once(name).chain(reports).collect(),
+                go_on: false,
+            })
+        }
+        Level::Event | Level::Service => None,
+    });
     let mut header = answer_header("0010", "08", question, at);
     header.elements.push("DG".into());
     let mut body = vec![header];
-    body.extend(outline.finish());
+    body.extend(levels);
     body
 }
 
@@ -145,35 +138,36 @@ fn reference(question: &[Segment]) -> String {
     header.map_or("", |header| header.text(3)).to_owned()
 }
 
-/// The claims a level asks about: each a TRN segment and what follows it.
-fn asked_claims(level: &[Segment]) -> impl Iterator<Item = &[Segment]> {
-    level
-        .chunk_by(|_, next| next.tag != "TRN")
-        .filter(|chunk| chunk[0].tag == "TRN")
-}
-
-fn report(
-    asked: &[Segment],
-    search: Option<Search<'_>>,
-    missing: &[&str],
+/// What is known of each claim that a level asks about: each a TRN segment and what follows it.
+/// Without a search to make, each is answered with the codes in `otherwise`.
+fn reports(
+    level: &[Segment],
+    search: Option<&Search<'_>>,
+    otherwise: &[&str],
     claims: &[Claim],
     today: Day,
 ) -> Vec<Segment> {
-    let trace = || Segment::new("TRN", ["2", asked[0].text(2)]);
-    let Some(search) = search else {
-        return vec![trace(), status(missing, today)];
-    };
-    let found: Vec<_> = claims
-        .iter()
-        .filter(|claim| search.finds(claim) && fits(claim, asked))
-        .collect();
-    if found.is_empty() {
-        return vec![trace(), status(&CLAIM_NOT_FOUND, today)];
+    let chunks = level.chunk_by(|_, next| next.tag != "TRN");
+    let mut all = Vec::new();
+    for asked in chunks.filter(|chunk| chunk[0].tag == "TRN") {
+        let trace = Segment::new("TRN", ["2", asked[0].text(2)]);
+        let Some(search) = search else {
+            all.extend([trace, status(otherwise, today)]);
+            continue;
+        };
+        let fitting = claims
+            .iter()
+            .filter(|claim| search.finds(claim) && fits(claim, asked));
+        let before = all.len();
+        for claim in fitting {
+            all.push(trace.clone());
+            all.extend(claim_segments(claim));
+        }
+        if all.len() == before {
+            all.extend([trace, status(&CLAIM_NOT_FOUND, today)]);
+        }
     }
-    found
-        .into_iter()
-        .flat_map(|claim| std::iter::once(trace()).chain(claim_segments(claim)))
-        .collect()
+    all
 }
 
 /// Whether a claim is what was asked for: by everything that was sent to tell it apart.

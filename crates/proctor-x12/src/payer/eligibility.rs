@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use proctor_core::time::Timestamp;
 
 use super::{
-    Benefit, Coverage, Dependent, Member, Payer, Rejection, find,
-    outline::Outline,
+    Benefit, Coverage, Dependent, Member, Payer, find,
+    outline::{Answered, follow},
     question::{Person, answer_header, answer_traces, days},
 };
 use crate::{
     day::Day,
     segment::{Element, Segment},
-    syntax::{self, HierarchyNode, Level},
+    syntax::{self, Level},
 };
 
 /// What is asked about a person: service types, and the days they are asked for.
@@ -29,54 +29,34 @@ pub fn answer(
     at: Timestamp,
 ) -> Vec<Segment> {
     let nodes = syntax::tree(question);
-    let level = |node: &HierarchyNode| &question[node.segments.clone()];
-    let mut outline = Outline::default();
-    // Where the answer to a node of the question goes; a node that was rejected has none, so that
-    // nothing below it is answered.
-    let mut answers: HashMap<usize, usize> = HashMap::new();
     let mut subscribers: HashMap<usize, &Member> = HashMap::new();
-    for (index, node) in nodes.iter().enumerate() {
-        let parent = node.parent.and_then(|parent| answers.get(&parent).copied());
-        let here = level(node);
-        let answered = match (node.level, parent) {
-            (Level::Source, _) => {
-                let mut segments = vec![payer.named("PR")];
-                if payer.unavailable {
-                    segments.push(Rejection::UnableToRespond.segment());
-                }
-                let place = outline.add(None, "20", segments);
-                (!payer.unavailable).then_some(place)
-            }
-            (Level::Receiver, Some(parent)) => {
-                let (segments, admitted) = receiver(payer, here);
-                let place = outline.add(Some(parent), "21", segments);
-                admitted.then_some(place)
-            }
-            (Level::Subscriber, Some(parent)) => {
-                let has_dependents = nodes.iter().any(|one| one.parent == Some(index));
-                let asked = (!has_dependents).then(|| Asked::read(here, at));
+    let levels = follow(question, &nodes, |visit| {
+        let here = visit.segments;
+        match visit.node.level {
+            Level::Source => Some(payer.answer_as_source("PR")),
+            Level::Receiver => Some(payer.answer_receiver(visit.name()?)),
+            Level::Subscriber => {
+                let is_patient = visit.children().next().is_none();
+                let asked = is_patient.then(|| Asked::read(here, at));
                 let (segments, found) = subscriber(members, here, asked.as_ref());
-                let place = outline.add(Some(parent), "22", segments);
-                found.map(|member| {
-                    subscribers.insert(index, member);
-                    place
+                subscribers.extend(found.map(|member| (visit.index, member)));
+                Some(Answered {
+                    segments,
+                    go_on: found.is_some(),
                 })
             }
-            (Level::Dependent, Some(parent)) => {
-                let member = node.parent.and_then(|parent| subscribers.get(&parent));
-                member.map(|member| {
-                    let segments = dependent(member, here, &Asked::read(here, at));
-                    outline.add(Some(parent), "23", segments)
+            Level::Dependent => {
+                let member = subscribers.get(&visit.node.parent?)?;
+                Some(Answered {
+                    segments: dependent(member, here, &Asked::read(here, at)),
+                    go_on: false,
                 })
             }
-            _ => None,
-        };
-        if let Some(place) = answered {
-            answers.insert(index, place);
+            Level::Provider | Level::Event | Level::Service => None,
         }
-    }
+    });
     let mut body = vec![answer_header("0022", "11", question, at)];
-    body.extend(outline.finish());
+    body.extend(levels);
     body
 }
 
@@ -104,18 +84,6 @@ impl Asked {
             day: period.map_or(Day::of(at), |(first, _)| first),
         }
     }
-}
-
-fn receiver(payer: &Payer, level: &[Segment]) -> (Vec<Segment>, bool) {
-    let Some(name) = level.iter().find(|one| one.tag == "NM1") else {
-        return (Vec::new(), false);
-    };
-    let mut segments = vec![name.clone()];
-    let admitted = payer.admits(name);
-    if let Err(rejection) = admitted {
-        segments.push(rejection.segment());
-    }
-    (segments, admitted.is_ok())
 }
 
 fn subscriber<'m>(

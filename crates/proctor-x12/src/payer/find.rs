@@ -2,6 +2,7 @@
 
 use super::{
     data::{Dependent, Member, Payer},
+    outline::Answered,
     question::Person,
 };
 use crate::segment::Segment;
@@ -98,6 +99,30 @@ impl Payer {
             return Err(Rejection::ProviderNotOnFile);
         }
         Ok(())
+    }
+}
+
+impl Payer {
+    /// The answer at the payer's own level; nothing follows while it is unavailable.
+    pub(super) fn answer_as_source(&self, entity: &str) -> Answered {
+        let mut segments = vec![self.named(entity)];
+        if self.unavailable {
+            segments.push(Rejection::UnableToRespond.segment());
+        }
+        Answered {
+            segments,
+            go_on: !self.unavailable,
+        }
+    }
+
+    /// The answer at the level of who asks, by the NM1 segment that names it.
+    pub(super) fn answer_receiver(&self, name: &Segment) -> Answered {
+        let admitted = self.admits(name);
+        let rejection = admitted.err().map(Rejection::segment);
+        Answered {
+            segments: std::iter::once(name.clone()).chain(rejection).collect(),
+            go_on: admitted.is_ok(),
+        }
     }
 }
 

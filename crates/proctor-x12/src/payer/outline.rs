@@ -1,14 +1,20 @@
-//! Draws the HL tree of an answer: numbers, parents and child flags come out right by construction.
+//! The HL tree of a question and of its answer. The answer follows the question level by level;
+//! numbers, parents and child flags come out right by construction.
 
-use crate::segment::Segment;
+use std::collections::HashMap;
+
+use crate::{
+    segment::Segment,
+    syntax::{self, HierarchyNode},
+};
 
 struct Entry {
     parent: Option<usize>,
-    level: &'static str,
+    level: String,
     segments: Vec<Segment>,
 }
 
-/// The levels of an answer in the order they are sent.
+/// The levels of a transaction in the order they are sent.
 #[derive(Default)]
 pub(super) struct Outline(Vec<Entry>);
 
@@ -17,12 +23,12 @@ impl Outline {
     pub(super) fn add(
         &mut self,
         parent: Option<usize>,
-        level: &'static str,
+        level: &str,
         segments: Vec<Segment>,
     ) -> usize {
         self.0.push(Entry {
             parent,
-            level,
+            level: level.to_owned(),
             segments,
         });
         self.0.len() - 1
@@ -42,9 +48,76 @@ impl Outline {
                 "0"
             };
             let number = (index + 1).to_string();
-            all.push(Segment::new("HL", [&number, &parent, entry.level, child]));
+            all.push(Segment::new("HL", [&number, &parent, &entry.level, child]));
             all.extend(entry.segments);
         }
         all
     }
+}
+
+/// A level of a question.
+pub(super) struct Visit<'q> {
+    /// Its place among all levels.
+    pub(super) index: usize,
+    /// What it is.
+    pub(super) node: &'q HierarchyNode,
+    /// Its segments, the HL first.
+    pub(super) segments: &'q [Segment],
+    /// All levels, and the segments of the whole question.
+    nodes: &'q [HierarchyNode],
+    question: &'q [Segment],
+}
+
+impl<'q> Visit<'q> {
+    /// The NM1 segment that names who the level is about.
+    pub(super) fn name(&self) -> Option<&'q Segment> {
+        self.segments.iter().find(|one| one.tag == "NM1")
+    }
+
+    /// The segments of each level below this one.
+    pub(super) fn children(&self) -> impl Iterator<Item = &'q [Segment]> {
+        let below = Some(self.index);
+        let children = self.nodes.iter().filter(move |one| one.parent == below);
+        children.map(|one| &self.question[one.segments.clone()])
+    }
+}
+
+/// The answer to a level of a question.
+pub(super) struct Answered {
+    /// What stands in the level, without its HL.
+    pub(super) segments: Vec<Segment>,
+    /// Whether the levels below are answered too: not below a rejection.
+    pub(super) go_on: bool,
+}
+
+/// Answers a question level by level, in order; a level without an answer has none below it either.
+pub(super) fn follow<'q>(
+    question: &'q [Segment],
+    nodes: &'q [HierarchyNode],
+    mut answer: impl FnMut(&Visit<'q>) -> Option<Answered>,
+) -> Vec<Segment> {
+    let mut outline = Outline::default();
+    let mut open: HashMap<usize, usize> = HashMap::new();
+    for (index, node) in nodes.iter().enumerate() {
+        let parent = node.parent.map(|parent| open.get(&parent).copied());
+        if parent == Some(None) || (parent.is_none() && node.level != syntax::Level::Source) {
+            continue;
+        }
+        let segments = &question[node.segments.clone()];
+        let visit = Visit {
+            index,
+            node,
+            segments,
+            nodes,
+            question,
+        };
+        if let Some(answered) = answer(&visit) {
+            let level = segments[0].text(3);
+            let place = outline.add(parent.flatten(), level, answered.segments);
+            if answered.go_on {
+                open.insert(index, place);
+            }
+        }
+    }
+    outline.finish()
 }

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Payer, outline::Outline};
+use super::{Dependent, Member, Payer, outline::Outline};
 use crate::{
     day::{self, Day},
     segment::{Element, Segment},
@@ -25,6 +25,30 @@ pub struct Person {
     /// Whether something was sent in place of a day of birth that is none.
     #[serde(skip)]
     pub birth_date_unreadable: bool,
+}
+
+impl From<&Member> for Person {
+    fn from(member: &Member) -> Self {
+        Self {
+            member_id: member.member_id.clone(),
+            last_name: member.last_name.clone(),
+            first_name: member.first_name.clone(),
+            birth_date: Some(member.birth_date),
+            birth_date_unreadable: false,
+        }
+    }
+}
+
+impl From<&Dependent> for Person {
+    fn from(dependent: &Dependent) -> Self {
+        Self {
+            member_id: String::new(),
+            last_name: dependent.last_name.clone(),
+            first_name: dependent.first_name.clone(),
+            birth_date: Some(dependent.birth_date),
+            birth_date_unreadable: false,
+        }
+    }
 }
 
 impl Person {

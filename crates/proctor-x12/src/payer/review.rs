@@ -1,14 +1,12 @@
 //! 278 request → 278 response. The determination itself is made elsewhere, so that a portal and
 //! X12 come to the same one; here it is put into words.
 
-use std::collections::HashMap;
-
 use proctor_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
     Member, Payer, Rejection, find,
-    outline::Outline,
+    outline::{Answered, Visit, follow},
     question::{Person, answer_header, answer_traces},
 };
 use crate::{
@@ -122,148 +120,124 @@ pub fn answer(
     at: Timestamp,
 ) -> Vec<Segment> {
     let nodes = syntax::tree(question);
-    let level = |index: usize| &question[nodes[index].segments.clone()];
-    let mut outline = Outline::default();
-    let mut answers: HashMap<usize, usize> = HashMap::new();
-    let mut provider_npi = String::new();
-    let mut patient: Option<(&Member, Person)> = None;
-    let mut decided: HashMap<usize, Determination> = HashMap::new();
-    for (index, node) in nodes.iter().enumerate() {
-        let parent = node.parent.and_then(|parent| answers.get(&parent).copied());
-        let here = level(index);
-        let name = here.iter().find(|one| one.tag == "NM1");
-        let answered = match (node.level, parent) {
-            (Level::Source, _) => {
-                let mut segments = vec![payer.named(name.map_or("X3", |name| name.text(1)))];
-                if payer.unavailable {
-                    segments.push(Rejection::UnableToRespond.segment());
-                }
-                let place = outline.add(None, "20", segments);
-                (!payer.unavailable).then_some(place)
-            }
-            (Level::Receiver, Some(parent)) => name.and_then(|name| {
-                let admitted = payer.admits(name);
-                name.text(9).clone_into(&mut provider_npi);
-                let mut segments = vec![name.clone()];
-                segments.extend(admitted.err().map(Rejection::segment));
-                let place = outline.add(Some(parent), "21", segments);
-                admitted.is_ok().then_some(place)
-            }),
-            (Level::Subscriber, Some(parent)) => {
-                let person = Person::read(here, "IL");
-                match find::member(members, &person) {
-                    Err(rejection) => {
-                        let segments = rejected(&person, "IL", rejection);
-                        outline.add(Some(parent), "22", segments);
-                        None
-                    }
-                    Ok(member) => {
-                        let found = Person {
-                            member_id: member.member_id.clone(),
-                            last_name: member.last_name.clone(),
-                            first_name: member.first_name.clone(),
-                            birth_date: Some(member.birth_date),
-                            birth_date_unreadable: false,
-                        };
-                        let mut segments = vec![member.named("IL")];
-                        segments.extend(found.birth());
-                        patient = Some((member, found));
-                        Some(outline.add(Some(parent), "22", segments))
-                    }
-                }
-            }
-            (Level::Dependent, Some(parent)) => {
-                let person = Person::read(here, "QC");
-                let found = patient.as_mut().map(|(member, patient)| {
-                    find::dependent(member, &person).map(|found| {
-                        patient.last_name.clone_from(&found.last_name);
-                        patient.first_name.clone_from(&found.first_name);
-                        patient.birth_date = Some(found.birth_date);
-                        let mut segments = vec![found.named("QC")];
-                        segments.extend(patient.birth());
-                        segments
-                    })
-                });
-                found.and_then(|found| match found {
-                    Err(rejection) => {
-                        let segments = rejected(&person, "QC", rejection);
-                        outline.add(Some(parent), "23", segments);
-                        None
-                    }
-                    Ok(segments) => Some(outline.add(Some(parent), "23", segments)),
-                })
-            }
-            (Level::Event, Some(parent)) => patient.as_ref().and_then(|(member, person)| {
-                let services = (index + 1..nodes.len())
-                    .filter(|child| nodes[*child].parent == Some(index))
-                    .filter_map(|child| service(level(child)));
-                let request = ReviewRequest {
-                    patient_member_id: member.member_id.clone(),
-                    patient_last_name: person.last_name.clone(),
-                    patient_first_name: person.first_name.clone(),
-                    patient_birth_date: person.birth_date.unwrap_or(member.birth_date),
-                    provider_npi: provider_npi.clone(),
-                    trace_number: first_text(here, "TRN", 2),
-                    category: first_text(here, "UM", 1),
-                    certification_type: first_text(here, "UM", 2),
-                    diagnosis_codes: diagnosis_codes(here),
-                    services: services.collect(),
-                    clinical_notes: Some(first_text(here, "MSG", 1)).filter(|it| !it.is_empty()),
-                };
-                let decision = determine.determine(&request);
-                let segments = repeated(here, &decision, &["UM"], &["DTP", "HI"], true);
-                decided.insert(index, decision);
-                Some(outline.add(Some(parent), "EV", segments))
-            }),
-            (Level::Service, Some(parent)) => {
-                let decision = node.parent.and_then(|parent| decided.get(&parent));
-                decision.map(|decision| {
-                    let after = ["DTP", "HI", "SV1", "SV2", "SV3", "TOO", "HSD"];
-                    let segments = repeated(here, decision, &["UM"], &after, false);
-                    outline.add(Some(parent), "SS", segments)
-                })
-            }
-            _ => None,
-        };
-        answers.extend(answered.map(|place| (index, place)));
-    }
+    let mut provider_npi = "";
+    let mut patient: Option<Person> = None;
+    let mut subscriber: Option<&Member> = None;
+    let mut decision: Option<Determination> = None;
+    let levels = follow(question, &nodes, |visit| match visit.node.level {
+        Level::Source => {
+            let entity = visit.name().map_or("X3", |name| name.text(1));
+            Some(payer.answer_as_source(entity))
+        }
+        Level::Receiver => {
+            let name = visit.name()?;
+            provider_npi = name.text(9);
+            Some(payer.answer_receiver(name))
+        }
+        Level::Subscriber => {
+            let asked = Person::read(visit.segments, "IL");
+            let found = find::member(members, &asked);
+            subscriber = found.ok();
+            patient = subscriber.map(Person::from);
+            Some(identified(
+                &asked,
+                "IL",
+                found.map(|member| member.named("IL")),
+                patient.as_ref(),
+            ))
+        }
+        Level::Dependent => {
+            let asked = Person::read(visit.segments, "QC");
+            let found = find::dependent(subscriber?, &asked);
+            patient = found.ok().map(|found| Person {
+                member_id: patient.take().unwrap_or_default().member_id,
+                ..Person::from(found)
+            });
+            Some(identified(
+                &asked,
+                "QC",
+                found.map(|found| found.named("QC")),
+                patient.as_ref(),
+            ))
+        }
+        Level::Event => {
+            let request = read_request(visit, patient.as_ref()?, provider_npi)?;
+            let decided = determine.determine(&request);
+            let mut segments = repeated(visit.segments, &decided, &["DTP", "HI"]);
+            let reason = decided.reason.as_ref().map(|reason| {
+                let reason: String = reason.chars().take(264).collect();
+                Segment::new("MSG", [reason])
+            });
+            segments.extend(reason);
+            decision = Some(decided);
+            Some(Answered {
+                segments,
+                go_on: true,
+            })
+        }
+        Level::Service => {
+            let kept = ["DTP", "HI", "SV1", "SV2", "SV3", "TOO", "HSD"];
+            Some(Answered {
+                segments: repeated(visit.segments, decision.as_ref()?, &kept),
+                go_on: false,
+            })
+        }
+        Level::Provider => None,
+    });
     let mut body = vec![answer_header("0007", "11", question, at)];
-    body.extend(outline.finish());
+    body.extend(levels);
     body
 }
 
-fn rejected(person: &Person, entity: &str, rejection: Rejection) -> Vec<Segment> {
-    let mut segments = vec![person.name(entity), rejection.segment()];
-    segments.extend(person.birth());
-    segments
+/// The level of a person: as on file, or as asked about with the reason why that is not enough.
+fn identified(
+    asked: &Person,
+    entity: &str,
+    found: Result<Segment, Rejection>,
+    on_file: Option<&Person>,
+) -> Answered {
+    let go_on = found.is_ok();
+    let mut segments = match found {
+        Ok(name) => vec![name],
+        Err(rejection) => vec![asked.name(entity), rejection.segment()],
+    };
+    segments.extend(on_file.unwrap_or(asked).birth());
+    Answered { segments, go_on }
 }
 
-/// A level of the question with the decision in it.
-fn repeated(
-    level: &[Segment],
-    decision: &Determination,
-    before: &[&str],
-    after: &[&str],
-    with_reason: bool,
-) -> Vec<Segment> {
+/// A level of the question with the decision in it: traces and UM, then HCR, then what is `kept`.
+fn repeated(level: &[Segment], decision: &Determination, kept: &[&str]) -> Vec<Segment> {
     let named = |tags: &[&str]| {
-        let kept = level.iter().filter(|one| tags.contains(&one.tag.as_str()));
-        kept.cloned().collect::<Vec<_>>()
+        let named = level.iter().filter(|one| tags.contains(&one.tag.as_str()));
+        named.cloned().collect::<Vec<_>>()
     };
     let mut segments: Vec<_> = answer_traces(level).collect();
-    segments.extend(named(before));
+    segments.extend(named(&["UM"]));
     let number = decision.auth_number.as_deref().unwrap_or("");
     let code = decision.reason_code.as_deref().unwrap_or("");
     segments.push(Segment::new(
         "HCR",
         [decision.status.action(), number, code],
     ));
-    segments.extend(named(after));
-    if let (true, Some(reason)) = (with_reason, &decision.reason) {
-        let reason: String = reason.chars().take(264).collect();
-        segments.push(Segment::new("MSG", [reason]));
-    }
+    segments.extend(named(kept));
     segments
+}
+
+fn read_request(visit: &Visit<'_>, patient: &Person, provider_npi: &str) -> Option<ReviewRequest> {
+    let event = visit.segments;
+    Some(ReviewRequest {
+        trace_number: first_text(event, "TRN", 2),
+        patient_member_id: patient.member_id.clone(),
+        patient_last_name: patient.last_name.clone(),
+        patient_first_name: patient.first_name.clone(),
+        patient_birth_date: patient.birth_date?,
+        provider_npi: provider_npi.to_owned(),
+        category: first_text(event, "UM", 1),
+        certification_type: first_text(event, "UM", 2),
+        diagnosis_codes: diagnosis_codes(event),
+        services: visit.children().filter_map(service).collect(),
+        clinical_notes: Some(first_text(event, "MSG", 1)).filter(|notes| !notes.is_empty()),
+    })
 }
 
 fn first_text(level: &[Segment], tag: &str, element: usize) -> String {

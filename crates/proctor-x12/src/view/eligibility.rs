@@ -77,7 +77,7 @@ fn benefit(line: &Segment) -> Value {
         "kind": kind,
         "level": text(line.text(2)),
         "service_types": service_types,
-        "period": text(line.text(6)),
+        "period": period(line.text(6)),
         "amount": number(line.text(7)),
         "fraction": number(line.text(8)),
         "quantity": number(line.text(10)),
@@ -85,4 +85,17 @@ fn benefit(line: &Segment) -> Value {
         "authorization_required": flag(11),
         "in_network": flag(12),
     })
+}
+
+/// The word for a period; a code that has none here stays as it is.
+fn period(code: &str) -> Value {
+    match code {
+        "7" => "day".into(),
+        "22" => "service_year".into(),
+        "23" => "calendar_year".into(),
+        "27" => "visit".into(),
+        "29" => "remaining".into(),
+        "32" => "lifetime".into(),
+        other => text(other),
+    }
 }

@@ -124,11 +124,11 @@ fn the_answers_read_as_json() {
         &world,
         &sent_270(&inquiry(person("BCB123456789"), &["98", "35"])),
     ));
-    insta::assert_json_snapshot!("eligibility", view::eligibility(&active));
+    insta::assert_snapshot!("eligibility", format!("{:#}", view::eligibility(&active)));
     let claims = transaction(&reply(&world, &sent_276(&claim_question(None))));
-    insta::assert_json_snapshot!("claim_status", view::claim_status(&claims));
+    insta::assert_snapshot!("claim_status", format!("{:#}", view::claim_status(&claims)));
     let denied = transaction(&reply(&world, &sent_278(&review_question("70450"))));
-    insta::assert_json_snapshot!("prior_auth", view::prior_auth(&denied));
+    insta::assert_snapshot!("prior_auth", format!("{:#}", view::prior_auth(&denied)));
 }
 
 #[rstest]
