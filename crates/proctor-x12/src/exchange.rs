@@ -12,9 +12,9 @@ use proctor_core::time::Timestamp;
 use crate::{
     acknowledgment,
     build::{ControlNumbers, Envelope},
-    envelope::{self, InterchangeNote},
+    envelope::{self, GroupReport, InterchangeNote},
     error::ReadError,
-    interchange::{Document, Interchange},
+    interchange::{Document, Group, Interchange},
     payer::{self, Claim, Determine, Member, Payer},
     segment::Segment,
     transaction_set::TransactionSet,
@@ -105,27 +105,24 @@ impl Desk<'_, '_> {
             self.replies.push(Reply { set: None, text });
         }
         if note == InterchangeNote::NoError {
-            for index in 0..interchange.groups.len() {
-                self.answer_group(interchange, index);
+            let reports = envelope::check_groups(interchange, &QUESTIONS);
+            for (group, report) in interchange.groups.iter().zip(&reports) {
+                self.answer_group(interchange, group, report);
             }
         }
     }
 
-    fn answer_group(&mut self, interchange: &Interchange, index: usize) {
-        let group = &interchange.groups[index];
+    fn answer_group(&mut self, interchange: &Interchange, group: &Group, report: &GroupReport) {
         let header = interchange.group_header(group);
         if header.text(1) == TransactionSet::Acknowledgment.functional_id() {
             return;
         }
-        let Some(report) = envelope::check_group(interchange, index, &QUESTIONS) else {
-            return;
-        };
         let envelope = Envelope::reply_to(interchange, Some(header), self.now);
         if self.positive
             || report.accepted() < group.transactions.len()
             || !report.faults.is_empty()
         {
-            let body = acknowledgment::body_999(interchange, group, &report);
+            let body = acknowledgment::body_999(interchange, group, report);
             self.reply(&envelope, TransactionSet::Acknowledgment, &[body]);
         }
         let mut answers: Vec<(TransactionSet, Vec<Vec<Segment>>)> = Vec::new();

@@ -1,5 +1,7 @@
 //! Groups and transaction sets: GS/GE and ST/SE, supported versions, counts, control numbers.
 
+use std::collections::HashSet;
+
 use crate::{
     interchange::{Group, Interchange, Transaction},
     segment::Segment,
@@ -113,37 +115,38 @@ impl GroupReport {
     }
 }
 
-/// Checks the group at `index` of an interchange, for a receiver that takes the sets in `accepted`.
-pub fn check_group(
-    interchange: &Interchange,
-    index: usize,
-    accepted: &[TransactionSet],
-) -> Option<GroupReport> {
-    let group = interchange.groups.get(index)?;
-    let header = interchange.group_header(group);
-    let sets: Vec<_> = accepted
-        .iter()
-        .copied()
-        .filter(|set| set.functional_id() == header.text(1))
-        .collect();
-    let mut seen = Vec::new();
-    let transactions = group
-        .transactions
-        .iter()
-        .map(|one| check_transaction(interchange, one, &sets, &mut seen))
-        .collect();
-    let earlier = &interchange.groups[..index];
-    Some(GroupReport {
-        faults: group_faults(interchange, group, &sets, earlier),
-        transactions,
-    })
+/// Checks every group of an interchange, for a receiver that takes the sets in `accepted`.
+pub fn check_groups(interchange: &Interchange, accepted: &[TransactionSet]) -> Vec<GroupReport> {
+    let mut numbers = HashSet::new();
+    let groups = interchange.groups.iter();
+    groups
+        .map(|group| {
+            let header = interchange.group_header(group);
+            let sets: Vec<_> = accepted
+                .iter()
+                .copied()
+                .filter(|set| set.functional_id() == header.text(1))
+                .collect();
+            let mut faults = group_faults(interchange, group, &sets);
+            if !numbers.insert(header.text(6)) {
+                faults.push(GroupFault::ControlNumberNotUnique);
+            }
+            let mut seen = HashSet::new();
+            let transactions = group.transactions.iter();
+            GroupReport {
+                faults,
+                transactions: transactions
+                    .map(|one| check_transaction(interchange, one, &sets, &mut seen))
+                    .collect(),
+            }
+        })
+        .collect()
 }
 
 fn group_faults(
     interchange: &Interchange,
     group: &Group,
     sets: &[TransactionSet],
-    earlier: &[Group],
 ) -> Vec<GroupFault> {
     let header = interchange.group_header(group);
     let number = header.text(6);
@@ -158,12 +161,6 @@ fn group_faults(
     }
     if !(1..=9).contains(&number.len()) || !number.bytes().all(|byte| byte.is_ascii_digit()) {
         faults.push(GroupFault::ControlNumber);
-    }
-    if earlier
-        .iter()
-        .any(|other| interchange.group_header(other).text(6) == number)
-    {
-        faults.push(GroupFault::ControlNumberNotUnique);
     }
     match trailer {
         None => faults.push(GroupFault::TrailerMissing),
@@ -184,7 +181,7 @@ fn check_transaction<'i>(
     interchange: &'i Interchange,
     transaction: &Transaction,
     sets: &[TransactionSet],
-    seen: &mut Vec<&'i str>,
+    seen: &mut HashSet<&'i str>,
 ) -> TransactionReport {
     let segments: &'i [Segment] = interchange.segments_of(transaction);
     let header = &segments[0];
@@ -200,10 +197,9 @@ fn check_transaction<'i>(
     }
     if !(4..=9).contains(&number.len()) {
         faults.push(TransactionFault::ControlNumber);
-    } else if seen.contains(&number) {
+    } else if !seen.insert(number) {
         faults.push(TransactionFault::ControlNumberNotUnique);
     }
-    seen.push(number);
     match segments.last().filter(|_| transaction.closed) {
         None => faults.push(TransactionFault::TrailerMissing),
         Some(trailer) => {

@@ -4,5 +4,5 @@
 mod group;
 mod interchange;
 
-pub use group::{GroupFault, GroupReport, TransactionFault, TransactionReport, check_group};
+pub use group::{GroupFault, GroupReport, TransactionFault, TransactionReport, check_groups};
 pub use interchange::{InterchangeNote, check_interchange};

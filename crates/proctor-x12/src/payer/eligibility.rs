@@ -36,7 +36,7 @@ pub fn answer(
             Level::Source => Some(payer.answer_as_source("PR")),
             Level::Receiver => Some(payer.answer_receiver(visit.name()?)),
             Level::Subscriber => {
-                let is_patient = visit.children().next().is_none();
+                let is_patient = visit.children.is_empty();
                 let asked = is_patient.then(|| Asked::read(here, at));
                 let (segments, found) = subscriber(members, here, asked.as_ref());
                 subscribers.extend(found.map(|member| (visit.index, member)));

@@ -1,7 +1,7 @@
 //! The HL tree of a question and of its answer. The answer follows the question level by level;
 //! numbers, parents and child flags come out right by construction.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{
     segment::Segment,
@@ -36,17 +36,13 @@ impl Outline {
 
     /// The segments, with an HL before each level.
     pub(super) fn finish(self) -> Vec<Segment> {
-        let parents: Vec<_> = self.0.iter().map(|entry| entry.parent).collect();
+        let parents: HashSet<_> = self.0.iter().filter_map(|entry| entry.parent).collect();
         let mut all = Vec::new();
         for (index, entry) in self.0.into_iter().enumerate() {
             let parent = entry
                 .parent
                 .map_or_else(String::new, |parent| (parent + 1).to_string());
-            let child = if parents.contains(&Some(index)) {
-                "1"
-            } else {
-                "0"
-            };
+            let child = if parents.contains(&index) { "1" } else { "0" };
             let number = (index + 1).to_string();
             all.push(Segment::new("HL", [&number, &parent, &entry.level, child]));
             all.extend(entry.segments);
@@ -63,22 +59,14 @@ pub(super) struct Visit<'q> {
     pub(super) node: &'q HierarchyNode,
     /// Its segments, the HL first.
     pub(super) segments: &'q [Segment],
-    /// All levels, and the segments of the whole question.
-    nodes: &'q [HierarchyNode],
-    question: &'q [Segment],
+    /// The segments of each level below this one.
+    pub(super) children: Vec<&'q [Segment]>,
 }
 
 impl<'q> Visit<'q> {
     /// The NM1 segment that names who the level is about.
     pub(super) fn name(&self) -> Option<&'q Segment> {
         self.segments.iter().find(|one| one.tag == "NM1")
-    }
-
-    /// The segments of each level below this one.
-    pub(super) fn children(&self) -> impl Iterator<Item = &'q [Segment]> {
-        let below = Some(self.index);
-        let children = self.nodes.iter().filter(move |one| one.parent == below);
-        children.map(|one| &self.question[one.segments.clone()])
     }
 }
 
@@ -98,6 +86,13 @@ pub(super) fn follow<'q>(
 ) -> Vec<Segment> {
     let mut outline = Outline::default();
     let mut open: HashMap<usize, usize> = HashMap::new();
+    let mut children: HashMap<usize, Vec<&'q [Segment]>> = HashMap::new();
+    for node in nodes {
+        if let Some(parent) = node.parent {
+            let below = children.entry(parent).or_default();
+            below.push(&question[node.segments.clone()]);
+        }
+    }
     for (index, node) in nodes.iter().enumerate() {
         let parent = node.parent.map(|parent| open.get(&parent).copied());
         if parent == Some(None) || (parent.is_none() && node.level != syntax::Level::Source) {
@@ -108,8 +103,7 @@ pub(super) fn follow<'q>(
             index,
             node,
             segments,
-            nodes,
-            question,
+            children: children.remove(&index).unwrap_or_default(),
         };
         if let Some(answered) = answer(&visit) {
             let level = segments[0].text(3);

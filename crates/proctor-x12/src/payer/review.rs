@@ -235,7 +235,11 @@ fn read_request(visit: &Visit<'_>, patient: &Person, provider_npi: &str) -> Opti
         category: first_text(event, "UM", 1),
         certification_type: first_text(event, "UM", 2),
         diagnosis_codes: diagnosis_codes(event),
-        services: visit.children().filter_map(service).collect(),
+        services: visit
+            .children
+            .iter()
+            .filter_map(|level| service(level))
+            .collect(),
         clinical_notes: Some(first_text(event, "MSG", 1)).filter(|notes| !notes.is_empty()),
     })
 }

@@ -18,7 +18,10 @@ pub(super) fn check(segment: &Segment, rule: Option<&SegmentRule>) -> Vec<Elemen
         match shape.elements.get(index) {
             Some(allowed) => check_element(number, element, allowed, &mut found),
             None if shape.open || element.is_empty() => {}
-            None => found.push(fault(number, ElementFault::TooMany, element.joined())),
+            None => {
+                found.push(fault(number, ElementFault::TooMany, element.joined()));
+                break;
+            }
         }
     }
     check_notes(segment, shape, &mut found);

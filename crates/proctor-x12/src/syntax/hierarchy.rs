@@ -1,7 +1,9 @@
 //! The tree that HL segments draw: numbers in order, parents of the right level, children where
 //! they are announced.
 
-use super::{ElementError, ElementFault, SegmentError, add_element, walk::Place};
+use std::collections::{HashMap, HashSet};
+
+use super::{ElementError, ElementFault};
 use crate::segment::Segment;
 
 /// A level of the hierarchy, from HL03.
@@ -73,6 +75,7 @@ pub fn tree(segments: &[Segment]) -> Vec<HierarchyNode> {
         .position(|one| one.tag == "SE")
         .unwrap_or(segments.len());
     let mut nodes: Vec<HierarchyNode> = Vec::new();
+    let mut latest: HashMap<&str, usize> = HashMap::new();
     for (index, segment) in segments[..end].iter().enumerate() {
         if segment.tag != "HL" {
             continue;
@@ -81,7 +84,8 @@ pub fn tree(segments: &[Segment]) -> Vec<HierarchyNode> {
             last.segments.end = last.segments.end.min(index);
         }
         if let Some(level) = Level::of(segment.text(3)) {
-            let parent = nodes.iter().rposition(|node| node.id == segment.text(2));
+            let parent = latest.get(segment.text(2)).copied();
+            latest.insert(segment.text(1), nodes.len());
             nodes.push(HierarchyNode {
                 id: segment.text(1).to_owned(),
                 parent,
@@ -93,48 +97,37 @@ pub fn tree(segments: &[Segment]) -> Vec<HierarchyNode> {
     nodes
 }
 
-/// Checks the numbers of the HL segments against each other.
-pub(super) fn check(
-    segments: &[Segment],
-    places: &[Option<Place<'_>>],
-    errors: &mut Vec<SegmentError>,
-) {
+/// Checks the numbers of the HL segments against each other; faults by the index of their segment.
+pub(super) fn check(segments: &[Segment]) -> HashMap<usize, Vec<ElementError>> {
     let nodes = tree(segments);
+    let has_children: HashSet<_> = nodes.iter().filter_map(|node| node.parent).collect();
+    let mut latest: HashMap<Level, usize> = HashMap::new();
+    let mut faults: HashMap<usize, Vec<ElementError>> = HashMap::new();
     for (order, node) in nodes.iter().enumerate() {
         let index = node.segments.start;
         let segment = &segments[index];
-        let loop_id = places[index].as_ref().map_or("", |place| place.loop_id);
-        let mut wrong = |element: usize, fault: ElementFault| {
-            let error = ElementError {
-                element,
-                component: None,
-                repetition: None,
-                fault,
-                value: segment.text(element).to_owned(),
-            };
-            add_element(errors, (segment, index + 1, loop_id), error);
-        };
-        if node.id.parse() != Ok(order + 1) {
-            wrong(1, ElementFault::Code);
-        }
+        let numbered = node.id.parse() == Ok(order + 1);
         // A parent is a node on the way from the root to here: the latest of its level.
-        let open = |parent: usize| {
-            let level = nodes[parent].level;
-            node.level.parents().contains(&level)
-                && !nodes[parent + 1..order]
-                    .iter()
-                    .any(|later| later.level == level)
-        };
-        let fits = match node.parent.filter(|parent| *parent < order) {
-            Some(parent) => open(parent),
+        let placed = match node.parent {
+            Some(parent) => {
+                let level = nodes[parent].level;
+                node.level.parents().contains(&level) && latest.get(&level) == Some(&parent)
+            }
             None => segment.text(2).is_empty(),
         };
-        if !fits {
-            wrong(2, ElementFault::Code);
+        let announced = segment.text(4) != "0" || !has_children.contains(&order);
+        for (element, right) in [(1, numbered), (2, placed), (4, announced)] {
+            if !right {
+                faults.entry(index).or_default().push(ElementError {
+                    element,
+                    component: None,
+                    repetition: None,
+                    fault: ElementFault::Code,
+                    value: segment.text(element).to_owned(),
+                });
+            }
         }
-        let has_children = nodes.iter().any(|other| other.parent == Some(order));
-        if segment.text(4) == "0" && has_children {
-            wrong(4, ElementFault::Code);
-        }
+        latest.insert(node.level, order);
     }
+    faults
 }

@@ -155,9 +155,15 @@ pub fn check(set: TransactionSet, segments: &[Segment]) -> SyntaxReport {
     let placed = walk::place(table, segments);
     let mut errors = placed.errors;
     let places = placed.places;
+    let mut hierarchy = hierarchy::check(segments);
     for (index, segment) in segments.iter().enumerate() {
         let place = places.get(index).and_then(Option::as_ref);
-        let found = elements::check(segment, place.map(|place| place.rule));
+        let mut found = elements::check(segment, place.map(|place| place.rule));
+        // One fault per element is enough to find it.
+        let of_tree = hierarchy.remove(&index).unwrap_or_default();
+        let new = |one: &ElementError| !found.iter().any(|known| known.element == one.element);
+        let of_tree: Vec<_> = of_tree.into_iter().filter(new).collect();
+        found.extend(of_tree);
         if !found.is_empty() {
             errors.push(SegmentError {
                 tag: segment.tag.clone(),
@@ -168,7 +174,6 @@ pub fn check(set: TransactionSet, segments: &[Segment]) -> SyntaxReport {
             });
         }
     }
-    hierarchy::check(segments, &places, &mut errors);
     errors.sort_by_key(|error| error.position);
     let loops = places
         .iter()
@@ -176,33 +181,5 @@ pub fn check(set: TransactionSet, segments: &[Segment]) -> SyntaxReport {
     SyntaxReport {
         loops: loops.collect(),
         errors,
-    }
-}
-
-/// Adds a fault of an element to what is known of its segment.
-fn add_element(
-    errors: &mut Vec<SegmentError>,
-    context: (&Segment, usize, &str),
-    error: ElementError,
-) {
-    let (segment, position, loop_id) = context;
-    let known = errors
-        .iter_mut()
-        .find(|one| one.position == position && one.fault == SegmentFault::Elements);
-    match known {
-        // One fault per element is enough to find it.
-        Some(known)
-            if known
-                .elements
-                .iter()
-                .any(|one| one.element == error.element) => {}
-        Some(known) => known.elements.push(error),
-        None => errors.push(SegmentError {
-            tag: segment.tag.clone(),
-            position,
-            loop_id: loop_id.to_owned(),
-            fault: SegmentFault::Elements,
-            elements: vec![error],
-        }),
     }
 }

@@ -187,3 +187,59 @@ fn unknown_fields_of_a_data_set_are_refused() {
         "{error}"
     );
 }
+
+/// The subscriber's level of a question gets a dependent below it, who is the patient.
+fn for_dependent(question: &str, first: &str, level: &str, added: usize) -> String {
+    let at = question.find(first).unwrap();
+    let text = format!("{}{level}{}", &question[..at], &question[at..]);
+    let (before, rest) = text.split_once("SE*").unwrap();
+    let (count, rest) = rest.split_once('*').unwrap();
+    let count: usize = count.parse().unwrap();
+    format!("{before}SE*{}*{rest}", count + added)
+}
+
+#[test]
+fn a_claim_of_a_dependent_is_reported_below_the_dependent() {
+    let question = sent_276(&claim_question(None)).replace("HL*4*3*22*0", "HL*4*3*22*1");
+    let theo = "HL*5*4*23~DMG*D8*20150721~NM1*QC*1*Smith*Theo~";
+    let answer = transaction(&reply(
+        &world(),
+        &for_dependent(&question, "TRN*1", theo, 3),
+    ));
+    assert_eq!(value(&answer, "NM1[QC].4").as_deref(), Some("Theo"));
+    assert_eq!(value(&answer, "REF[1K].2").as_deref(), Some("CLM0003"));
+    assert_eq!(value(&answer, "STC[1].1").as_deref(), Some("F2:585"));
+    let nobody = theo.replace("Theo", "Zoe");
+    let answer = transaction(&reply(
+        &world(),
+        &for_dependent(&question, "TRN*1", &nobody, 3),
+    ));
+    assert_eq!(value(&answer, "STC[1].1").as_deref(), Some("D0:97"));
+}
+
+#[test]
+fn a_review_for_a_dependent_is_decided_about_the_dependent() {
+    let question = sent_278(&review_question("72148"))
+        .replace("HL*5*4*SS", "HL*6*5*SS")
+        .replace("HL*4*3*EV", "HL*5*4*EV");
+    let theo = "HL*4*3*23*1~NM1*QC*1*Smith*Theo~DMG*D8*20150721~";
+    let question = for_dependent(&question, "HL*5*4*EV", theo, 3);
+    let answer = transaction(&reply(&world(), &question));
+    assert_eq!(value(&answer, "HL[3=EV].2").as_deref(), Some("4"));
+    assert_eq!(value(&answer, "HCR.1").as_deref(), Some("A1"));
+    let other_day = question.replace("20150721", "20150722");
+    let answer = transaction(&reply(&world(), &other_day));
+    assert_eq!(value(&answer, "AAA.3").as_deref(), Some("71"));
+    assert_eq!(value(&answer, "HCR.1"), None);
+}
+
+#[test]
+fn the_same_seed_and_question_give_the_same_bytes() {
+    let question = sent_270(&inquiry(person("BCB123456789"), &["30"]));
+    assert_eq!(reply(&world(), &question), reply(&world(), &question));
+    let again = replies(&world(), &format!("{question}{question}"));
+    assert_ne!(
+        again[0].text, again[1].text,
+        "each has its own control number"
+    );
+}

@@ -3,7 +3,7 @@
 
 use crate::common::*;
 use proctor_x12::{
-    envelope::{InterchangeNote, check_group, check_interchange},
+    envelope::{InterchangeNote, check_groups, check_interchange},
     interchange::Document,
     payer::Person,
     transaction_set::TransactionSet,
@@ -110,8 +110,7 @@ fn every_fixture_passes_our_own_checks() {
                 InterchangeNote::NoError,
                 "{name}"
             );
-            for index in 0..interchange.groups.len() {
-                let report = check_group(interchange, index, &TransactionSet::ALL).unwrap();
+            for report in check_groups(interchange, &TransactionSet::ALL) {
                 assert_eq!(report.faults, [], "{name}");
                 for transaction in &report.transactions {
                     assert_eq!(transaction.syntax.errors, [], "{name}");

@@ -108,6 +108,23 @@ fn what_x12_cannot_carry_becomes_a_space() {
     assert_eq!(name.text(3), "Sm th J    ");
 }
 
+#[test]
+fn a_large_input_of_repeated_segments_is_answered_in_good_form() {
+    let text = inquiry_text();
+    let at = text.find("HL*2").unwrap();
+    for filler in [
+        "HL*1*1*21*1~",
+        "HL*9*1*22*0~",
+        "EQ*30~",
+        "ZZ*1~",
+        "ST*270*0001~",
+        "GS*HS~",
+    ] {
+        let many = filler.repeat(10_000);
+        answered(format!("{}{many}{}", &text[..at], &text[at..]).as_bytes());
+    }
+}
+
 fn answered(input: &[u8]) {
     let world = world();
     let knowledge = exchange::Knowledge {
