@@ -7,6 +7,7 @@ use crate::{
     day::{self, Day},
     delimiters::Delimiters,
     interchange::Interchange,
+    schema::{self, ElementKind},
     segment::Segment,
     transaction_set::TransactionSet,
 };
@@ -122,6 +123,7 @@ impl Envelope {
     }
 
     /// An interchange of one group of transactions of one set; each body stands without ST and SE.
+    /// Texts that are longer than their element are cut.
     pub fn write(
         &self,
         numbers: &mut ControlNumbers,
@@ -148,7 +150,7 @@ impl Envelope {
             let count = (body.len() + 2).to_string();
             let header = [set.id(), &number, set.version()];
             segments.push(Segment::new("ST", header));
-            segments.extend(body.iter().cloned());
+            segments.extend(body.iter().cloned().map(fitted));
             segments.push(Segment::new("SE", [count, number]));
         }
         let count = bodies.len().to_string();
@@ -212,4 +214,22 @@ impl Envelope {
         text.push(char::from(delimiters.segment));
         text
     }
+}
+
+/// The segment with texts cut to the length that the standard gives them.
+fn fitted(mut segment: Segment) -> Segment {
+    let Some(shape) = schema::dictionary().segment(&segment.tag) else {
+        return segment;
+    };
+    for (element, allowed) in segment.elements.iter_mut().zip(&shape.elements) {
+        for repetition in &mut element.0 {
+            for (value, simple) in repetition.0.iter_mut().zip(&allowed.components) {
+                let longest = value.char_indices().nth(simple.longest);
+                if let (ElementKind::Text, Some((end, _))) = (simple.kind, longest) {
+                    value.truncate(end);
+                }
+            }
+        }
+    }
+    segment
 }

@@ -209,11 +209,6 @@ fn concerns(benefit: &Benefit, asked: &[String]) -> bool {
 }
 
 fn status_line(status: &str, coverage: Option<&Coverage>, service_types: &[String]) -> Segment {
-    let plan: String = coverage
-        .map_or("", |one| &one.plan_name)
-        .chars()
-        .take(50)
-        .collect();
     Segment::new(
         "EB",
         [
@@ -224,7 +219,7 @@ fn status_line(status: &str, coverage: Option<&Coverage>, service_types: &[Strin
                 .and_then(|one| one.insurance_type.as_deref())
                 .unwrap_or("")
                 .into(),
-            plan.into(),
+            coverage.map_or("", |one| &*one.plan_name).into(),
         ],
     )
 }
@@ -263,10 +258,8 @@ fn benefit_lines(coverage: &Coverage, benefit: &Benefit) -> Vec<Segment> {
             flag(benefit.in_network).into(),
         ],
     );
-    let message = benefit.message.as_ref().map(|text| {
-        let text: String = text.chars().take(264).collect();
-        Segment::new("MSG", [text])
-    });
+    let message = benefit.message.as_deref();
+    let message = message.map(|text| Segment::new("MSG", [text]));
     std::iter::once(line).chain(message).collect()
 }
 

@@ -107,7 +107,7 @@ pub struct EligibilityQuestion {
     pub subscriber: Person,
     /// The dependent, if the question is about one.
     pub dependent: Option<Person>,
-    /// What is asked for; 30 is the plan as a whole.
+    /// What is asked for; 30, or nothing, is the plan as a whole.
     pub service_types: Vec<String>,
 }
 
@@ -173,7 +173,11 @@ impl EligibilityQuestion {
         let asking = provider("1P", &self.provider_npi);
         let receiver = outline.add(Some(source), "21", vec![asking]);
         let trace = Segment::new("TRN", ["1", self.reference.as_str(), ORIGIN]);
-        let asked = Segment::new("EQ", [Element::repeated(self.service_types.clone())]);
+        let asked = match self.service_types.as_slice() {
+            [] => Element::from("30"),
+            some => Element::repeated(some.iter().cloned()),
+        };
+        let asked = Segment::new("EQ", [asked]);
         let mut subscriber = vec![self.subscriber.name("IL")];
         subscriber.extend(self.subscriber.birth());
         match &self.dependent {
@@ -255,8 +259,7 @@ impl ReviewQuestion {
             event.push(Segment::new("HI", codes));
         }
         if let Some(notes) = &self.clinical_notes {
-            let notes: String = notes.chars().take(264).collect();
-            event.push(Segment::new("MSG", [notes]));
+            event.push(Segment::new("MSG", [notes.as_str()]));
         }
         let event = outline.add(Some(subscriber), "EV", event);
         let service = Element::composite(["HC", &self.procedure_code]);

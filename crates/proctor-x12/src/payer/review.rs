@@ -164,11 +164,8 @@ pub fn answer(
             let request = read_request(visit, patient.as_ref()?, provider_npi)?;
             let decided = determine.determine(&request);
             let mut segments = repeated(visit.segments, &decided, &["DTP", "HI"]);
-            let reason = decided.reason.as_ref().map(|reason| {
-                let reason: String = reason.chars().take(264).collect();
-                Segment::new("MSG", [reason])
-            });
-            segments.extend(reason);
+            let reason = decided.reason.as_deref();
+            segments.extend(reason.map(|reason| Segment::new("MSG", [reason])));
             decision = Some(decided);
             Some(Answered {
                 segments,

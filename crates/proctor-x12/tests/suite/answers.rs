@@ -5,8 +5,11 @@ use proctor_x12::{
     path::Path,
     payer::{Person, is_npi},
     segment::Segment,
+    syntax,
+    transaction_set::TransactionSet,
     view,
 };
+use proptest::prelude::*;
 use rstest::rstest;
 
 fn value(segments: &[Segment], path: &str) -> Option<String> {
@@ -115,6 +118,12 @@ fn a_coverage_that_ended_or_has_not_begun_is_inactive() {
         .replace("SE*11", "SE*12");
     let answer = transaction(&reply(&later, &june));
     assert_eq!(value(&answer, "EB[1].1").as_deref(), Some("1"));
+}
+
+#[test]
+fn asking_for_nothing_asks_for_the_plan_as_a_whole() {
+    let whole = sent_270(&inquiry(person("BCB123456789"), &["30"]));
+    assert_eq!(sent_270(&inquiry(person("BCB123456789"), &[])), whole);
 }
 
 #[test]
@@ -242,4 +251,28 @@ fn the_same_seed_and_question_give_the_same_bytes() {
         again[0].text, again[1].text,
         "each has its own control number"
     );
+}
+
+proptest! {
+    /// Whatever texts a data set holds, the answers keep to the tables.
+    #[test]
+    fn answers_from_any_texts_are_in_good_form(
+        name in "\\PC{0,90}",
+        plan in "\\PC{1,90}",
+        message in "\\PC{1,300}",
+        line in "[ -~é]{1,80}",
+    ) {
+        let mut world = world();
+        let member = &mut world.members[0];
+        member.last_name.clone_from(&name);
+        member.first_name = name;
+        member.coverages[0].plan_name = plan;
+        member.coverages[0].benefits[0].message = Some(message);
+        member.address.as_mut().unwrap().line = line;
+        let mut question = inquiry(person("BCB123456789"), &["30"]);
+        question.subscriber.last_name.clear();
+        let answer = transaction(&reply(&world, &sent_270(&question)));
+        let report = syntax::check(TransactionSet::EligibilityResponse, &answer);
+        prop_assert_eq!(report.errors, []);
+    }
 }
