@@ -9,7 +9,7 @@ from linuxforhealth.x12.v5010.x12_271_005010X279A1.segments import Loop2100BAaaS
 
 fixtures, scratch = map(pathlib.Path, sys.argv[1:])
 
-# What the models cannot read although the guide has it.
+# What the models cannot read.
 BEYOND = {
     "271-payer-unavailable": "an answer that ends at the payer, with no receiver below it",
     "277-several": "a second service line: it is hung below the first",
@@ -26,7 +26,7 @@ def read_as_text(model, field):
 
 # EB09 is a code, which the model takes for a number.
 read_as_text(EbSegment, "quantity_qualifier")
-# AAA03 of a subscriber has the list of the provider's codes; the guide's own list is checked below.
+# AAA03 of a subscriber has the list of the provider's codes; it is compared with a list of ours below.
 read_as_text(Loop2100BAaaSegment, "reject_reason_code")
 SUBSCRIBER_REJECTIONS = {"58", "71", "72", "73", "75"}
 PROVIDER_REJECTIONS = {"43", "51"}
