@@ -1,0 +1,29 @@
+//! What is known about X12 005010 interchanges, as functions of bytes and data.
+//!
+//! * [`interchange`], [`segment`], [`delimiters`]: reading bytes, which are kept as evidence.
+//! * [`schema`], [`syntax`]: what 270, 271, 276, 277 and 278 require, and whether a transaction has it.
+//! * [`envelope`], [`acknowledgment`]: checks of the envelopes, and the TA1 and 999 that answer them.
+//! * [`path`]: paths to elements, for assertions.
+//! * [`build`]: writing interchanges.
+//! * [`payer`]: members, coverages and claims, and a payer's answers from them.
+//! * [`exchange`]: a whole interchange in, everything a clearinghouse answers out.
+//! * [`view`]: answers as JSON, for those who do not read X12.
+//!
+//! Nothing here does I/O, reads a clock or draws a number: times, control numbers and
+//! determinations are handed in, so that the same input gives the same bytes.
+
+pub mod acknowledgment;
+pub mod build;
+pub mod day;
+pub mod delimiters;
+pub mod envelope;
+pub mod error;
+pub mod exchange;
+pub mod interchange;
+pub mod path;
+pub mod payer;
+pub mod schema;
+pub mod segment;
+pub mod syntax;
+pub mod transaction_set;
+pub mod view;

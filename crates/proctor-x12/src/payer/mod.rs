@@ -1,0 +1,27 @@
+//! A payer: what it knows, and the answers that follow from it.
+//!
+//! Every answer is a function of the data, the question, the time and (for a 278) the determination
+//! that the caller supplies. Nothing is remembered here.
+
+mod amount;
+mod claim_status;
+mod data;
+mod eligibility;
+mod find;
+mod outline;
+mod question;
+mod review;
+
+pub use amount::Amount;
+pub use claim_status::answer as claim_status_response;
+pub use data::{
+    Address, Benefit, BenefitKind, Claim, ClaimLine, ClaimStatus, Coverage, CoverageLevel,
+    Dependent, Gender, Member, Payer, Period, QuantityUnit, Relationship,
+};
+pub use eligibility::answer as eligibility_response;
+pub use find::{Rejection, is_npi};
+pub use question::{ClaimStatusQuestion, EligibilityQuestion, Person, ReviewQuestion};
+pub use review::{
+    Determination, DeterminationStatus, Determine, ReviewRequest, ReviewService,
+    answer as review_response,
+};
