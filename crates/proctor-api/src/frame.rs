@@ -27,7 +27,7 @@ use tracing::{Span, field};
 
 use crate::{
     dialect::{self, Dialect},
-    metrics::{Route, RouteLabels},
+    metrics::{Route, RouteLabels, UsualSeries},
     once_only,
     problem::{Problem, render},
     request_id::{REQUEST_ID, RequestId},
@@ -66,6 +66,7 @@ impl Layer<AxumRoute> for FrameLayer {
         Frame {
             route,
             settings: Arc::clone(&self.0),
+            usual: Arc::default(),
         }
     }
 }
@@ -75,6 +76,7 @@ impl Layer<AxumRoute> for FrameLayer {
 pub(crate) struct Frame {
     route: AxumRoute,
     settings: Arc<FrameSettings>,
+    usual: Arc<UsualSeries>,
 }
 
 impl Service<Request> for Frame {
@@ -87,7 +89,7 @@ impl Service<Request> for Frame {
     }
 
     fn call(&mut self, request: Request) -> Framed {
-        let exchange = Exchange::begin(&self.settings, &request);
+        let exchange = Exchange::begin(&self.settings, &self.usual, &request);
         let time_out = exchange.time_out();
         let answer = match exchange.idempotency_key() {
             None => Either::Left(self.route.call(request)),
@@ -133,6 +135,7 @@ impl Future for Framed {
 /// One request on its way to an answer.
 struct Exchange {
     settings: Arc<FrameSettings>,
+    usual: Arc<UsualSeries>,
     began: Instant,
     id: RequestId,
     dialect: Dialect,
@@ -143,7 +146,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    fn begin(settings: &Arc<FrameSettings>, request: &Request) -> Self {
+    fn begin(settings: &Arc<FrameSettings>, usual: &Arc<UsualSeries>, request: &Request) -> Self {
         let id = RequestId::of(request.headers(), settings.state.ids());
         let path = request.uri().path();
         let dialect = dialect::of_path(path);
@@ -158,6 +161,7 @@ impl Exchange {
             span,
             _in_flight: settings.state.metrics().request_started(),
             settings: Arc::clone(settings),
+            usual: Arc::clone(usual),
         }
     }
 
@@ -198,6 +202,7 @@ impl Exchange {
             .headers_mut()
             .insert(REQUEST_ID, self.id.to_header());
         self.settings.state.metrics().request_answered(
+            &self.usual,
             RouteLabels::new(self.dialect, &self.method, self.route.clone()),
             status,
             took,

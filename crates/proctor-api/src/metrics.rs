@@ -6,14 +6,17 @@
 use std::{
     fmt::{self, Write as _},
     hash::{Hash, Hasher},
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicI64},
+    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::AtomicI64},
     time::Duration,
 };
 
 use axum::extract::MatchedPath;
 use http::{Method, StatusCode};
 use prometheus_client::{
-    encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder, text},
+    encoding::{
+        EncodeLabel as _, EncodeLabelSet, EncodeLabelValue, LabelSetEncoder, LabelValueEncoder,
+        text,
+    },
     metrics::{
         counter::Counter,
         family::Family,
@@ -98,18 +101,47 @@ impl Metrics {
         GaugeGuard::new(&self.in_flight)
     }
 
-    pub(crate) fn request_answered(&self, route: RouteLabels, status: StatusCode, took: Duration) {
-        self.durations
-            .get_or_create(&route)
-            .observe(took.as_secs_f64());
-        self.requests
-            .get_or_create(&AnswerLabels {
-                dialect: route.dialect,
-                method: route.method,
-                route: route.route,
-                status: status.as_u16(),
-            })
-            .inc();
+    /// Counts an answer. `usual` is where its route keeps the series that its answers usually
+    /// belong to: found once, they cost no look-up again.
+    pub(crate) fn request_answered(
+        &self,
+        usual: &UsualSeries,
+        route: RouteLabels,
+        status: StatusCode,
+        took: Duration,
+    ) {
+        let labels = AnswerLabels {
+            route,
+            status: status.as_u16(),
+        };
+        let find = || Series {
+            durations: self.durations.get_or_create_owned(&labels.route),
+            requests: self.requests.get_or_create_owned(&labels),
+            labels: labels.clone(),
+        };
+        let known = usual.0.get_or_init(find);
+        if known.labels == labels {
+            known.count(took);
+        } else {
+            find().count(took);
+        }
+    }
+}
+
+/// Where a route keeps the series of its first answer, which most later ones share.
+#[derive(Default)]
+pub(crate) struct UsualSeries(OnceLock<Series>);
+
+struct Series {
+    labels: AnswerLabels,
+    durations: Histogram,
+    requests: Counter,
+}
+
+impl Series {
+    fn count(&self, took: Duration) {
+        self.durations.observe(took.as_secs_f64());
+        self.requests.inc();
     }
 }
 
@@ -152,12 +184,17 @@ impl RouteLabels {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct AnswerLabels {
-    dialect: DialectLabel,
-    method: &'static str,
-    route: Route,
+    route: RouteLabels,
     status: u16,
+}
+
+impl EncodeLabelSet for AnswerLabels {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
+        self.route.encode(encoder)?;
+        ("status", self.status).encode(encoder.encode_label())
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -109,6 +109,8 @@ impl Database {
             .journal_mode(SqliteJournalMode::Wal)
             // FULL waits for the disk at every commit: what was acknowledged survives a power cut.
             .synchronous(SqliteSynchronous::Full)
+            // Pages that are written again and again are copied home once for many commits.
+            .pragma("wal_autocheckpoint", "8000")
             .foreign_keys(true)
             .busy_timeout(options.patience);
         if let Some(bytes) = options.sqlite_max_bytes {
