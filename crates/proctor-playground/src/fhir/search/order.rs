@@ -38,43 +38,61 @@ pub(super) fn cut_page(
         return cut_unsorted(&matches, position, count);
     }
     let sorter = Sorter::new(state, fields, &matches);
-    let mut ranked: Vec<(u32, Found)> = match position {
-        None => matches
-            .into_iter()
-            .map(|found| (sorter.rank(found), found))
-            .collect(),
+    let candidates = match position {
+        None => matches,
         Some(position) => {
             let place = Place::of(state, &sorter, position);
-            let wanted = if backwards {
-                Ordering::Less
-            } else {
-                Ordering::Greater
-            };
-            let beyond = matches
-                .into_iter()
-                .filter(|found| sorter.compare_to_place(*found, &place) == wanted);
-            beyond.map(|found| (sorter.rank(found), found)).collect()
+            let wanted = if backwards { Ordering::Less } else { Ordering::Greater };
+            let mut beyond = matches;
+            beyond.retain(|found| sorter.compare_to_place(*found, &place) == wanted);
+            beyond
         }
     };
-    let mut compare = |left: &(u32, Found), right: &(u32, Found)| {
-        let order = left
-            .0
-            .cmp(&right.0)
-            .then_with(|| sorter.compare(left.1, right.1));
+    let more = candidates.len() > count;
+    let mut ranked: Vec<(u32, Found)> = candidates
+        .into_iter()
+        .map(|found| (sorter.rank(found), found))
+        .collect();
+    let in_order = |left: &(u32, Found), right: &(u32, Found)| {
+        let order = left.0.cmp(&right.0).then_with(|| {
+            let settled = usize::from(is_exact(left.0));
+            sorter.compare(left.1, right.1, settled)
+        });
         if backwards { order.reverse() } else { order }
     };
-    let more = ranked.len() > count;
     if more {
-        if count > 0 {
-            ranked.select_nth_unstable_by(count - 1, &mut compare);
+        keep_nearest(&mut ranked, count, backwards);
+        if ranked.len() > count && count > 0 {
+            ranked.select_nth_unstable_by(count - 1, in_order);
         }
         ranked.truncate(count);
     }
-    ranked.sort_unstable_by(compare);
+    ranked.sort_unstable_by(in_order);
     if backwards {
         ranked.reverse();
     }
     (ranked.into_iter().map(|(_, found)| found).collect(), more)
+}
+
+/// Drops what cannot be among the first `count`: ranks are compared alone, so ties stay.
+fn keep_nearest(ranked: &mut Vec<(u32, Found)>, count: usize, backwards: bool) {
+    let Some(last) = count.checked_sub(1) else {
+        ranked.clear();
+        return;
+    };
+    let mut ranks: Vec<u32> = ranked.iter().map(|(rank, _)| *rank).collect();
+    let last = if backwards { ranks.len() - count } else { last };
+    let bound = *ranks.select_nth_unstable(last).1;
+    if backwards {
+        ranked.retain(|(rank, _)| *rank >= bound);
+    } else {
+        ranked.retain(|(rank, _)| *rank <= bound);
+    }
+}
+
+/// Whether equal ranks mean equal values of the first field: ranks between places do not.
+fn is_exact(rank: u32) -> bool {
+    rank % 2 == 1
 }
 
 /// Without sort fields, matches are in the order of their making, type by type.
@@ -125,7 +143,8 @@ enum SortValue<'a> {
     Key(&'a Key),
 }
 
-/// Ranks of values that are missing: after all others, whatever the direction.
+/// The rank of a value that is missing: after all others, whatever the direction. It is odd, as
+/// ranks of exact places are; turning a rank round for a descending order keeps that.
 const MISSING: u32 = u32::MAX;
 
 impl<'a> Sorter<'a> {
@@ -191,12 +210,13 @@ impl<'a> Sorter<'a> {
         }
     }
 
-    fn compare(&self, left: Found, right: Found) -> Ordering {
+    /// Compares by the fields after the first `settled`, which are equal.
+    fn compare(&self, left: Found, right: Found, settled: usize) -> Ordering {
         let (Some(left_kind), Some(right_kind)) = (self.kind(left.kind), self.kind(right.kind))
         else {
             return left.cmp(&right);
         };
-        for (place, field) in self.fields.iter().enumerate() {
+        for (place, field) in self.fields.iter().enumerate().skip(settled) {
             let left = left_kind.value(place, left.row, field.descending);
             let right = right_kind.value(place, right.row, field.descending);
             let order = compare_values(left, right, field.descending);
