@@ -6,7 +6,7 @@
 //! * [`primitive`]: dates, decimals and text as they are compared.
 //! * [`index`]: what search parameters find in a resource.
 //! * [`query`]: what a search asks for, and whether index values answer it.
-//! * [`reference`]: the text of a literal reference.
+//! * [`mod@reference`]: the text of a literal reference.
 //! * [`summary`]: views that leave parts of a resource out.
 //! * [`validate`]: level-1 validation.
 //!

@@ -183,6 +183,11 @@ mod tests {
         })
     }
 
+    fn keys(view: &Value) -> Vec<&str> {
+        let map = view.as_object().unwrap();
+        map.keys().map(String::as_str).collect()
+    }
+
     #[test]
     fn a_summary_has_summary_elements_at_every_depth() {
         insta::assert_json_snapshot!(summarized(&patient(), SummaryView::True));
@@ -192,14 +197,8 @@ mod tests {
     fn the_text_view_has_the_narrative_and_what_is_mandatory() {
         let observation = json!({"resourceType": "Observation", "id": "o", "status": "final", "code": {"text": "c"}, "valueString": "v", "text": {"status": "empty", "div": "<div/>"}});
         let view = summarized(&observation, SummaryView::Text);
-        let keys: Vec<&str> = view
-            .as_object()
-            .unwrap()
-            .keys()
-            .map(String::as_str)
-            .collect();
         assert_eq!(
-            keys,
+            keys(&view),
             ["code", "id", "meta", "resourceType", "status", "text"]
         );
     }
@@ -216,14 +215,8 @@ mod tests {
     #[test]
     fn named_elements_are_kept_with_their_companions_and_choices() {
         let view = with_elements(&patient(), &["birthDate", "Patient.deceased", "link[x]"]);
-        let keys: Vec<&str> = view
-            .as_object()
-            .unwrap()
-            .keys()
-            .map(String::as_str)
-            .collect();
         assert_eq!(
-            keys,
+            keys(&view),
             [
                 "_birthDate",
                 "birthDate",

@@ -17,9 +17,9 @@ fn examples() -> impl Iterator<Item = Value> {
         env!("CARGO_MANIFEST_DIR"),
         "/../../testdata/fhir-r4-examples.ndjson.zst"
     );
-    let file = fs_err::File::open(path).unwrap();
-    let lines = BufReader::new(zstd::Decoder::new(file).unwrap()).lines();
-    lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+    let file = fs_err::File::open(path).expect("the examples are in the repository");
+    let lines = BufReader::new(zstd::Decoder::new(file).expect("a decoder")).lines();
+    lines.map(|line| serde_json::from_str(&line.expect("a line")).expect("JSON"))
 }
 
 /// The examples that break the standard themselves, and how.

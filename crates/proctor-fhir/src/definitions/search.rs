@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::{Name, unpack};
-use crate::expression::{ElementTypes, Expression, ExpressionError, TypeModel};
+use crate::expression::{ElementTypes, Expression, ExpressionError, Source, TypeModel};
 
 static R4: LazyLock<SearchDefinitions> = LazyLock::new(|| {
     let archive = Archive::embedded();
@@ -232,16 +232,14 @@ impl SearchDefinitions {
             .map(|name| (*name, TypeParameters::default()))
             .collect();
         for parameter in &parameters {
-            for resource_type in archive
-                .resources
-                .iter()
-                .copied()
-                .filter(|name| applies(parameter, name))
-            {
+            let source = ParameterSource::read(parameter)?;
+            for resource_type in types_of(parameter, &archive.resources) {
                 let known = types.entry(resource_type).or_default();
                 known.by_code.insert(parameter.code, parameter.id);
-                if let Some(compiled) = compile_for(parameter, resource_type, &archive.elements)? {
-                    known.compiled.push(compiled);
+                if let Some(source) = &source {
+                    known
+                        .compiled
+                        .push(source.compile(resource_type, &archive.elements)?);
                 }
             }
         }
@@ -254,42 +252,57 @@ impl SearchDefinitions {
     }
 }
 
-/// The three resource types without narrative, which derive from `Resource` directly.
-fn applies(parameter: &SearchParameter, resource_type: &str) -> bool {
-    let domain_resource = !matches!(resource_type, "Bundle" | "Binary" | "Parameters");
-    parameter.base.iter().any(|base| {
-        *base == resource_type
-            || *base == "Resource"
-            || (*base == "DomainResource" && domain_resource)
-    })
+/// The resource types that a parameter applies to.
+fn types_of(parameter: &SearchParameter, resources: &[Name]) -> Vec<Name> {
+    // The three resource types without narrative derive from `Resource` directly.
+    let domain = |name: &Name| !matches!(*name, "Bundle" | "Binary" | "Parameters");
+    match parameter.base[..] {
+        ["Resource"] => resources.to_vec(),
+        ["DomainResource"] => resources.iter().copied().filter(domain).collect(),
+        _ => parameter.base.to_vec(),
+    }
 }
 
-fn compile_for(
-    parameter: &SearchParameter,
-    resource_type: Name,
-    elements: &Elements,
-) -> Result<Option<CompiledParameter>, ExpressionError> {
-    let Some(text) = parameter.expression else {
-        return Ok(None);
-    };
-    let expression = Expression::compile(text, elements, resource_type)?;
-    let components = parameter
-        .components
-        .iter()
-        .map(|part| {
-            let types = expression.result_types();
+/// The expressions of a parameter, read once and compiled for each of its types.
+struct ParameterSource<'p> {
+    parameter: &'p SearchParameter,
+    expression: Source<'p>,
+    components: Vec<(ParameterId, Source<'p>)>,
+}
+
+impl<'p> ParameterSource<'p> {
+    fn read(parameter: &'p SearchParameter) -> Result<Option<Self>, ExpressionError> {
+        let Some(text) = parameter.expression else {
+            return Ok(None);
+        };
+        let parts = parameter.components.iter();
+        let components = parts.map(|part| Ok((part.parameter, Source::parse(part.expression)?)));
+        Ok(Some(Self {
+            parameter,
+            expression: Source::parse(text)?,
+            components: components.collect::<Result<_, ExpressionError>>()?,
+        }))
+    }
+
+    fn compile(
+        &self,
+        root: Name,
+        elements: &Elements,
+    ) -> Result<CompiledParameter, ExpressionError> {
+        let expression = self.expression.compile(elements, root, &[root])?;
+        let components = self.components.iter().map(|(part, source)| {
             Ok((
-                part.parameter,
-                Expression::compile_within(part.expression, elements, resource_type, types)?,
+                *part,
+                source.compile(elements, root, expression.result_types())?,
             ))
+        });
+        Ok(CompiledParameter {
+            id: self.parameter.id,
+            kind: self.parameter.kind,
+            components: components.collect::<Result<_, ExpressionError>>()?,
+            expression,
         })
-        .collect::<Result<_, ExpressionError>>()?;
-    Ok(Some(CompiledParameter {
-        id: parameter.id,
-        kind: parameter.kind,
-        expression,
-        components,
-    }))
+    }
 }
 
 /// The embedded file.

@@ -1,6 +1,7 @@
 //! Splits the text of an expression into tokens.
 
 use super::ExpressionError;
+use crate::primitive::text::excerpt;
 
 /// The smallest parts of an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +78,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ExpressionError>
 
 pub(super) fn unreadable(text: &str, position: usize, expected: &'static str) -> ExpressionError {
     ExpressionError::Syntax {
-        expression: text.to_owned(),
+        expression: excerpt(text),
         position,
         expected,
     }

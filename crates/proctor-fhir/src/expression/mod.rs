@@ -1,17 +1,20 @@
 //! The part of FHIRPath that search parameters and patches are written in.
 //!
-//! An expression is read once ([`syntax`]), resolved against the types of its root into steps that name the JSON keys to
-//! follow ([`plan`]), and then evaluated any number of times on borrowed JSON without cloning it ([`evaluate`]).
+//! An expression is read once (`syntax`), resolved against the types of its root into steps that name the JSON keys to
+//! follow (`compile`, `plan`), and then evaluated any number of times on borrowed JSON without cloning it (`evaluate`).
 //! It knows paths, `[n]`, `first()`, `last()`, `where`, `exists`, `extension`, `hasExtension`, `resolve() is T`, `is`, `as`,
 //! `ofType`, `not`, `and`, `or`, `=`, `!=` and unions; anything else is an error when the expression is compiled, never later.
 
+mod compile;
 mod evaluate;
 mod lexer;
 mod plan;
 mod syntax;
+#[cfg(test)]
+mod tests;
 
+pub(crate) use compile::{Source, json_key};
 pub use evaluate::{Item, Node};
-pub(crate) use plan::json_key;
 pub use plan::{ElementTypes, Expression, TypeModel};
 
 /// Why the text of an expression cannot be used.

@@ -31,11 +31,22 @@ pub(super) enum Tree {
 /// How deep parentheses and arguments may nest; far beyond every real expression, and safe for the stack.
 const DEEPEST: usize = 32;
 
+/// How many tokens an expression may have, since each may make the tree one deeper; the longest official one has 325.
+const LONGEST: usize = 600;
+
 /// Reads the whole of `text`.
 pub(super) fn parse(text: &str) -> Result<Tree, ExpressionError> {
+    let tokens = tokens(text)?;
+    if let Some((position, _)) = tokens.get(LONGEST) {
+        return Err(unreadable(
+            text,
+            *position,
+            "the end of a shorter expression",
+        ));
+    }
     let mut reader = Reader {
         text,
-        tokens: tokens(text)?,
+        tokens,
         next: 0,
         depth: 0,
     };

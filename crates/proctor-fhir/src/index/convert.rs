@@ -23,7 +23,7 @@ const CURRENCY_SYSTEM: &str = "urn:iso:std:iso:4217";
 pub(super) fn convert(parameter: &SearchParameter, node: Node<'_>, sink: Sink<'_>) {
     match parameter.kind {
         ParameterType::Token if parameter.is_case_sensitive() => {
-            sink_some(id_token(node).map(IndexValue::Token), sink)
+            sink_some(id_token(node).map(IndexValue::Token), sink);
         }
         ParameterType::Token => tokens(node, sink),
         ParameterType::String => strings(node, sink),

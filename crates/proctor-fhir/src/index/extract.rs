@@ -23,7 +23,7 @@ pub fn extract(
     let mut found = Vec::new();
     for parameter in definitions.compiled_for(resource_type) {
         extract_parameter(definitions, parameter, resource, &mut |value| {
-            found.push((parameter.id, value))
+            found.push((parameter.id, value));
         });
     }
     found

@@ -3,6 +3,8 @@
 //! A patch is applied as a whole or not at all, and never turns a resource into another one: type and id stay.
 
 mod fhirpath;
+#[cfg(test)]
+mod fhirpath_tests;
 mod json;
 mod locate;
 mod operation;

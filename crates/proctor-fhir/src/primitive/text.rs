@@ -18,6 +18,15 @@ pub fn fold(text: &str) -> String {
     )
 }
 
+/// The beginning of text that a client sent, for a message: long enough to recognise it, and bounded.
+pub fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 200;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 fn collapsed(characters: impl Iterator<Item = char>) -> String {
     let mut folded = String::with_capacity(characters.size_hint().0);
     for character in characters {

@@ -4,6 +4,7 @@ use super::escape::split;
 use super::{Criterion, Modifier, QueryContext, QueryError};
 use crate::definitions::{ParameterId, SearchParameter};
 use crate::index::IndexValue;
+use crate::primitive::text::excerpt;
 
 /// One parameter of a search: `code[:modifier]=value[,value…]`.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +44,7 @@ impl Filter {
                 _ => {
                     return Err(QueryError::InvalidValue {
                         parameter: format!("{}:missing", parameter.code),
-                        value: text.to_owned(),
+                        value: excerpt(text),
                         expected: "`true` or `false`",
                     });
                 }

@@ -11,6 +11,8 @@ mod modifier;
 mod near;
 mod parse;
 mod prefix;
+#[cfg(test)]
+mod tests;
 
 pub use criterion::{
     Criterion, DateCriterion, NearCriterion, NumberCriterion, QuantityCriterion,

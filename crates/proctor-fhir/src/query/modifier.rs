@@ -2,6 +2,7 @@
 
 use super::QueryError;
 use crate::definitions::{Name, ParameterType, SearchDefinitions, SearchParameter};
+use crate::primitive::text::excerpt;
 
 /// What a modifier asks for. `:not` and `:missing` speak of a whole resource, the others of single values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,14 +47,14 @@ impl Modifier {
             "in" | "not-in" if parameter.kind == ParameterType::Token => {
                 return Err(QueryError::ModifierNotSupported {
                     parameter: code(),
-                    modifier: text.to_owned(),
+                    modifier: excerpt(text),
                     allowed,
                 });
             }
             "in" | "not-in" => {
                 return Err(QueryError::ModifierNotAllowed {
                     parameter: code(),
-                    modifier: text.to_owned(),
+                    modifier: excerpt(text),
                     kind: parameter.kind.as_str(),
                     allowed,
                 });
@@ -65,7 +66,7 @@ impl Modifier {
                 Some(_) => {
                     return Err(QueryError::ModifierNotAllowed {
                         parameter: code(),
-                        modifier: text.to_owned(),
+                        modifier: excerpt(text),
                         kind: parameter.kind.as_str(),
                         allowed,
                     });
@@ -73,7 +74,7 @@ impl Modifier {
                 None => {
                     return Err(QueryError::UnknownModifier {
                         parameter: code(),
-                        modifier: text.to_owned(),
+                        modifier: excerpt(text),
                         allowed,
                     });
                 }
@@ -92,13 +93,13 @@ impl Modifier {
         Err(if hierarchical {
             QueryError::ModifierNotSupported {
                 parameter: code(),
-                modifier: text.to_owned(),
+                modifier: excerpt(text),
                 allowed,
             }
         } else {
             QueryError::ModifierNotAllowed {
                 parameter: code(),
-                modifier: text.to_owned(),
+                modifier: excerpt(text),
                 kind: parameter.kind.as_str(),
                 allowed,
             }

@@ -35,7 +35,7 @@ pub(super) fn parse(text: &str) -> Option<NearCriterion> {
         distance
             .parse::<f64>()
             .ok()
-            .filter(|distance| *distance >= 0.0)?
+            .filter(|distance| distance.is_finite() && *distance >= 0.0)?
             * per_unit
     };
     Some(NearCriterion { center, kilometres })

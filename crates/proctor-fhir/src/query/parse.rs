@@ -10,7 +10,7 @@ use crate::definitions::{ParameterType, SearchDefinitions, SearchParameter};
 use crate::index::compared_code;
 use crate::primitive::decimal::Decimal;
 use crate::primitive::moment::{Moment, Span};
-use crate::primitive::text::fold;
+use crate::primitive::text::{excerpt, fold};
 use crate::reference::{Literal, is_id};
 
 impl Criterion {
@@ -33,7 +33,7 @@ impl Criterion {
         }
         match parameter.kind {
             ParameterType::Token => reader.token(modifier),
-            ParameterType::String => Ok(reader.string(modifier)),
+            ParameterType::String => reader.string(modifier),
             ParameterType::Date => reader.date(),
             ParameterType::Number => reader.number(text).map(Self::Number),
             ParameterType::Quantity => reader.quantity(),
@@ -64,14 +64,14 @@ impl Reader<'_> {
     fn invalid(&self, expected: &'static str) -> QueryError {
         QueryError::InvalidValue {
             parameter: self.parameter.code.to_owned(),
-            value: self.text.to_owned(),
+            value: excerpt(self.text),
             expected,
         }
     }
 
     fn token(&self, modifier: Option<Modifier>) -> Result<Criterion, QueryError> {
         match modifier {
-            Some(Modifier::Text) => Ok(Criterion::TokenText(fold(&unescape(self.text)).into())),
+            Some(Modifier::Text) => self.folded().map(Criterion::TokenText),
             Some(Modifier::OfType) => match split(self.text, '|')[..] {
                 [system, code, value]
                     if !system.is_empty() && !code.is_empty() && !value.is_empty() =>
@@ -119,13 +119,21 @@ impl Reader<'_> {
         }
     }
 
-    fn string(&self, modifier: Option<Modifier>) -> Criterion {
-        let text = unescape(self.text);
-        Criterion::String(match modifier {
-            Some(Modifier::Exact) => StringMatch::Exactly(text.into()),
-            Some(Modifier::Contains) => StringMatch::Contains(fold(&text).into()),
-            _ => StringMatch::StartsWith(fold(&text).into()),
-        })
+    fn string(&self, modifier: Option<Modifier>) -> Result<Criterion, QueryError> {
+        Ok(Criterion::String(match modifier {
+            Some(Modifier::Exact) => StringMatch::Exactly(unescape(self.text).into()),
+            Some(Modifier::Contains) => StringMatch::Contains(self.folded()?),
+            _ => StringMatch::StartsWith(self.folded()?),
+        }))
+    }
+
+    /// The text without accents, case and extra spaces. If nothing were left, everything would be found.
+    fn folded(&self) -> Result<Box<str>, QueryError> {
+        let folded = fold(&unescape(self.text));
+        if folded.is_empty() {
+            return Err(self.invalid("text of more than white space and accents"));
+        }
+        Ok(folded.into())
     }
 
     fn date(&self) -> Result<Criterion, QueryError> {

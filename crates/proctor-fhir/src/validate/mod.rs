@@ -5,6 +5,8 @@
 
 mod place;
 mod rules;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 use serde_json::Value;

@@ -6,6 +6,7 @@ use super::IssueCode;
 use super::place::Place;
 use super::walk::Walker;
 use crate::definitions::{Key, Structure, Structures, ValueSetCodes};
+use crate::primitive::text::excerpt;
 use crate::reference::Literal;
 
 /// Whether `inner` is one of the contained resources of `outer`.
@@ -82,14 +83,15 @@ fn reference(walker: &mut Walker<'_>, map: &Map<String, Value>, place: &Place<'_
             walker.report(
                 IssueCode::Invariant,
                 &place,
-                format!("`{text}` is not among the contained resources"),
+                format!("`{}` is not among the contained resources", excerpt(text)),
             );
         }
     } else if !has_form_of_reference(text) {
         walker.report(
             IssueCode::Value,
             &place,
-            format!("`{text}` is no reference: `Type/id`, `Type?query`, an absolute URL, a URN or `#id` is expected"),
+            format!("`{}` is no reference: `Type/id`, `Type?query`, an absolute URL, a URN or `#id` is expected",
+                excerpt(text)),
         );
     }
 }
@@ -164,30 +166,44 @@ pub(super) fn bound_concept(
         if binding.has(system, code) {
             return;
         }
-        first = first.or(Some(code));
+        first = first.or(Some((system, code)));
     }
-    if let Some(code) = first {
+    if let Some((system, code)) = first {
+        let coding = format!("{system}|{code}");
         walker.report(
             IssueCode::CodeInvalid,
             place,
-            not_in_value_set(code, binding),
+            not_in_value_set(&coding, binding, Coding::WithSystem),
         );
     }
 }
 
-pub(super) fn not_in_value_set(code: &str, binding: &ValueSetCodes) -> String {
+/// How the codes of a value set are written in a message.
+#[derive(Clone, Copy)]
+pub(super) enum Coding {
+    CodeOnly,
+    WithSystem,
+}
+
+pub(super) fn not_in_value_set(given: &str, binding: &ValueSetCodes, coding: Coding) -> String {
     const LISTED: usize = 20;
-    let codes: Vec<&str> = binding
+    let written = |system: &str, code: &str| match coding {
+        Coding::CodeOnly => code.to_owned(),
+        Coding::WithSystem => format!("{system}|{code}"),
+    };
+    let codes: Vec<String> = binding
         .systems
         .iter()
-        .flat_map(|(_, codes)| codes.iter().copied())
+        .flat_map(|(system, codes)| codes.iter().map(|code| written(system, code)))
+        .take(LISTED + 1)
         .collect();
-    if codes.len() <= LISTED {
-        return format!(
-            "`{code}` is not in the value set {}: one of {} is expected",
-            binding.url,
-            codes.join(", ")
-        );
+    let given = excerpt(given);
+    if codes.len() > LISTED {
+        return format!("`{given}` is not in the value set {}", binding.url);
     }
-    format!("`{code}` is not in the value set {}", binding.url)
+    format!(
+        "`{given}` is not in the value set {}: one of {} is expected",
+        binding.url,
+        codes.join(", ")
+    )
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::place::Place;
 use super::{Issue, IssueCode, MOST_ISSUES, Severity, rules};
 use crate::definitions::{Content, Element, Key, Kind, Primitive, Structure, Structures};
+use crate::primitive::text::excerpt;
 
 pub(super) fn validate(structures: &Structures, resource: &Value) -> Vec<Issue> {
     let mut walker = Walker {
@@ -12,10 +13,9 @@ pub(super) fn validate(structures: &Structures, resource: &Value) -> Vec<Issue> 
         issues: Vec::new(),
         container: None,
     };
-    let name = resource
-        .get("resourceType")
-        .and_then(Value::as_str)
-        .unwrap_or("Resource");
+    let stated = resource.get("resourceType").and_then(Value::as_str);
+    let known = stated.and_then(|name| structures.resource(name));
+    let name = known.map_or("Resource", |structure| structure.name);
     walker.resource(resource, &Place::root(name));
     walker.issues
 }
@@ -53,7 +53,7 @@ impl<'w> Walker<'w> {
                 None => self.report(
                     IssueCode::Structure,
                     place,
-                    format!("FHIR R4 has no resource type `{name}`"),
+                    format!("FHIR R4 has no resource type `{}`", excerpt(name)),
                 ),
             },
             Some(other) => self.report(
@@ -97,35 +97,21 @@ impl<'w> Walker<'w> {
         let mut seen = Seen::default();
         for (name, value) in map {
             if let Some(key) = structure.key(name) {
-                if let Some(other) = seen.add(&key, name) {
-                    self.report(
-                        IssueCode::Structure,
-                        place,
-                        format!(
-                            "`{other}` and `{name}` exclude each other: `{}[x]` has one value",
-                            key.element.name
-                        ),
-                    );
-                }
+                self.note(&mut seen, &key, name, place);
                 self.element(value, &key, map, &place.child(name));
             } else if let Some((key, plain)) = name
                 .strip_prefix('_')
                 .and_then(|plain| Some((structure.key(plain)?, plain)))
             {
-                if let Some(other) = seen.add(&key, plain) {
-                    self.report(
-                        IssueCode::Structure,
-                        place,
-                        format!(
-                            "`{other}` and `{name}` exclude each other: `{}[x]` has one value",
-                            key.element.name
-                        ),
-                    );
-                }
+                self.note(&mut seen, &key, plain, place);
                 self.companion(value, &key, map.get(plain), &place.child(plain));
             } else if !(name == "resourceType" && structure.kind == Kind::Resource) {
                 let diagnostics = unknown(name, structure);
-                self.report(IssueCode::Structure, &place.child(name), diagnostics);
+                self.report(
+                    IssueCode::Structure,
+                    &place.child(&excerpt(name)),
+                    diagnostics,
+                );
             }
         }
         for element in seen.missing(structure) {
@@ -137,6 +123,18 @@ impl<'w> Walker<'w> {
             );
         }
         rules::object(self, map, structure, place);
+    }
+
+    /// Notes that an element occurs. Of a choice only one may; its companion is part of it.
+    fn note<'m>(&mut self, seen: &mut Seen<'m>, key: &Key<'_>, name: &'m str, place: &Place<'_>) {
+        if let Some(other) = seen.add(key, name) {
+            let choice = key.element.name;
+            self.report(
+                IssueCode::Structure,
+                place,
+                format!("`{other}` and `{name}` exclude each other: `{choice}[x]` has one value"),
+            );
+        }
     }
 
     fn element(
@@ -223,7 +221,7 @@ impl<'w> Walker<'w> {
             self.report(
                 IssueCode::CodeInvalid,
                 place,
-                rules::not_in_value_set(code, binding),
+                rules::not_in_value_set(code, binding, rules::Coding::CodeOnly),
             );
         }
     }
@@ -348,7 +346,7 @@ fn unknown(name: &str, structure: &Structure) -> String {
                 .collect();
             format!("`{name}[x]` is written with its type: {}", keys.join(", "))
         }
-        None => format!("`{}` has no element `{name}`", structure.name),
+        None => format!("`{}` has no element `{}`", structure.name, excerpt(name)),
     }
 }
 
@@ -365,15 +363,10 @@ pub(super) fn described(value: &Value) -> &'static str {
 
 /// The value for a message: as it is, but not endless.
 fn shortened(value: &Value) -> String {
-    const LONGEST: usize = 80;
     match value {
         Value::Object(_) | Value::Array(_) => described(value).to_owned(),
-        _ => {
-            let text = value.to_string();
-            match text.char_indices().nth(LONGEST) {
-                Some((end, _)) => format!("`{}…`", &text[..end]),
-                None => format!("`{text}`"),
-            }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            format!("`{}`", excerpt(&value.to_string()))
         }
     }
 }

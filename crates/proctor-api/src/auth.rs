@@ -1,0 +1,185 @@
+//! Who is calling.
+//!
+//! A handler asks for the proof it needs ([`OrganizationCaller`], [`SolverCaller`],
+//! [`RunCaller`]) and cannot run without it. All refusals are 401 and say what to send instead.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use http::{HeaderMap, header, request::Parts};
+use proctor_core::id::kinds::{OrganizationId, RunId, SolverId};
+use proctor_store::{
+    credentials::{Authentication, Principal, Who},
+    organizations::Organization,
+};
+use tracing::{Span, field};
+
+use crate::{problem::Problem, state::ApiState};
+
+/// Somebody known, with any kind of credential.
+#[derive(Clone, Debug)]
+pub struct Caller(Arc<Principal>);
+
+impl Caller {
+    /// The credential and what is behind it.
+    pub fn principal(&self) -> &Principal {
+        &self.0
+    }
+
+    /// Finds out who shows the credential in `headers`, and counts the request against it.
+    pub(crate) async fn authenticate(
+        headers: &HeaderMap,
+        state: &ApiState,
+    ) -> Result<Self, Problem> {
+        let shown = bearer(headers)?;
+        let principal = match state.store().authenticate(shown).await? {
+            Authentication::Known(principal) => principal,
+            Authentication::Expired => {
+                return Err(Problem::unauthorized(
+                    "this credential has expired; a new one is needed",
+                ));
+            }
+            Authentication::Revoked => {
+                return Err(Problem::unauthorized("this credential was revoked"));
+            }
+            Authentication::Unknown => {
+                return Err(Problem::unauthorized(
+                    "this server knows no such key or token; was it copied completely?",
+                ));
+            }
+        };
+        if let Some(limiter) = state.limiter() {
+            limiter.check(principal.credential)?;
+        }
+        let span = Span::current();
+        if !span.is_disabled() {
+            span.record("organization", field::display(principal.organization.id));
+            span.record("caller", field::display(principal.credential));
+        }
+        Ok(Self(principal))
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.0.who {
+            Who::Organization => "an organization key",
+            Who::Solver(_) => "a Solver key",
+            Who::Run(_) => "a run token",
+        }
+    }
+
+    fn wrong_kind(&self, wanted: &str) -> Problem {
+        Problem::unauthorized(format!(
+            "this route takes {wanted}; {} was sent",
+            self.kind()
+        ))
+    }
+}
+
+/// The credential that a request shows.
+fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
+    let Some(value) = headers.get(header::AUTHORIZATION) else {
+        return Err(Problem::unauthorized(
+            "no credential was sent; send the header 'Authorization: Bearer <key>'",
+        ));
+    };
+    let malformed = || Problem::unauthorized("the Authorization header must read 'Bearer <key>'");
+    let (scheme, credential) = value
+        .to_str()
+        .ok()
+        .and_then(|text| text.split_once(' '))
+        .ok_or_else(malformed)?;
+    let credential = credential.trim();
+    if scheme.eq_ignore_ascii_case("bearer") && !credential.is_empty() {
+        Ok(credential)
+    } else {
+        Err(malformed())
+    }
+}
+
+impl FromRequestParts<ApiState> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Problem> {
+        match parts.extensions.get::<Self>() {
+            // Whoever was asked before the handler need not be asked again.
+            Some(known) => Ok(known.clone()),
+            None => Self::authenticate(&parts.headers, state).await,
+        }
+    }
+}
+
+/// Proof that an organization is calling.
+#[derive(Clone, Debug)]
+pub struct OrganizationCaller(Caller);
+
+impl OrganizationCaller {
+    /// The calling organization.
+    pub fn organization(&self) -> &Organization {
+        &self.0.0.organization
+    }
+
+    /// The calling organization's id.
+    pub fn id(&self) -> OrganizationId {
+        self.organization().id
+    }
+}
+
+impl FromRequestParts<ApiState> for OrganizationCaller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, state).await?;
+        match caller.0.who {
+            Who::Organization => Ok(Self(caller)),
+            Who::Solver(_) | Who::Run(_) => Err(caller.wrong_kind("an organization key (vk_…)")),
+        }
+    }
+}
+
+/// Proof that a Solver is calling.
+#[derive(Clone, Debug)]
+pub struct SolverCaller {
+    /// The Solver's organization.
+    pub organization: Organization,
+    /// The Solver.
+    pub solver: SolverId,
+}
+
+impl FromRequestParts<ApiState> for SolverCaller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, state).await?;
+        match caller.0.who {
+            Who::Solver(solver) => Ok(Self {
+                organization: caller.0.organization.clone(),
+                solver,
+            }),
+            Who::Organization | Who::Run(_) => Err(caller.wrong_kind("a Solver key (vrl_slv_…)")),
+        }
+    }
+}
+
+/// Proof that a run is calling: an agent at work on it.
+#[derive(Clone, Debug)]
+pub struct RunCaller {
+    /// The organization of the Solver whose run it is.
+    pub organization: Organization,
+    /// The run.
+    pub run: RunId,
+}
+
+impl FromRequestParts<ApiState> for RunCaller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, state).await?;
+        match caller.0.who {
+            Who::Run(run) => Ok(Self {
+                organization: caller.0.organization.clone(),
+                run,
+            }),
+            Who::Organization | Who::Solver(_) => Err(caller.wrong_kind("a run token (vrl_run_…)")),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What handlers ask for, parsed: bodies, path parameters, queries and pages.
+//!
+//! A handler receives types that cannot be wrong. Every refusal is a [`Problem`] that names the
+//! field, the parameter or the form that was expected.
+//!
+//! [`Problem`]: crate::problem::Problem
+
+mod body;
+mod checks;
+mod json;
+mod path;
+mod query;
+
+pub(crate) use body::read as read_body;
+pub(crate) use checks::{Checks, present};
+pub use json::Json;
+pub(crate) use path::shortened;
+pub use path::{Path, PathParameter};
+pub use query::Query;

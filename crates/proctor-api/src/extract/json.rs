@@ -1,0 +1,256 @@
+//! JSON bodies.
+//!
+//! Both dialects name the field at fault. Verial refuses fields it does not know, all of them at
+//! once; Runloop ignores them, and takes `null` for `{}`. An empty body is `{}` in both.
+
+use axum::{
+    extract::{FromRequest, Request},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, header};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::error::Category;
+
+use crate::{
+    dialect::{self, Dialect},
+    extract::read_body,
+    problem::{FieldErrors, Problem, ProblemKind},
+    state::ApiState,
+};
+
+/// A JSON body, of a request or of a response.
+#[derive(Clone, Copy, Debug)]
+pub struct Json<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<ApiState> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &ApiState) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let dialect = dialect::of_parts(&parts);
+        let bytes = read_body(&parts.headers, body, state.body_limit()).await?;
+        let content_type = parts
+            .headers
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
+        parse(&bytes, content_type, dialect).map(Self)
+    }
+}
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        match serde_json::to_vec(&self.0) {
+            Ok(bytes) => (
+                [(
+                    header::CONTENT_TYPE,
+                    HeaderValue::from_static("application/json"),
+                )],
+                bytes,
+            )
+                .into_response(),
+            Err(error) => Problem::internal(error).into_response(),
+        }
+    }
+}
+
+fn parse<T: DeserializeOwned>(
+    bytes: &[u8],
+    content_type: Option<&str>,
+    dialect: Dialect,
+) -> Result<T, Problem> {
+    let bytes = match (dialect, bytes.trim_ascii()) {
+        (_, b"") | (Dialect::Runloop, b"null") => b"{}",
+        (_, trimmed) => trimmed,
+    };
+    if !bytes.starts_with(b"{") {
+        return Err(
+            match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
+                // serde would take the elements of an array for the fields in their order.
+                Ok(_) => Problem::bad_request("the body must be a JSON object"),
+                Err(error) => refusal(&error, "", content_type),
+            },
+        );
+    }
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let mut track = serde_path_to_error::Track::new();
+    let mut unknown = FieldErrors::default();
+    let parsed = serde_ignored::deserialize(
+        serde_path_to_error::Deserializer::new(&mut json, &mut track),
+        |path| unknown.add(dotted(&path), "is not a known field"),
+    );
+    let value = parsed
+        .and_then(|value| json.end().map(|()| value))
+        .map_err(|error| refusal(&error, &track.path().to_string(), content_type))?;
+    match dialect {
+        Dialect::Verial => unknown.or_value(value),
+        Dialect::Runloop => Ok(value),
+    }
+}
+
+/// The path to a field, without the marks that tell optional from required.
+fn dotted(path: &serde_ignored::Path<'_>) -> String {
+    use serde_ignored::Path;
+    let (parent, name) = match path {
+        Path::Root => return String::new(),
+        Path::Seq { parent, index } => (parent, index.to_string()),
+        Path::Map { parent, key } => (parent, key.clone()),
+        Path::Some { parent }
+        | Path::NewtypeStruct { parent }
+        | Path::NewtypeVariant { parent } => return dotted(parent),
+    };
+    join(&dotted(parent), &name)
+}
+
+fn join(parent: &str, name: &str) -> String {
+    if parent.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{parent}.{name}")
+    }
+}
+
+fn refusal(error: &serde_json::Error, path: &str, content_type: Option<&str>) -> Problem {
+    match error.classify() {
+        Category::Data => data_refusal(error, path),
+        Category::Syntax | Category::Eof | Category::Io => match content_type {
+            Some(other) if !other.to_ascii_lowercase().contains("json") => Problem::new(
+                ProblemKind::UnsupportedMediaType,
+                format!("this route reads JSON; the body is not JSON and says it is '{other}'"),
+            ),
+            _ => Problem::bad_request(format!("the body is not JSON: {error}")),
+        },
+    }
+}
+
+/// A body that is JSON but of another shape.
+fn data_refusal(error: &serde_json::Error, path: &str) -> Problem {
+    // The position says nothing that the field's name does not say better.
+    let text = error.to_string();
+    let message = text.split(" at line ").next().unwrap_or(&text);
+    let path = if path == "." { "" } else { path };
+    if let Some(field) = quoted(message, "missing field ") {
+        Problem::field(join(path, field), "is required")
+    } else if let Some(field) = quoted(message, "duplicate field ") {
+        Problem::field(join(path, field), "is there twice")
+    } else {
+        Problem::field(if path.is_empty() { "body" } else { path }, message)
+    }
+}
+
+/// The name in backquotes after `prefix`, when that is all there is.
+fn quoted<'m>(message: &'m str, prefix: &str) -> Option<&'m str> {
+    message
+        .strip_prefix(prefix)?
+        .strip_prefix('`')?
+        .strip_suffix('`')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    struct Outer {
+        name: String,
+        #[serde(default)]
+        count: Option<u32>,
+        #[serde(default)]
+        inner: Option<Inner>,
+        #[serde(default)]
+        list: Vec<Inner>,
+    }
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    struct Inner {
+        weight: f64,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct AllOptional {
+        name: Option<String>,
+    }
+
+    fn verial(body: &str) -> Result<Outer, Problem> {
+        parse(body.as_bytes(), None, Dialect::Verial)
+    }
+
+    fn told(body: &str) -> String {
+        verial(body).unwrap_err().message().to_owned()
+    }
+
+    #[test]
+    fn the_field_at_fault_is_named_with_its_path() {
+        assert_eq!(told(r#"{"count":1}"#), "name: is required");
+        assert_eq!(
+            told(r#"{"name":5}"#),
+            "name: invalid type: integer `5`, expected a string"
+        );
+        assert_eq!(
+            told(r#"{"name":"a","inner":{}}"#),
+            "inner.weight: is required"
+        );
+        assert_eq!(
+            told(r#"{"name":"a","list":[{"weight":1},{"weight":"x"}]}"#),
+            "list[1].weight: invalid type: string \"x\", expected f64"
+        );
+        assert_eq!(told(r#"{"name":"a","name":"b"}"#), "name: is there twice");
+    }
+
+    #[test]
+    fn verial_names_every_unknown_field_and_runloop_takes_them() {
+        let body = r#"{"name":"a","x":1,"inner":{"weight":1,"y":{}},"list":[{"weight":1,"z":0}]}"#;
+        assert_eq!(
+            told(body),
+            "inner.y: is not a known field; list.0.z: is not a known field; x: is not a known field"
+        );
+        let outer: Outer = parse(body.as_bytes(), None, Dialect::Runloop).unwrap();
+        assert_eq!(outer.name, "a");
+    }
+
+    #[test]
+    fn nothing_is_an_empty_object_and_so_is_null_for_runloop() {
+        for body in ["", " \n"] {
+            for dialect in [Dialect::Verial, Dialect::Runloop] {
+                let parsed: AllOptional = parse(body.as_bytes(), None, dialect).unwrap();
+                assert_eq!(parsed, AllOptional { name: None });
+            }
+        }
+        let parsed: AllOptional = parse(b" null ", None, Dialect::Runloop).unwrap();
+        assert_eq!(parsed, AllOptional { name: None });
+        parse::<AllOptional>(b"null", None, Dialect::Verial).unwrap_err();
+    }
+
+    #[test]
+    fn a_body_that_is_json_is_read_whatever_it_says_it_is() {
+        let body = br#"{"name":"a"}"#;
+        parse::<Outer>(body, Some("text/plain"), Dialect::Verial).unwrap();
+        let refused = parse::<Outer>(b"name=a", Some("text/plain"), Dialect::Verial).unwrap_err();
+        assert_eq!(*refused.kind(), ProblemKind::UnsupportedMediaType);
+        let refused =
+            parse::<Outer>(b"name=a", Some("Application/JSON"), Dialect::Verial).unwrap_err();
+        assert_eq!(*refused.kind(), ProblemKind::BadRequest);
+    }
+
+    #[test]
+    fn a_body_of_another_shape_is_told_what_it_should_be() {
+        for body in ["[]", "[\"a\",1,null,[]]", "\"text\"", "5", "true", "null"] {
+            assert_eq!(told(body), "the body must be a JSON object", "{body}");
+        }
+        assert!(told("{\"name\":\"a\"} {}").starts_with("the body is not JSON: trailing"));
+        assert!(told(&"[".repeat(100_000)).starts_with("the body"));
+        let deep = format!("{{\"u\":{}", "[".repeat(100_000));
+        let refused = parse::<serde_json::Value>(deep.as_bytes(), None, Dialect::Verial);
+        assert!(refused.unwrap_err().message().contains("recursion limit"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_value_or_a_refusal(bytes: Vec<u8>) {
+            let _ = parse::<Outer>(&bytes, None, Dialect::Verial);
+            let _ = parse::<Outer>(&bytes, Some("x"), Dialect::Runloop);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Query strings, typed, with errors that name the parameter.
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use serde::de::DeserializeOwned;
+
+use crate::{problem::Problem, state::ApiState};
+
+/// The query string as a `T`. Unknown parameters are ignored in both dialects.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequestParts<ApiState> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &ApiState) -> Result<Self, Problem> {
+        parse(parts.uri.query().unwrap_or_default()).map(Self)
+    }
+}
+
+/// Parses a query string.
+pub(crate) fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
+    let pairs = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
+    serde_path_to_error::deserialize(pairs).map_err(|error| {
+        let message = error.inner().to_string();
+        match error.path().to_string() {
+            path if path == "." => Problem::bad_request(format!("the query string: {message}")),
+            path => Problem::field(path, message),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Filter {
+        limit: Option<i64>,
+        name: Option<String>,
+    }
+
+    #[test]
+    fn parameters_are_decoded_and_unknown_ones_ignored() {
+        let filter: Filter = parse("name=a%20b+c&x=1&limit=-3").unwrap();
+        assert_eq!(
+            filter,
+            Filter {
+                limit: Some(-3),
+                name: Some("a b c".into())
+            }
+        );
+    }
+
+    #[test]
+    fn the_parameter_at_fault_is_named() {
+        let told = |query| parse::<Filter>(query).unwrap_err().message().to_owned();
+        assert_eq!(told("limit=ten"), "limit: invalid digit found in string");
+        assert_eq!(
+            told("limit="),
+            "limit: cannot parse integer from empty string"
+        );
+        assert_eq!(
+            told("name=a&name=b"),
+            "the query string: duplicate field `name`"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_query_or_a_refusal(query in ".{0,80}") {
+            let _ = parse::<Filter>(&query);
+        }
+    }
+}

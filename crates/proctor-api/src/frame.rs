@@ -1,0 +1,262 @@
+//! What happens around every request, in one service instead of a stack of them.
+//!
+//! The frame gives the request its id and its span, counts and times it, ends it at the
+//! time-out, catches panics, renders problems in the request's dialect, and writes the access
+//! log. It sits inside the router (see [`crate::router`]), so it knows the route's template.
+
+use std::{
+    collections::HashSet,
+    convert::Infallible,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::{Duration, Instant},
+};
+
+use axum::{
+    extract::{MatchedPath, Request},
+    response::{IntoResponse as _, Response},
+    routing::{Route as AxumRoute, future::RouteFuture},
+};
+use futures::future::{BoxFuture, Either};
+use http::{Method, StatusCode};
+use pin_project_lite::pin_project;
+use tower::{Layer, Service};
+use tracing::{Span, field};
+
+use crate::{
+    dialect::{self, Dialect},
+    metrics::{Route, RouteLabels},
+    once_only,
+    problem::{Problem, render},
+    request_id::{REQUEST_ID, RequestId},
+    server::PeerAddress,
+    state::ApiState,
+    telemetry,
+};
+
+mod guarded;
+
+pub(crate) use guarded::Guarded;
+
+/// What all frames of one server share.
+pub(crate) struct FrameSettings {
+    pub(crate) state: ApiState,
+    /// Templates of routes that take the time they need.
+    pub(crate) unhurried: HashSet<String>,
+    /// Templates of routes whose bodies are never collected.
+    pub(crate) streaming: HashSet<String>,
+}
+
+/// Puts a [`Frame`] around every route.
+#[derive(Clone)]
+pub(crate) struct FrameLayer(Arc<FrameSettings>);
+
+impl FrameLayer {
+    pub(crate) fn new(settings: FrameSettings) -> Self {
+        Self(Arc::new(settings))
+    }
+}
+
+impl Layer<AxumRoute> for FrameLayer {
+    type Service = Frame;
+
+    fn layer(&self, route: AxumRoute) -> Frame {
+        Frame {
+            route,
+            settings: Arc::clone(&self.0),
+        }
+    }
+}
+
+/// One route with everything around it.
+#[derive(Clone)]
+pub(crate) struct Frame {
+    route: AxumRoute,
+    settings: Arc<FrameSettings>,
+}
+
+impl Service<Request> for Frame {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Framed;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Service::<Request>::poll_ready(&mut self.route, context)
+    }
+
+    fn call(&mut self, request: Request) -> Framed {
+        let exchange = Exchange::begin(&self.settings, &request);
+        let time_out = exchange.time_out();
+        let answer = match exchange.idempotency_key() {
+            None => Either::Left(self.route.call(request)),
+            Some(key) => Either::Right(Box::pin(once_only::answer(
+                self.settings.state.clone(),
+                key,
+                request,
+                self.route.clone(),
+                time_out,
+            )) as BoxFuture<'static, _>),
+        };
+        Framed {
+            answer: Guarded::new(answer, time_out),
+            exchange,
+        }
+    }
+}
+
+/// The answer of a route, or of another request with the same id.
+type Answer = Either<RouteFuture<Infallible>, BoxFuture<'static, Result<Response, Infallible>>>;
+
+pin_project! {
+    /// The answer on its way out.
+    pub(crate) struct Framed {
+        #[pin]
+        answer: Guarded<Answer>,
+        exchange: Exchange,
+    }
+}
+
+impl Future for Framed {
+    type Output = Result<Response, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let _entered = this.exchange.span.enter();
+        let answered = ready!(this.answer.poll(context));
+        let response = answered.unwrap_or_else(Problem::into_response);
+        Poll::Ready(Ok(this.exchange.finish(response)))
+    }
+}
+
+/// One request on its way to an answer.
+struct Exchange {
+    settings: Arc<FrameSettings>,
+    began: Instant,
+    id: RequestId,
+    dialect: Dialect,
+    method: Method,
+    route: Route,
+    span: Span,
+    _in_flight: crate::metrics::GaugeGuard,
+}
+
+impl Exchange {
+    fn begin(settings: &Arc<FrameSettings>, request: &Request) -> Self {
+        let id = RequestId::of(request.headers(), settings.state.ids());
+        let path = request.uri().path();
+        let dialect = dialect::of_path(path);
+        let route = Route(request.extensions().get::<MatchedPath>().cloned());
+        let span = request_span(&id, dialect, &route, request);
+        Self {
+            began: Instant::now(),
+            id,
+            dialect,
+            method: request.method().clone(),
+            route,
+            span,
+            _in_flight: settings.state.metrics().request_started(),
+            settings: Arc::clone(settings),
+        }
+    }
+
+    fn time_out(&self) -> Option<Duration> {
+        (!self.is_among(&self.settings.unhurried)).then(|| self.settings.state.request_time_out())
+    }
+
+    /// The client's own id, when it makes this request one that is done once.
+    fn idempotency_key(&self) -> Option<String> {
+        match &self.id {
+            RequestId::Given(_)
+                if self.dialect == Dialect::Runloop
+                    && !self.method.is_safe()
+                    && self.route.0.is_some()
+                    && !self.is_among(&self.settings.streaming) =>
+            {
+                Some(self.id.as_str().to_owned())
+            }
+            RequestId::Given(_) | RequestId::Fresh(_) => None,
+        }
+    }
+
+    fn is_among(&self, templates: &HashSet<String>) -> bool {
+        !templates.is_empty() && templates.contains(self.route.as_str())
+    }
+
+    /// Renders what is still a problem, adds the request's id, counts and logs.
+    fn finish(&self, mut response: Response) -> Response {
+        let mut cause = None;
+        if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+            cause = problem.cause_chain();
+            response = render::response(&problem, self.dialect);
+        }
+        let status = response.status();
+        let took = self.began.elapsed();
+        self.log(status, took, cause);
+        response
+            .headers_mut()
+            .insert(REQUEST_ID, self.id.to_header());
+        self.settings.state.metrics().request_answered(
+            RouteLabels::new(self.dialect, &self.method, self.route.clone()),
+            status,
+            took,
+        );
+        response
+    }
+
+    fn log(&self, status: StatusCode, took: Duration, cause: Option<String>) {
+        if !self.span.is_disabled() {
+            self.span.record("status", status.as_u16());
+        }
+        let status = status.as_u16();
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        if status >= 500 || cause.is_some() {
+            // The id is repeated because the span of a probe may not be logged.
+            let request_id = self.id.as_str();
+            tracing::error!(target: "proctor::access", request_id, status, micros, cause, "failed");
+        } else if is_probe(self.route.as_str()) {
+            tracing::debug!(target: "proctor::access", status, micros, "answered");
+        } else {
+            tracing::info!(target: "proctor::access", status, micros, "answered");
+        }
+    }
+}
+
+/// Routes that machines ask every few seconds, not worth a line each.
+fn is_probe(route: &str) -> bool {
+    matches!(route, "/healthz" | "/readyz" | "/metrics")
+}
+
+fn request_span(id: &RequestId, dialect: Dialect, route: &Route, request: &Request) -> Span {
+    macro_rules! span {
+        ($level:expr) => {
+            tracing::span!(
+                $level,
+                "request",
+                "otel.kind" = "server",
+                request_id = id.as_str(),
+                dialect = dialect::name(dialect),
+                method = request.method().as_str(),
+                route = route.as_str(),
+                path = request.uri().path(),
+                peer = field::Empty,
+                organization = field::Empty,
+                caller = field::Empty,
+                status = field::Empty,
+            )
+        };
+    }
+    let span = if is_probe(route.as_str()) {
+        span!(tracing::Level::DEBUG)
+    } else {
+        span!(tracing::Level::INFO)
+    };
+    if !span.is_disabled() {
+        if let Some(PeerAddress(peer)) = request.extensions().get() {
+            span.record("peer", field::display(peer));
+        }
+        telemetry::continue_trace(&span, request.headers());
+    }
+    span
+}

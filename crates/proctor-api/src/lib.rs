@@ -1,0 +1,37 @@
+//! Proctor over HTTP: one server with two dialects' manners.
+//!
+//! * [`server`]: the listening socket, its connections, TLS and the drain.
+//! * [`Api`]: all routes; around each of them one frame (request id, span, numbers, time-out,
+//!   panics, problems in the dialect's words).
+//! * [`problem`]: what went wrong, before a dialect has put it into words.
+//! * [`extract`]: what handlers ask for, parsed.
+//! * [`auth`]: who is calling, as proofs that handlers ask for.
+//! * [`verial`], [`runloop`]: each dialect's routes, lists and views.
+//! * [`metrics`], [`telemetry`]: what the server tells about itself.
+//!
+//! Dialects only translate: parse, authorise, call, render. A rule that both need does not belong
+//! here.
+
+pub mod auth;
+pub mod dialect;
+mod docs;
+pub mod extract;
+mod frame;
+pub mod metrics;
+mod observe;
+mod once_only;
+mod openapi;
+pub mod problem;
+mod rate_limit;
+mod request_id;
+mod router;
+pub mod runloop;
+pub mod server;
+mod state;
+pub mod telemetry;
+pub mod verial;
+
+pub use rate_limit::RateLimit;
+pub use request_id::REQUEST_ID;
+pub use router::Api;
+pub use state::{ApiOptions, ApiState};

@@ -1,0 +1,80 @@
+//! The server's own routes: health, numbers, and the description of all routes.
+
+use axum::{
+    extract::State,
+    response::{Html, IntoResponse, Response},
+};
+use bytes::Bytes;
+use http::{HeaderValue, header};
+
+use utoipa::openapi::OpenApi;
+
+use crate::{docs, problem::Problem, state::ApiState};
+
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Whether the server answers.
+///
+/// Cheap: touches nothing but the process.
+#[utoipa::path(get, path = "/healthz", tag = "Server", responses((status = 200, description = "The server is ready", body = String, content_type = "text/plain")))]
+pub(crate) async fn healthz() -> &'static str {
+    "ready\n"
+}
+
+/// Whether the server can do its work.
+///
+/// Asks the database for a sign of life; 503 while there is none.
+#[utoipa::path(get, path = "/readyz", tag = "Server", responses((status = 200, description = "The database answers", body = String, content_type = "text/plain")))]
+pub(crate) async fn readyz(State(state): State<ApiState>) -> Result<&'static str, Problem> {
+    state.store().ping().await?;
+    Ok("ready\n")
+}
+
+/// The server's numbers for Prometheus.
+#[utoipa::path(get, path = "/metrics", tag = "Server", responses((status = 200, description = "OpenMetrics text", body = String, content_type = "application/openmetrics-text")))]
+pub(crate) async fn metrics(State(state): State<ApiState>) -> Result<Response, Problem> {
+    let text = state.metrics().text().map_err(Problem::internal)?;
+    Ok((
+        [(header::CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS))],
+        text,
+    )
+        .into_response())
+}
+
+/// The finished description of all routes, in both forms.
+#[derive(Clone)]
+pub(crate) struct Description {
+    json: Bytes,
+    page: Bytes,
+}
+
+impl Description {
+    pub(crate) fn of(document: &OpenApi) -> Self {
+        let document =
+            serde_json::to_value(document).expect("a document made of strings and maps is JSON");
+        let page = docs::page(&document).expect("drawing into a string cannot fail");
+        Self {
+            json: Bytes::from(document.to_string()),
+            page: Bytes::from(page),
+        }
+    }
+}
+
+/// This document.
+#[utoipa::path(get, path = "/openapi.json", tag = "Server", responses((status = 200, description = "The OpenAPI document", body = Object)))]
+pub(crate) async fn openapi_json(State(description): State<Description>) -> Response {
+    (
+        [(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        )],
+        description.json,
+    )
+        .into_response()
+}
+
+/// This document as a page.
+#[utoipa::path(get, path = "/docs", tag = "Server", responses((status = 200, description = "A page for people", body = String, content_type = "text/html")))]
+pub(crate) async fn docs_page(State(description): State<Description>) -> Html<Bytes> {
+    Html(description.page)
+}

@@ -1,0 +1,102 @@
+//! The OpenAPI document: what is common to all operations. The operations themselves come from
+//! the handlers.
+
+use utoipa::{
+    OpenApi as _,
+    openapi::{
+        Content, OpenApi, Ref, RefOr, ResponseBuilder,
+        path::{Operation, PathItem},
+        security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+    },
+};
+
+use crate::{
+    dialect::{self, Dialect},
+    problem::render::{RunloopError, VerialError},
+};
+
+/// Security schemes by the names that handlers use.
+const SECURITY_SCHEMES: [(&str, &str); 3] = [
+    (
+        "organization_key",
+        "An organization's key (`vk_…`): the management routes and the whole Runloop dialect.",
+    ),
+    (
+        "solver_key",
+        "A Solver's key (`vrl_slv_…`): starts benchmark runs and reads the Solver's own.",
+    ),
+    (
+        "run_token",
+        "A run's token (`vrl_run_…`): everything inside one run, until it expires.",
+    ),
+];
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Proctor",
+        description = "An examiner for AI agents. One server, two dialects: Verial's API at `/` for healthcare agents, Runloop's API at `/v1` for coding agents. Every answer carries `x-request-id`.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
+    ),
+    tags(
+        (name = "Verial: organization keys", description = "Keys that may do everything in their organization."),
+        (name = "Verial: Solvers", description = "Parties that take benchmarks, and their keys."),
+        (name = "Runloop: secrets", description = "Named values for devboxes. A value goes in and never comes back."),
+        (name = "Runloop: account", description = "Who is calling."),
+        (name = "Server", description = "Health, numbers and this document."),
+    ),
+    components(schemas(VerialError, RunloopError))
+)]
+struct Document;
+
+/// The document without operations.
+pub(crate) fn document() -> OpenApi {
+    let mut document = Document::openapi();
+    let components = document.components.get_or_insert_default();
+    for (name, description) in SECURITY_SCHEMES {
+        let scheme = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some(description))
+            .build();
+        components
+            .security_schemes
+            .insert(name.to_owned(), SecurityScheme::Http(scheme).into());
+    }
+    document
+}
+
+/// Adds to every operation the errors of its dialect, as the response for all other statuses.
+pub(crate) fn add_errors(document: &mut OpenApi) {
+    for (path, item) in &mut document.paths.paths {
+        let (schema, words) = match dialect::of_path(path) {
+            Dialect::Verial => ("VerialError", "Any error, in the Verial dialect"),
+            Dialect::Runloop => ("RunloopError", "Any error, in the Runloop dialect"),
+        };
+        let error = ResponseBuilder::new()
+            .description(words)
+            .content(
+                "application/json",
+                Content::new(Some(Ref::from_schema_name(schema))),
+            )
+            .build();
+        for operation in operations(item) {
+            operation
+                .responses
+                .responses
+                .entry("default".to_owned())
+                .or_insert_with(|| RefOr::T(error.clone()));
+        }
+    }
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [
+        &mut item.get,
+        &mut item.put,
+        &mut item.post,
+        &mut item.delete,
+        &mut item.patch,
+    ]
+    .into_iter()
+    .flatten()
+}

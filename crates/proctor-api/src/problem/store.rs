@@ -1,0 +1,40 @@
+//! What the store's errors mean to a client.
+
+use std::time::Duration;
+
+use proctor_store::{StoreError, Unavailability};
+
+use super::{Problem, ProblemKind};
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable { reason, .. } => Self::unavailable(
+                format!("the database is not available: {reason}; nothing was changed"),
+                patience(reason),
+            )
+            .because(error),
+            StoreError::Taken(what) => {
+                Self::new(ProblemKind::Taken, format!("{what} exists already"))
+            }
+            StoreError::Stale => Self::new(
+                ProblemKind::Conflict,
+                "it was changed in the meantime; read it again and decide anew",
+            ),
+            StoreError::Corrupt(_)
+            | StoreError::Configuration(_)
+            | StoreError::Internal(_)
+            | StoreError::Blob(_) => Self::internal(error),
+        }
+    }
+}
+
+/// How long a client should wait before it tries again.
+fn patience(reason: Unavailability) -> Duration {
+    Duration::from_secs(match reason {
+        Unavailability::Busy => 1,
+        Unavailability::Gone => 5,
+        // Somebody has to make room first.
+        Unavailability::Full => 30,
+    })
+}

@@ -1,0 +1,92 @@
+//! An optional limit on how often one credential may ask.
+
+use std::{
+    num::NonZeroU32,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use governor::{
+    DefaultKeyedRateLimiter, Quota, RateLimiter,
+    clock::{Clock as _, DefaultClock},
+};
+use proctor_core::id::kinds::CredentialId;
+
+use crate::problem::{Problem, ProblemKind};
+
+/// How often one credential may ask: a steady rate, and how far it may run ahead of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    /// Requests per minute in the long run.
+    pub per_minute: NonZeroU32,
+    /// Requests at once after a pause.
+    pub burst: NonZeroU32,
+}
+
+/// Counts requests per credential.
+pub(crate) struct Limiter {
+    limit: RateLimit,
+    limiter: DefaultKeyedRateLimiter<CredentialId>,
+    clock: DefaultClock,
+    checks: AtomicU32,
+}
+
+/// After so many checks, credentials that rested long enough are forgotten.
+const CHECKS_BETWEEN_SWEEPS: u32 = 8192;
+
+impl Limiter {
+    pub(crate) fn new(limit: RateLimit) -> Self {
+        let quota = Quota::per_minute(limit.per_minute).allow_burst(limit.burst);
+        Self {
+            limit,
+            limiter: RateLimiter::keyed(quota),
+            clock: DefaultClock::default(),
+            checks: AtomicU32::new(0),
+        }
+    }
+
+    /// Counts one request, or refuses it with the time to wait.
+    pub(crate) fn check(&self, credential: CredentialId) -> Result<(), Problem> {
+        if self.checks.fetch_add(1, Ordering::Relaxed) % CHECKS_BETWEEN_SWEEPS
+            == CHECKS_BETWEEN_SWEEPS - 1
+        {
+            self.limiter.retain_recent();
+        }
+        self.limiter.check_key(&credential).map_err(|refusal| {
+            Problem::new(
+                ProblemKind::RateLimited {
+                    retry_after: refusal.wait_time_from(self.clock.now()),
+                },
+                format!(
+                    "this key may ask {} times per minute; wait as long as Retry-After says",
+                    self.limit.per_minute
+                ),
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn each_credential_has_its_own_burst_and_then_must_wait() {
+        let limiter = Limiter::new(RateLimit {
+            per_minute: NonZeroU32::new(1).unwrap(),
+            burst: NonZeroU32::new(2).unwrap(),
+        });
+        let [first, second] = [1, 2].map(|n| CredentialId::from_uuid(Uuid::from_u128(n)));
+        limiter.check(first).unwrap();
+        limiter.check(first).unwrap();
+        let refusal = limiter.check(first).unwrap_err();
+        let ProblemKind::RateLimited { retry_after } = refusal.kind() else {
+            panic!("{refusal:?}");
+        };
+        assert!(*retry_after > Duration::ZERO && *retry_after <= Duration::from_secs(60));
+        limiter.check(second).unwrap();
+    }
+}

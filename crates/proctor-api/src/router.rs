@@ -1,0 +1,110 @@
+//! All routes.
+//!
+//! Paths are written in full at the handlers, so that a search for a path finds its handler. The
+//! frame is laid around the routes last, so that it also sees what no route wanted.
+
+use std::collections::HashSet;
+
+use axum::{Router, extract::Request};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    frame::{FrameLayer, FrameSettings},
+    observe::{self, Description},
+    openapi,
+    problem::{Problem, ProblemKind},
+    runloop,
+    state::ApiState,
+    verial,
+};
+
+/// The routes of a server, before they are bound to their state.
+pub struct Api {
+    routes: OpenApiRouter<ApiState>,
+    unhurried: HashSet<String>,
+    streaming: HashSet<String>,
+}
+
+impl Default for Api {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Api {
+    /// The routes of this crate.
+    pub fn new() -> Self {
+        let routes = OpenApiRouter::with_openapi(openapi::document())
+            .merge(verial::routes())
+            .merge(runloop::routes())
+            .routes(routes!(observe::healthz))
+            .routes(routes!(observe::readyz))
+            .routes(routes!(observe::metrics));
+        Self {
+            routes,
+            unhurried: HashSet::new(),
+            streaming: HashSet::new(),
+        }
+    }
+
+    /// Adds routes of another part of the program; what they document appears in the description.
+    #[must_use]
+    pub fn with_routes(mut self, routes: OpenApiRouter<ApiState>) -> Self {
+        self.routes = self.routes.merge(routes);
+        self
+    }
+
+    /// Lets a route take the time it needs: long polls and uploads. Answers that stream need no
+    /// such leave, for the time-out ends when an answer begins.
+    #[must_use]
+    pub fn unhurried(mut self, template: &str) -> Self {
+        self.unhurried.insert(template.to_owned());
+        self
+    }
+
+    /// Lets a route of the Runloop dialect read its body as it comes, however large. Such a
+    /// request is not done once only: its id is just a name.
+    #[must_use]
+    pub fn streaming(mut self, template: &str) -> Self {
+        self.streaming.insert(template.to_owned());
+        self
+    }
+
+    /// The finished router.
+    pub fn into_router(self, state: ApiState) -> Router {
+        let (routes, mut document) = self.routes.split_for_parts();
+        let (about, about_document) = OpenApiRouter::new()
+            .routes(routes!(observe::openapi_json))
+            .routes(routes!(observe::docs_page))
+            .split_for_parts();
+        document.merge(about_document);
+        openapi::add_errors(&mut document);
+        let frame = FrameLayer::new(FrameSettings {
+            state: state.clone(),
+            unhurried: self.unhurried,
+            streaming: self.streaming,
+        });
+        routes
+            .with_state(state)
+            .merge(about.with_state(Description::of(&document)))
+            .fallback(no_such_route)
+            .method_not_allowed_fallback(no_such_method)
+            .layer(frame)
+    }
+}
+
+async fn no_such_route(request: Request) -> Problem {
+    Problem::no_such_route(request.method(), request.uri().path())
+}
+
+/// The router adds the `Allow` header.
+async fn no_such_method(request: Request) -> Problem {
+    Problem::new(
+        ProblemKind::MethodNotAllowed,
+        format!(
+            "{} is not a method of {}; the Allow header lists those that are",
+            request.method(),
+            request.uri().path()
+        ),
+    )
+}

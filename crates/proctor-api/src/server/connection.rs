@@ -1,0 +1,177 @@
+//! One connection from its first byte to its last.
+
+use std::{
+    future::Future,
+    net::SocketAddr,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{Router, body::Body};
+use http::Request;
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::conn::auto,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    time::{sleep, timeout},
+};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::Service as _;
+
+use super::{ServerOptions, Stop};
+use crate::metrics::Metrics;
+
+/// The client's address, in a request's extensions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PeerAddress(pub(crate) SocketAddr);
+
+/// What all connections share.
+pub(super) struct Connections {
+    protocol: auto::Builder<TrackedExecutor>,
+    router: Router,
+    tls: Option<TlsAcceptor>,
+    metrics: Metrics,
+    stop: Stop,
+    header_read_time_out: Duration,
+}
+
+impl Connections {
+    pub(super) fn new(
+        options: &ServerOptions,
+        router: Router,
+        tls: Option<TlsAcceptor>,
+        metrics: Metrics,
+        stop: Stop,
+        tasks: TaskTracker,
+    ) -> Self {
+        Self {
+            protocol: protocol(
+                options,
+                TrackedExecutor {
+                    tasks,
+                    at_once: stop.at_once.clone(),
+                },
+            ),
+            router,
+            tls,
+            metrics,
+            stop,
+            header_read_time_out: options.header_read_time_out,
+        }
+    }
+
+    /// Serves one client until it leaves or the server stops.
+    pub(super) async fn serve(&self, stream: TcpStream, peer: SocketAddr) {
+        let _open = self.metrics.connection_opened();
+        // Small answers must not wait for the acknowledgement of earlier ones.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%peer, %error, "cannot set TCP_NODELAY");
+        }
+        match &self.tls {
+            None => self.speak_http(stream, peer).await,
+            Some(tls) => {
+                let handshake = timeout(self.header_read_time_out, tls.accept(stream));
+                let shaken = tokio::select! {
+                    shaken = handshake => shaken,
+                    () = self.stop.gracefully.cancelled() => return,
+                };
+                match shaken {
+                    Ok(Ok(stream)) => self.speak_http(stream, peer).await,
+                    Ok(Err(error)) => tracing::debug!(%peer, %error, "the TLS handshake failed"),
+                    Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
+                }
+            }
+        }
+    }
+
+    async fn speak_http<S>(&self, stream: S, peer: SocketAddr)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let asked = Arc::new(AtomicBool::new(false));
+        let service = {
+            let (router, asked) = (self.router.clone(), Arc::clone(&asked));
+            service_fn(move |request: Request<Incoming>| {
+                asked.store(true, Ordering::Relaxed);
+                let mut request = request.map(Body::new);
+                request.extensions_mut().insert(PeerAddress(peer));
+                router.clone().call(request)
+            })
+        };
+        let mut connection = pin!(
+            self.protocol
+                .serve_connection_with_upgrades(TokioIo::new(stream), service)
+        );
+        // hyper's own time-out for heads starts only when the protocol is known, so a client that
+        // sends nothing, or half a preface, needs this one.
+        let mut first_request_due = pin!(sleep(self.header_read_time_out));
+        let mut awaiting_first_request = true;
+        let mut draining = false;
+        loop {
+            tokio::select! {
+                biased;
+                ended = connection.as_mut() => {
+                    if let Err(error) = ended {
+                        tracing::debug!(%peer, error, "a connection broke");
+                    }
+                    return;
+                }
+                () = self.stop.gracefully.cancelled(), if !draining => {
+                    draining = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+                () = self.stop.at_once.cancelled(), if draining => return,
+                () = first_request_due.as_mut(), if awaiting_first_request => {
+                    if !asked.load(Ordering::Relaxed) {
+                        tracing::debug!(%peer, "no request came in time");
+                        return;
+                    }
+                    awaiting_first_request = false;
+                }
+            }
+        }
+    }
+}
+
+fn protocol(options: &ServerOptions, streams: TrackedExecutor) -> auto::Builder<TrackedExecutor> {
+    let mut protocol = auto::Builder::new(streams);
+    protocol
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(options.header_read_time_out);
+    protocol
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(options.max_streams)
+        // Finds out about peers that vanished without a word.
+        .keep_alive_interval(Duration::from_secs(30))
+        .keep_alive_timeout(Duration::from_secs(20));
+    protocol
+}
+
+/// Runs the streams of HTTP/2 connections as tasks that the drain waits for.
+#[derive(Clone)]
+struct TrackedExecutor {
+    tasks: TaskTracker,
+    at_once: CancellationToken,
+}
+
+impl<F> hyper::rt::Executor<F> for TrackedExecutor
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    fn execute(&self, stream: F) {
+        let at_once = self.at_once.clone();
+        self.tasks
+            .spawn(async move { at_once.run_until_cancelled(stream).await });
+    }
+}

@@ -1,0 +1,101 @@
+//! What handlers share.
+
+use std::{sync::Arc, time::Duration};
+
+use proctor_core::id::IdSource;
+use proctor_store::Store;
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    metrics::Metrics,
+    rate_limit::{Limiter, RateLimit},
+};
+
+/// How the API treats its clients.
+#[derive(Clone, Debug)]
+pub struct ApiOptions {
+    /// The largest body that is read, in bytes.
+    pub body_limit: usize,
+    /// How long a request may take until its answer begins.
+    pub request_time_out: Duration,
+    /// How often one credential may ask; no limit without.
+    pub rate_limit: Option<RateLimit>,
+}
+
+impl Default for ApiOptions {
+    fn default() -> Self {
+        Self {
+            body_limit: 16 << 20,
+            request_time_out: Duration::from_secs(60),
+            rate_limit: None,
+        }
+    }
+}
+
+/// What every handler can reach. Cheap to clone.
+#[derive(Clone)]
+pub struct ApiState(Arc<Shared>);
+
+struct Shared {
+    options: ApiOptions,
+    store: Store,
+    tasks: TaskTracker,
+    ids: Arc<dyn IdSource>,
+    metrics: Metrics,
+    limiter: Option<Limiter>,
+}
+
+impl ApiState {
+    /// The state of a server that has not answered anything yet.
+    pub fn new(
+        options: ApiOptions,
+        store: Store,
+        ids: Arc<dyn IdSource>,
+        metrics: Metrics,
+    ) -> Self {
+        Self(Arc::new(Shared {
+            limiter: options.rate_limit.map(Limiter::new),
+            options,
+            store,
+            tasks: TaskTracker::new(),
+            ids,
+            metrics,
+        }))
+    }
+
+    /// The store behind all routes.
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    /// Waits for what was begun for clients that did not wait for it. To be called when the
+    /// server has ended.
+    pub async fn finish_tasks(&self) {
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    pub(crate) fn tasks(&self) -> &TaskTracker {
+        &self.0.tasks
+    }
+
+    pub(crate) fn limiter(&self) -> Option<&Limiter> {
+        self.0.limiter.as_ref()
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn ids(&self) -> &dyn IdSource {
+        &*self.0.ids
+    }
+
+    pub(crate) fn request_time_out(&self) -> Duration {
+        self.0.options.request_time_out
+    }
+
+    pub(crate) fn body_limit(&self) -> usize {
+        self.0.options.body_limit
+    }
+}

@@ -1,0 +1,166 @@
+//! Logs and traces: where they go and in which form.
+//!
+//! Logs go to standard error, as lines for people or as JSON. Traces go to an OpenTelemetry
+//! collector over OTLP/HTTP when an address is configured. [`install`] is called once, by the
+//! binary.
+
+use std::{io, time::Duration};
+
+use http::HeaderMap;
+use opentelemetry::{
+    propagation::{Extractor, TextMapPropagator as _},
+    trace::TracerProvider as _,
+};
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _};
+use opentelemetry_sdk::{
+    Resource,
+    propagation::TraceContextPropagator,
+    trace::{SdkTracer, SdkTracerProvider},
+};
+use tracing::Span;
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+use tracing_subscriber::{
+    EnvFilter, Layer, Registry, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+};
+
+/// What logs look like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// Where logs and traces go.
+#[derive(Clone, Debug)]
+pub struct TelemetryOptions {
+    /// What is logged, in the words of `RUST_LOG`.
+    pub filter: String,
+    /// What it looks like.
+    pub format: LogFormat,
+    /// The collector's base address, such as `http://localhost:4318`; no traces without.
+    pub otlp_endpoint: Option<String>,
+    /// The name under which traces are collected.
+    pub service_name: String,
+}
+
+impl Default for TelemetryOptions {
+    fn default() -> Self {
+        Self {
+            filter: "info".to_owned(),
+            format: LogFormat::Text,
+            otlp_endpoint: None,
+            service_name: "proctor".to_owned(),
+        }
+    }
+}
+
+/// Why logs or traces could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// The filter is not one.
+    #[error("the log filter is not understood")]
+    Filter(#[from] tracing_subscriber::filter::ParseError),
+    /// The exporter cannot be built.
+    #[error("traces cannot be exported")]
+    Exporter(#[from] opentelemetry_otlp::ExporterBuildError),
+    /// Logs were set up before.
+    #[error("logs are already set up")]
+    Twice(#[from] tracing_subscriber::util::TryInitError),
+}
+
+/// Keeps the export going; [`Telemetry::shutdown`] sends what is left.
+#[must_use = "spans are lost unless `shutdown` is called at the end"]
+pub struct Telemetry {
+    traces: Option<SdkTracerProvider>,
+}
+
+impl Telemetry {
+    /// Sends the spans that still wait, and stops. Blocks for a few seconds at most.
+    pub fn shutdown(self) {
+        if let Some(traces) = self.traces
+            && let Err(error) = traces.shutdown_with_timeout(Duration::from_secs(3))
+        {
+            tracing::warn!(%error, "the last traces were not exported");
+        }
+    }
+}
+
+/// Sets up logs and traces for the whole process.
+pub fn install(options: &TelemetryOptions) -> Result<Telemetry, TelemetryError> {
+    let filter = EnvFilter::try_new(&options.filter)?;
+    let traces = trace_provider(options)?;
+    let tracer = traces.as_ref().map(tracer);
+    Registry::default()
+        .with(tracer.map(|tracer| tracing_opentelemetry::layer().with_tracer(tracer)))
+        .with(log_layer(options.format))
+        .with(filter)
+        .try_init()?;
+    Ok(Telemetry { traces })
+}
+
+fn log_layer<S>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
+{
+    match format {
+        LogFormat::Text => fmt::layer().with_writer(io::stderr).boxed(),
+        LogFormat::Json => fmt::layer()
+            .json()
+            .flatten_event(true)
+            .with_current_span(true)
+            .with_span_list(false)
+            .with_writer(io::stderr)
+            .boxed(),
+    }
+}
+
+/// The provider that exports to the configured collector.
+fn trace_provider(options: &TelemetryOptions) -> Result<Option<SdkTracerProvider>, TelemetryError> {
+    let Some(endpoint) = &options.otlp_endpoint else {
+        return Ok(None);
+    };
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_protocol(Protocol::HttpBinary)
+        .with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')))
+        .with_timeout(Duration::from_secs(5))
+        .build()?;
+    Ok(Some(
+        SdkTracerProvider::builder()
+            .with_batch_exporter(exporter)
+            .with_resource(
+                Resource::builder()
+                    .with_service_name(options.service_name.clone())
+                    .build(),
+            )
+            .build(),
+    ))
+}
+
+fn tracer(traces: &SdkTracerProvider) -> SdkTracer {
+    traces.tracer("proctor")
+}
+
+/// Makes `span` a child of the client's span when the request names one.
+pub(crate) fn continue_trace(span: &Span, headers: &HeaderMap) {
+    if headers.contains_key("traceparent") {
+        let parent = TraceContextPropagator::new().extract(&HeaderCarrier(headers));
+        // Without an exporter there is nothing to attach to, which is fine.
+        let _ = span.set_parent(parent);
+    }
+}
+
+struct HeaderCarrier<'h>(&'h HeaderMap);
+
+impl Extractor for HeaderCarrier<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).and_then(|value| value.to_str().ok())
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.keys().map(http::HeaderName::as_str).collect()
+    }
+}

@@ -1,0 +1,248 @@
+//! `/solvers`: the parties that take benchmarks.
+
+use axum::extract::State;
+use http::StatusCode;
+use proctor_core::{
+    id::kinds::{SolverId, SolverKind},
+    time::Timestamp,
+};
+use proctor_store::solvers::{Solver, SolverProfile};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::page::{VerialList, VerialPage, VerialPageQuery};
+use crate::{
+    auth::OrganizationCaller,
+    extract::{Checks, Json, Path, present},
+    problem::Problem,
+    state::ApiState,
+};
+
+/// A Solver.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SolverView {
+    #[schema(value_type = String, example = "slv_01K0000000000000000000000A")]
+    id: SolverId,
+    /// The name on leaderboards; unique within the organization.
+    alias: String,
+    /// Who it really is.
+    real_name: String,
+    /// What its agent is.
+    agent_description: String,
+    /// Whom to write to.
+    contact_email: String,
+    /// Which version of its agent.
+    agent_version: Option<String>,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: Timestamp,
+}
+
+impl SolverView {
+    fn of(solver: Solver) -> Self {
+        let profile = solver.profile;
+        Self {
+            id: solver.id,
+            alias: profile.alias,
+            real_name: profile.real_name,
+            agent_description: profile.agent_description,
+            contact_email: profile.contact_email,
+            agent_version: profile.agent_version,
+            created_at: solver.created_at,
+            updated_at: solver.updated_at,
+        }
+    }
+}
+
+// Lengths in characters.
+const ALIAS: usize = 100;
+const REAL_NAME: usize = 200;
+const AGENT_DESCRIPTION: usize = 2000;
+const CONTACT_EMAIL: usize = 254;
+const AGENT_VERSION: usize = 100;
+
+/// What a new Solver says of itself.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct NewSolverBody {
+    /// 1 to 100 characters.
+    #[schema(value_type = String, required)]
+    alias: Option<String>,
+    /// 1 to 200 characters.
+    #[schema(value_type = String, required)]
+    real_name: Option<String>,
+    /// 1 to 2000 characters.
+    #[schema(value_type = String, required)]
+    agent_description: Option<String>,
+    /// An e-mail address.
+    #[schema(value_type = String, required, format = Email)]
+    contact_email: Option<String>,
+    /// At most 100 characters.
+    agent_version: Option<String>,
+}
+
+impl NewSolverBody {
+    fn into_profile(self) -> Result<SolverProfile, Problem> {
+        let mut checks = Checks::default();
+        let profile = SolverProfile {
+            alias: checks.text("alias", self.alias, 1..=ALIAS),
+            real_name: checks.text("real_name", self.real_name, 1..=REAL_NAME),
+            agent_description: checks.text(
+                "agent_description",
+                self.agent_description,
+                1..=AGENT_DESCRIPTION,
+            ),
+            contact_email: checks.text("contact_email", self.contact_email, 1..=CONTACT_EMAIL),
+            agent_version: checks.optional_text(
+                "agent_version",
+                self.agent_version,
+                1..=AGENT_VERSION,
+            ),
+        };
+        checks.email("contact_email", &profile.contact_email);
+        checks.finish()?;
+        Ok(profile)
+    }
+}
+
+/// What is to change; what is absent stays.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct SolverChanges {
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    alias: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    real_name: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    agent_description: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    contact_email: Option<Option<String>>,
+    /// Null removes it.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    agent_version: Option<Option<String>>,
+}
+
+impl SolverChanges {
+    fn apply(self, old: &SolverProfile) -> Result<SolverProfile, Problem> {
+        let mut checks = Checks::default();
+        let mut replaced = |field, change, old: &String, longest| {
+            checks
+                .replaced_text(field, change, 1..=longest)
+                .unwrap_or_else(|| old.clone())
+        };
+        let mut profile = SolverProfile {
+            alias: replaced("alias", self.alias, &old.alias, ALIAS),
+            real_name: replaced("real_name", self.real_name, &old.real_name, REAL_NAME),
+            agent_description: replaced(
+                "agent_description",
+                self.agent_description,
+                &old.agent_description,
+                AGENT_DESCRIPTION,
+            ),
+            contact_email: replaced(
+                "contact_email",
+                self.contact_email,
+                &old.contact_email,
+                CONTACT_EMAIL,
+            ),
+            agent_version: old.agent_version.clone(),
+        };
+        if let Some(version) = self.agent_version {
+            profile.agent_version =
+                checks.optional_text("agent_version", version, 1..=AGENT_VERSION);
+        }
+        checks.email("contact_email", &profile.contact_email);
+        checks.finish()?;
+        Ok(profile)
+    }
+}
+
+/// The caller's Solver of this id.
+pub(super) async fn find(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    id: SolverId,
+) -> Result<Solver, Problem> {
+    let solver = state.store().solver(caller.id(), id).await?;
+    solver.ok_or_else(|| not_found(id))
+}
+
+pub(super) fn not_found(id: SolverId) -> Problem {
+    Problem::not_found(format!("no solver '{id}'"))
+}
+
+/// Lists the organization's Solvers.
+#[utoipa::path(get, path = "/solvers", tag = "Verial: Solvers", params(VerialPageQuery), security(("organization_key" = [])),
+    responses((status = 200, description = "The Solvers, newest first", body = VerialList<SolverView>)))]
+pub(crate) async fn list_solvers(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    page: VerialPage<SolverKind>,
+) -> Result<Json<VerialList<SolverView>>, Problem> {
+    let solvers = state.store().solvers(caller.id(), page.0).await?;
+    Ok(page.answer(solvers, |solver| solver.id, SolverView::of))
+}
+
+/// Makes a Solver.
+#[utoipa::path(post, path = "/solvers", tag = "Verial: Solvers", request_body = NewSolverBody, security(("organization_key" = [])),
+    responses((status = 201, description = "The Solver", body = SolverView)))]
+pub(crate) async fn create_solver(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Json(body): Json<NewSolverBody>,
+) -> Result<(StatusCode, Json<SolverView>), Problem> {
+    let profile = body.into_profile()?;
+    let solver = state.store().create_solver(caller.id(), profile).await?;
+    Ok((StatusCode::CREATED, Json(SolverView::of(solver))))
+}
+
+/// Shows a Solver.
+#[utoipa::path(get, path = "/solvers/{id}", tag = "Verial: Solvers", params(("id" = String, Path, description = "The Solver's id")), security(("organization_key" = [])),
+    responses((status = 200, description = "The Solver", body = SolverView)))]
+pub(crate) async fn get_solver(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<SolverId>,
+) -> Result<Json<SolverView>, Problem> {
+    let solver = find(&state, &caller, id).await?;
+    Ok(Json(SolverView::of(solver)))
+}
+
+/// Changes a Solver.
+///
+/// Fields that are absent stay as they are.
+#[utoipa::path(patch, path = "/solvers/{id}", tag = "Verial: Solvers", params(("id" = String, Path, description = "The Solver's id")), request_body = SolverChanges, security(("organization_key" = [])),
+    responses((status = 200, description = "The Solver as it is now", body = SolverView)))]
+pub(crate) async fn update_solver(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<SolverId>,
+    Json(changes): Json<SolverChanges>,
+) -> Result<Json<SolverView>, Problem> {
+    let solver = find(&state, &caller, id).await?;
+    let profile = changes.apply(&solver.profile)?;
+    let solver = state
+        .store()
+        .update_solver(caller.id(), &solver, profile)
+        .await?;
+    Ok(Json(SolverView::of(solver)))
+}
+
+/// Removes a Solver and revokes its keys.
+#[utoipa::path(delete, path = "/solvers/{id}", tag = "Verial: Solvers", params(("id" = String, Path, description = "The Solver's id")), security(("organization_key" = [])),
+    responses((status = 204, description = "The Solver is gone")))]
+pub(crate) async fn delete_solver(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<SolverId>,
+) -> Result<StatusCode, Problem> {
+    if state.store().delete_solver(caller.id(), id).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(not_found(id))
+    }
+}

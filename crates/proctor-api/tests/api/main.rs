@@ -1,0 +1,21 @@
+//! The API through its public surface: a real server on a loopback port, real clients.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on stops where it is"
+)]
+
+mod auth;
+mod bad_input;
+mod clients;
+mod drain;
+mod logs;
+mod manners;
+mod observe;
+mod once_only;
+mod protocols;
+mod rate_limit;
+mod runloop;
+mod support;
+mod unavailable;
+mod verial;

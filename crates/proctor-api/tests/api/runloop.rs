@@ -1,0 +1,5 @@
+//! The Runloop dialect's routes.
+
+mod accounts;
+mod lists;
+mod secrets;

@@ -1,0 +1,18 @@
+//! The Verial dialect's routes.
+
+mod api_keys;
+mod lists;
+mod solver_keys;
+mod solvers;
+
+use serde_json::{Value, json};
+
+/// A good body for a Solver.
+pub(crate) fn solver(alias: &str) -> Value {
+    json!({
+        "alias": alias,
+        "real_name": "Ada Lovelace",
+        "agent_description": "Books appointments.",
+        "contact_email": "ada@example.org",
+    })
+}

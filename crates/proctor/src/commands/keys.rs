@@ -1,0 +1,148 @@
+//! `proctor keys`.
+
+use proctor_core::id::kinds::{CredentialId, OrganizationId};
+use proctor_store::{
+    Store,
+    credentials::{Key, KeyOwner, PlainKey},
+    page::{PageRequest, PageStart},
+};
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+
+use crate::{
+    cli::{Keys, KeysAction, KeysTarget},
+    exit::{Exit, WrongUse},
+    storage, terminal,
+};
+
+pub(crate) async fn run(arguments: Keys) -> anyhow::Result<Exit> {
+    match arguments.action {
+        KeysAction::Create { target, name } => create(Ring::open(target).await?, name).await,
+        KeysAction::List { target } => list(Ring::open(target).await?).await,
+        KeysAction::Revoke { target, id } => revoke(Ring::open(target).await?, id).await,
+    }
+}
+
+async fn create(ring: Ring, name: Option<String>) -> anyhow::Result<Exit> {
+    let Some(issued) = ring
+        .store
+        .create_key(ring.organization, ring.owner, name, PlainKey::Random)
+        .await?
+    else {
+        eprintln!("the organization {} has no such Solver", ring.organization);
+        return Ok(Exit::No);
+    };
+    let secret = issued.secret.expose_secret();
+    if ring.json {
+        let mut view = view(&issued.key);
+        view["key"] = secret.into();
+        println!("{view}");
+    } else {
+        println!("{secret}");
+        eprintln!("This is {}. It is not shown again.", issued.key.id);
+    }
+    Ok(Exit::Fine)
+}
+
+async fn list(ring: Ring) -> anyhow::Result<Exit> {
+    let mut keys: Vec<Key> = Vec::new();
+    let mut from = PageStart::Newest;
+    loop {
+        let request = PageRequest {
+            limit: 100,
+            from,
+            count: false,
+        };
+        let page = ring
+            .store
+            .keys(ring.organization, ring.owner, request)
+            .await?;
+        keys.extend(page.items);
+        match keys.last() {
+            Some(last) if page.has_more => from = PageStart::After(last.id),
+            _ => break,
+        }
+    }
+    if ring.json {
+        println!("{}", keys.iter().map(view).collect::<Value>());
+        return Ok(Exit::Fine);
+    }
+    let mut table = terminal::table(&["id", "key", "name", "made"]);
+    for key in keys {
+        let shown = format!("{}…{}", key.prefix, key.suffix);
+        table.add_row([
+            key.id.to_string(),
+            shown,
+            key.name.unwrap_or_default(),
+            key.created_at.to_string(),
+        ]);
+    }
+    println!("{table}");
+    Ok(Exit::Fine)
+}
+
+async fn revoke(ring: Ring, id: CredentialId) -> anyhow::Result<Exit> {
+    let revoked = ring
+        .store
+        .revoke_key(ring.organization, ring.owner, id)
+        .await?;
+    if ring.json {
+        println!("{}", json!({"id": id, "revoked": revoked}));
+    } else if revoked {
+        println!("{id} is revoked; a running server refuses it within two seconds");
+    } else {
+        eprintln!("no key {id} is in force; `proctor keys list` shows those that are");
+    }
+    Ok(if revoked { Exit::Fine } else { Exit::No })
+}
+
+/// The keys that are meant.
+struct Ring {
+    store: Store,
+    organization: OrganizationId,
+    owner: KeyOwner,
+    json: bool,
+}
+
+impl Ring {
+    async fn open(target: KeysTarget) -> anyhow::Result<Self> {
+        let store = storage::open(&target.settings.complete()?).await?.store;
+        let organization = match target.organization {
+            Some(id) => match store.organization(id).await? {
+                Some(_) => id,
+                None => return Err(WrongUse(format!("there is no organization {id}")).into()),
+            },
+            None => match store.organizations().await?.as_slice() {
+                [only] => only.id,
+                [] => {
+                    let advice = "the store is empty; `proctor serve` makes the first organization and its key";
+                    return Err(WrongUse(advice.to_owned()).into());
+                }
+                _ => {
+                    let advice = "there are several organizations; name one with --organization";
+                    return Err(WrongUse(advice.to_owned()).into());
+                }
+            },
+        };
+        let owner = target
+            .solver
+            .map_or(KeyOwner::Organization, KeyOwner::Solver);
+        Ok(Self {
+            store,
+            organization,
+            owner,
+            json: target.json,
+        })
+    }
+}
+
+fn view(key: &Key) -> Value {
+    json!({
+        "id": key.id,
+        "name": key.name,
+        "prefix": key.prefix,
+        "suffix": key.suffix,
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+    })
+}

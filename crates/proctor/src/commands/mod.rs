@@ -1,0 +1,30 @@
+//! One module a command.
+
+mod keys;
+mod serve;
+mod verify_journal;
+
+use clap::CommandFactory as _;
+
+use crate::{
+    cli::{Cli, Command},
+    exit::Exit,
+};
+
+/// Does what was asked for.
+pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
+    match cli.command {
+        Command::Serve(arguments) => serve::run(arguments).await,
+        Command::Keys(arguments) => keys::run(arguments).await,
+        Command::VerifyJournal(arguments) => verify_journal::run(arguments).await,
+        Command::Completions { shell } => {
+            clap_complete::generate(
+                shell,
+                &mut Cli::command(),
+                "proctor",
+                &mut std::io::stdout(),
+            );
+            Ok(Exit::Fine)
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Exit codes: part of the interface, so that scripts can tell a "no" from a failure.
+
+use std::process::ExitCode;
+
+use proctor_store::StoreError;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Fine,
+    /// Done, and the answer is no.
+    No,
+    /// It was asked for something that cannot be.
+    WrongUse,
+    /// The platform failed: a database, a port, a disk.
+    PlatformFailed,
+}
+
+impl Exit {
+    /// The number that the system sees.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Fine => 0,
+            Self::No => 1,
+            Self::WrongUse => 2,
+            Self::PlatformFailed => 3,
+        }
+    }
+
+    /// How the program ends after a failure.
+    pub(crate) fn of(failure: &anyhow::Error) -> Self {
+        let wrong_use = failure.chain().any(|cause| {
+            cause.is::<WrongUse>()
+                || matches!(cause.downcast_ref(), Some(StoreError::Configuration(_)))
+        });
+        if wrong_use {
+            Self::WrongUse
+        } else {
+            Self::PlatformFailed
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Something the user can put right by asking differently.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct WrongUse(pub(crate) String);

@@ -1,0 +1,223 @@
+//! Configuration: a flag goes before a `PROCTOR_…` variable, which goes before the file.
+//!
+//! The same structs are read from all three places: clap reads flags and variables into them,
+//! serde the file, and `or` lays one over the other.
+
+use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+
+use crate::exit::WrongUse;
+
+/// The file that is read when no other is named, if it is there.
+const DEFAULT_FILE: &str = "proctor.toml";
+
+/// Where Proctor keeps things: what every command needs to know.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Settings {
+    /// Directory for the database, blobs and the master key [default: ~/.local/share/proctor]
+    #[arg(long, value_name = "DIR", env = "PROCTOR_DATA")]
+    pub(crate) data: Option<PathBuf>,
+    /// Database: postgres://… or sqlite:PATH [default: a SQLite file in the data directory]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "PROCTOR_DATABASE_URL",
+        hide_env_values = true
+    )]
+    pub(crate) database_url: Option<String>,
+    /// TOML file with these settings [default: proctor.toml, if it is there]
+    #[arg(long, value_name = "FILE", env = "PROCTOR_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// How the server treats its clients and what it says of itself.
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(crate) struct ServeSettings {
+    /// Address and port to listen on; port 0 lets the system choose [default: 127.0.0.1:7070]
+    #[arg(long, value_name = "ADDRESS", env = "PROCTOR_LISTEN")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// PEM file with the certificate chain; switches TLS on
+    #[arg(long, value_name = "FILE", env = "PROCTOR_TLS_CERT")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// PEM file with the private key of the certificate
+    #[arg(long, value_name = "FILE", env = "PROCTOR_TLS_KEY")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Requests per minute that one key may make [default: no limit]
+    #[arg(long, value_name = "NUMBER", env = "PROCTOR_RATE_LIMIT")]
+    pub(crate) rate_limit: Option<NonZeroU32>,
+    /// Requests that a key may make at once after a pause [default: a second's worth]
+    #[arg(long, value_name = "NUMBER", env = "PROCTOR_RATE_BURST")]
+    pub(crate) rate_burst: Option<NonZeroU32>,
+    /// Largest request body in bytes [default: 16777216]
+    #[arg(long, value_name = "BYTES", env = "PROCTOR_BODY_LIMIT")]
+    pub(crate) body_limit: Option<usize>,
+    /// Seconds until the answer to a request must begin [default: 60]
+    #[arg(long, value_name = "SECONDS", env = "PROCTOR_REQUEST_TIMEOUT")]
+    pub(crate) request_timeout: Option<NonZeroU32>,
+    /// Seconds that requests under way have to finish when the server is told to stop [default: 30]
+    #[arg(long, value_name = "SECONDS", env = "PROCTOR_GRACE")]
+    pub(crate) grace: Option<u32>,
+    /// What to log: error, warn, info, debug, trace, or a filter such as proctor_store=debug,info
+    /// [default: info]
+    #[arg(long, value_name = "FILTER", env = "PROCTOR_LOG")]
+    pub(crate) log: Option<String>,
+    /// What the log looks like [default: text]
+    #[arg(long, value_name = "FORMAT", env = "PROCTOR_LOG_FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
+    /// OpenTelemetry collector that receives traces (OTLP over HTTP), such as http://localhost:4318
+    #[arg(long, value_name = "URL", env = "PROCTOR_OTLP_ENDPOINT")]
+    pub(crate) otlp_endpoint: Option<String>,
+}
+
+/// What the log looks like.
+#[derive(Clone, Copy, Debug, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+/// The file: everything above, without the place of the file itself.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+struct File {
+    data: Option<PathBuf>,
+    database_url: Option<String>,
+    serve: ServeSettings,
+}
+
+impl Settings {
+    /// Fills what flags and variables left open from the file.
+    pub(crate) fn complete(self) -> anyhow::Result<Self> {
+        let file = self.read_file()?;
+        Ok(self.or(&file))
+    }
+
+    /// The same together with the server's own settings.
+    pub(crate) fn complete_for_serve(
+        self,
+        serve: ServeSettings,
+    ) -> anyhow::Result<(Self, ServeSettings)> {
+        let file = self.read_file()?;
+        Ok((self.or(&file), serve.or(file.serve)))
+    }
+
+    fn or(self, file: &File) -> Self {
+        Self {
+            data: self.data.or_else(|| file.data.clone()),
+            database_url: self.database_url.or_else(|| file.database_url.clone()),
+            config: self.config,
+        }
+    }
+
+    fn read_file(&self) -> anyhow::Result<File> {
+        let path = match &self.config {
+            Some(path) => path.clone(),
+            None if PathBuf::from(DEFAULT_FILE).exists() => DEFAULT_FILE.into(),
+            None => return Ok(File::default()),
+        };
+        let text = fs_err::read_to_string(&path).map_err(|error| WrongUse(error.to_string()))?;
+        toml::from_str(&text)
+            .map_err(|error| WrongUse(error.to_string().trim_end().to_owned()))
+            .with_context(|| format!("the configuration file {} is not right", path.display()))
+    }
+
+    /// Where to keep things; when nobody said, as the desktop's conventions have it.
+    pub(crate) fn data_directory(&self) -> PathBuf {
+        let from_variable = |name| {
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        self.data
+            .clone()
+            .or_else(|| Some(from_variable("XDG_DATA_HOME")?.join("proctor")))
+            .or_else(|| Some(from_variable("HOME")?.join(".local/share/proctor")))
+            .unwrap_or_else(|| "proctor-data".into())
+    }
+}
+
+impl ServeSettings {
+    fn or(self, file: Self) -> Self {
+        Self {
+            listen: self.listen.or(file.listen),
+            tls_cert: self.tls_cert.or(file.tls_cert),
+            tls_key: self.tls_key.or(file.tls_key),
+            rate_limit: self.rate_limit.or(file.rate_limit),
+            rate_burst: self.rate_burst.or(file.rate_burst),
+            body_limit: self.body_limit.or(file.body_limit),
+            request_timeout: self.request_timeout.or(file.request_timeout),
+            grace: self.grace.or(file.grace),
+            log: self.log.or(file.log),
+            log_format: self.log_format.or(file.log_format),
+            otlp_endpoint: self.otlp_endpoint.or(file.otlp_endpoint),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_can_stand_in_the_file_and_a_flag_goes_before_it() {
+        let text = r#"
+            data = "/var/lib/proctor"
+            database-url = "postgres://db/proctor"
+            [serve]
+            listen = "0.0.0.0:80"
+            tls-cert = "cert.pem"
+            tls-key = "key.pem"
+            rate-limit = 600
+            rate-burst = 20
+            body-limit = 1000
+            request-timeout = 5
+            grace = 0
+            log = "debug"
+            log-format = "json"
+            otlp-endpoint = "http://collector:4318"
+        "#;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("proctor.toml");
+        fs_err::write(&path, text).unwrap();
+        let flags = Settings {
+            data: Some("/elsewhere".into()),
+            database_url: None,
+            config: Some(path),
+        };
+        let serve = ServeSettings {
+            grace: Some(7),
+            ..ServeSettings::default()
+        };
+        let (settings, serve) = flags.complete_for_serve(serve).unwrap();
+        assert_eq!(settings.data_directory(), PathBuf::from("/elsewhere"));
+        assert_eq!(
+            settings.database_url.as_deref(),
+            Some("postgres://db/proctor")
+        );
+        assert_eq!((serve.grace, serve.body_limit), (Some(7), Some(1000)));
+        // Without `..`: a setting that is added later must be added to the file above as well.
+        let ServeSettings {
+            listen: Some(_),
+            tls_cert: Some(_),
+            tls_key: Some(_),
+            rate_limit: Some(_),
+            rate_burst: Some(_),
+            body_limit: Some(_),
+            request_timeout: Some(_),
+            grace: Some(_),
+            log: Some(_),
+            log_format: Some(LogFormat::Json),
+            otlp_endpoint: Some(_),
+        } = serve
+        else {
+            panic!("{serve:?}")
+        };
+    }
+}

@@ -1,0 +1,45 @@
+//! Opening the store as configured.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use proctor_core::id::IdSource;
+use proctor_store::{
+    MasterKey, Store, StoreOptions,
+    ambient::{RandomIds, SystemClock},
+};
+
+use crate::{exit::WrongUse, settings::Settings};
+
+/// The variable that holds the master key where several machines share a database.
+const MASTER_KEY: &str = "PROCTOR_MASTER_KEY";
+
+/// The store, and the source of its ids.
+pub(crate) struct Storage {
+    pub(crate) store: Store,
+    pub(crate) ids: Arc<dyn IdSource>,
+}
+
+/// Opens the store.
+pub(crate) async fn open(settings: &Settings) -> anyhow::Result<Storage> {
+    let mut options = StoreOptions::embedded(settings.data_directory());
+    options.database_url = settings.database_url.clone();
+    options.master_key = match std::env::var(MASTER_KEY) {
+        Ok(text) => Some(
+            MasterKey::from_base64(&text)
+                .map_err(|error| WrongUse(format!("{MASTER_KEY}: {error}")))?,
+        ),
+        Err(_) => None,
+    };
+    let ids: Arc<dyn IdSource> = Arc::new(RandomIds::default());
+    let store = Store::open(&options, Arc::new(SystemClock), Arc::clone(&ids))
+        .await
+        .with_context(|| {
+            match &options.database_url {
+                // Not shown: the URL may hold a password.
+                Some(_) => "the database cannot be opened".to_owned(),
+                None => format!("the store in {} cannot be opened", options.data.display()),
+            }
+        })?;
+    Ok(Storage { store, ids })
+}

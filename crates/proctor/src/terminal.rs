@@ -1,0 +1,39 @@
+//! Words for people and tables of data.
+
+use comfy_table::{ContentArrangement, Table, presets};
+
+/// Says on standard error what went wrong, why, and what to do next.
+pub(crate) fn report(failure: &anyhow::Error) {
+    eprintln!("error: {failure}");
+    for cause in failure.chain().skip(1) {
+        eprintln!("  because: {cause}");
+    }
+    if let Some(hint) = hint(failure) {
+        eprintln!("  try: {hint}");
+    }
+}
+
+fn hint(failure: &anyhow::Error) -> Option<&'static str> {
+    let io = failure
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<std::io::Error>())?;
+    match io.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            Some("another port with --listen 127.0.0.1:0, or stop what listens there")
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            Some("another place with --data DIR, or a port above 1023")
+        }
+        _ => None,
+    }
+}
+
+/// A plain table that reads well in a terminal and in a log.
+pub(crate) fn table(headings: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(headings);
+    table
+}
