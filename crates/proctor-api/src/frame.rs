@@ -193,7 +193,7 @@ impl Exchange {
         }
         let status = response.status();
         let took = self.began.elapsed();
-        self.log(status, took, cause);
+        self.log(status, took, cause.as_deref());
         response
             .headers_mut()
             .insert(REQUEST_ID, self.id.to_header());
@@ -205,7 +205,7 @@ impl Exchange {
         response
     }
 
-    fn log(&self, status: StatusCode, took: Duration, cause: Option<String>) {
+    fn log(&self, status: StatusCode, took: Duration, cause: Option<&str>) {
         if !self.span.is_disabled() {
             self.span.record("status", status.as_u16());
         }

@@ -6,6 +6,7 @@ use utoipa::{
     openapi::{
         Content, OpenApi, Ref, RefOr, ResponseBuilder,
         path::{Operation, PathItem},
+        schema::{AdditionalProperties, Schema},
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
@@ -87,6 +88,47 @@ pub(crate) fn add_errors(document: &mut OpenApi) {
                 .or_insert_with(|| RefOr::T(error.clone()));
         }
     }
+}
+
+/// Says of the bodies of the Verial dialect that they take no other fields than they name, which
+/// the body extractor sees to for the whole dialect.
+pub(crate) fn close_verial_bodies(document: &mut OpenApi) {
+    let bodies: Vec<String> = document
+        .paths
+        .paths
+        .iter_mut()
+        .filter(|(path, _)| dialect::of_path(path) == Dialect::Verial)
+        .flat_map(|(_, item)| operations(item))
+        .filter_map(|operation| body_schema(operation))
+        .collect();
+    let schemas = &mut document.components.get_or_insert_default().schemas;
+    for name in bodies {
+        if let Some(RefOr::T(Schema::Object(body))) = schemas.get_mut(&name) {
+            body.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
+        }
+    }
+}
+
+/// The name of the schema of an operation's JSON body.
+fn body_schema(operation: &Operation) -> Option<String> {
+    let RefOr::T(body) = operation.request_body.as_ref()? else {
+        return None;
+    };
+    let RefOr::T(content) = body.content.get("application/json")? else {
+        return None;
+    };
+    let reference = match content.schema.as_ref()? {
+        RefOr::Ref(reference) => reference,
+        // A body that may be missing: itself or null.
+        RefOr::T(Schema::OneOf(alternatives)) => {
+            alternatives.items.iter().find_map(|one| match one {
+                RefOr::Ref(reference) => Some(reference),
+                RefOr::T(_) => None,
+            })?
+        }
+        RefOr::T(_) => return None,
+    };
+    reference.ref_location.rsplit('/').next().map(str::to_owned)
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {

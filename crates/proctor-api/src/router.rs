@@ -79,6 +79,7 @@ impl Api {
             .split_for_parts();
         document.merge(about_document);
         openapi::add_errors(&mut document);
+        openapi::close_verial_bodies(&mut document);
         let frame = FrameLayer::new(FrameSettings {
             state: state.clone(),
             unhurried: self.unhurried,

@@ -1,10 +1,12 @@
 //! What can be asked for on the command line.
 
-use clap::{Args, Parser, Subcommand};
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use proctor_core::id::kinds::{CredentialId, OrganizationId, SolverId, WorldId};
 
-use crate::settings::{ServeSettings, Settings};
+use crate::settings::{ServeSettings, Settings, address};
 
 /// Proctor examines AI agents: each task in a world of its own, everything recorded, every score
 /// with its evidence.
@@ -23,6 +25,8 @@ pub(crate) enum Command {
     Keys(Keys),
     /// Check that no recorded event was changed, removed or added
     VerifyJournal(VerifyJournal),
+    /// Serve a FHIR R4 store by itself, to try it or to test against it
+    Fhir(Fhir),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -96,4 +100,47 @@ pub(crate) struct VerifyJournal {
     /// Print JSON, a line for each world
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Fhir {
+    /// Address and port to listen on; port 0 lets the system choose
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7071", value_parser = address)]
+    pub(crate) listen: SocketAddr,
+    /// Resources and bundles to begin with (JSON, or a resource a line in .ndjson)
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) load: Vec<PathBuf>,
+    /// Directory that keeps what happens; without it everything is forgotten at the end
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// The address that clients see, where it is not the one listened on
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// What the ids that the store chooses follow from: the same seed, the same ids
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// What happens to resources that break the rules of their type
+    #[arg(long, value_name = "RULE", default_value = "enforced")]
+    pub(crate) validation: FhirValidation,
+    /// Only clients with a token may use it; they get one for this id and secret
+    #[arg(
+        long,
+        value_name = "ID:SECRET",
+        env = "PROCTOR_FHIR_CLIENT",
+        hide_env_values = true
+    )]
+    pub(crate) client: Option<String>,
+    /// Say that the store is ready as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum FhirValidation {
+    /// Refused, unless the client asks with `Prefer: validation=none`
+    Enforced,
+    /// Refused, whatever the client prefers
+    Always,
+    /// Stored
+    Off,
 }

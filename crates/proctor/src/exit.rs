@@ -30,10 +30,12 @@ impl Exit {
 
     /// How the program ends after a failure.
     pub(crate) fn of(failure: &anyhow::Error) -> Self {
-        let wrong_use = failure.chain().any(|cause| {
-            cause.is::<WrongUse>()
-                || matches!(cause.downcast_ref(), Some(StoreError::Configuration(_)))
-        });
+        // Asked of the whole failure too: what was added as context is not a link of the chain.
+        let wrong_use = failure.is::<WrongUse>()
+            || failure.chain().any(|cause| {
+                cause.is::<WrongUse>()
+                    || matches!(cause.downcast_ref(), Some(StoreError::Configuration(_)))
+            });
         if wrong_use {
             Self::WrongUse
         } else {

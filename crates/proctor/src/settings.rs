@@ -38,7 +38,7 @@ pub(crate) struct Settings {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(crate) struct ServeSettings {
     /// Address and port to listen on; port 0 lets the system choose [default: 127.0.0.1:7070]
-    #[arg(long, value_name = "ADDRESS", env = "PROCTOR_LISTEN")]
+    #[arg(long, value_name = "ADDRESS", env = "PROCTOR_LISTEN", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
     /// PEM file with the certificate chain; switches TLS on
     #[arg(long, value_name = "FILE", env = "PROCTOR_TLS_CERT")]
@@ -71,6 +71,12 @@ pub(crate) struct ServeSettings {
     /// OpenTelemetry collector that receives traces (OTLP over HTTP), such as http://localhost:4318
     #[arg(long, value_name = "URL", env = "PROCTOR_OTLP_ENDPOINT")]
     pub(crate) otlp_endpoint: Option<String>,
+}
+
+/// Reads an address, or says what one looks like.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse()
+        .map_err(|_| "expected an IP address and a port, such as 127.0.0.1:7070")
 }
 
 /// What the log looks like.

@@ -4,9 +4,14 @@ use comfy_table::{ContentArrangement, Table, presets};
 
 /// Says on standard error what went wrong, why, and what to do next.
 pub(crate) fn report(failure: &anyhow::Error) {
-    eprintln!("error: {failure}");
-    for cause in failure.chain().skip(1) {
-        eprintln!("  because: {cause}");
+    let mut said = failure.to_string();
+    eprintln!("error: {said}");
+    for cause in failure.chain().skip(1).map(ToString::to_string) {
+        // Some libraries repeat the cause at the end of their own words.
+        if !said.ends_with(&cause) {
+            eprintln!("  because: {cause}");
+        }
+        said = cause;
     }
     if let Some(hint) = hint(failure) {
         eprintln!("  try: {hint}");

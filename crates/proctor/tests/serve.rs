@@ -27,7 +27,17 @@ fn proctor() -> Command {
 
 fn serve(data: &Path) -> Command {
     let mut command = proctor();
-    command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--log", "warn", "--data"]).arg(data);
+    command
+        .args([
+            "serve",
+            "--json",
+            "--listen",
+            "127.0.0.1:0",
+            "--log",
+            "warn",
+            "--data",
+        ])
+        .arg(data);
     command
 }
 
@@ -35,8 +45,11 @@ impl Server {
     fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let ready = serde_json::from_str(&line).unwrap_or_else(|_| panic!("the server said {line:?}"));
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let ready =
+            serde_json::from_str(&line).unwrap_or_else(|_| panic!("the server said {line:?}"));
         Self { child, ready }
     }
 
@@ -50,7 +63,13 @@ impl Server {
 
     fn signal(&self, signal: &str) {
         let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args([&format!("-{signal}"), &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
     }
 
     fn exit_code(mut self) -> Option<i32> {
@@ -66,11 +85,23 @@ impl Drop for Server {
 }
 
 async fn status(url: &str, key: &str) -> u16 {
-    reqwest::Client::new().get(url).bearer_auth(key).send().await.unwrap().status().as_u16()
+    reqwest::Client::new()
+        .get(url)
+        .bearer_auth(key)
+        .send()
+        .await
+        .unwrap()
+        .status()
+        .as_u16()
 }
 
 fn run(arguments: &[&str], data: &Path) -> Output {
-    proctor().args(arguments).arg("--data").arg(data).output().unwrap()
+    proctor()
+        .args(arguments)
+        .arg("--data")
+        .arg(data)
+        .output()
+        .unwrap()
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -83,13 +114,20 @@ async fn the_first_start_shows_a_key_that_works_and_no_other_start_does() {
     let server = Server::start(&mut serve(data.path()));
     let key = server.first_key().unwrap().to_owned();
     assert_eq!(status(&server.url("/solvers"), &key).await, 200);
-    assert_eq!(status(&server.url("/solvers"), "vk_somebody_elses_key").await, 401);
+    assert_eq!(
+        status(&server.url("/solvers"), "vk_somebody_elses_key").await,
+        401
+    );
     server.signal("TERM");
     assert_eq!(server.exit_code(), Some(0));
 
     let server = Server::start(&mut serve(data.path()));
     assert_eq!(server.first_key(), None);
-    assert_eq!(status(&server.url("/solvers"), &key).await, 200, "the key outlives the server");
+    assert_eq!(
+        status(&server.url("/solvers"), &key).await,
+        200,
+        "the key outlives the server"
+    );
 }
 
 #[tokio::test]
@@ -101,25 +139,50 @@ async fn the_first_key_can_be_chosen() {
     assert_eq!(status(&server.url("/v1/accounts/me"), chosen).await, 200);
 
     let other = TempDir::new().unwrap();
-    let refused = serve(other.path()).env("PROCTOR_BOOTSTRAP_KEY", "short").output().unwrap();
+    let refused = serve(other.path())
+        .env("PROCTOR_BOOTSTRAP_KEY", "short")
+        .output()
+        .unwrap();
     assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("at least 16"), "{}", text(&refused.stderr));
+    assert!(
+        text(&refused.stderr).contains("at least 16"),
+        "{}",
+        text(&refused.stderr)
+    );
 }
 
 #[tokio::test]
 async fn what_people_see_at_the_first_start_can_be_copied_and_run() {
     let data = TempDir::new().unwrap();
     let mut child = proctor()
-        .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--data"])
+        .args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--log",
+            "warn",
+            "--data",
+        ])
         .arg(data.path())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let curl = lines.find(|line| line.trim_start().starts_with("curl ")).unwrap();
-    let output = Command::new("sh").args(["-c", &format!("{curl} --silent --fail")]).output().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
+    let curl = lines
+        .find(|line| line.trim_start().starts_with("curl "))
+        .unwrap();
+    let output = Command::new("sh")
+        .args(["-c", &format!("{curl} --silent --fail")])
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{curl}");
-    assert!(text(&output.stdout).starts_with(r#"{"data":[]"#), "{}", text(&output.stdout));
+    assert!(
+        text(&output.stdout).starts_with(r#"{"data":[]"#),
+        "{}",
+        text(&output.stdout)
+    );
     child.kill().unwrap();
     child.wait().unwrap();
 }
@@ -135,11 +198,21 @@ async fn keys_made_on_the_command_line_work_until_they_are_revoked() {
     let listed = run(&["keys", "list"], data.path());
     assert!(text(&listed.stdout).contains(id) && !text(&listed.stdout).contains(key));
 
-    assert_eq!(run(&["keys", "revoke", id], data.path()).status.code(), Some(0));
-    assert_eq!(run(&["keys", "revoke", id], data.path()).status.code(), Some(1), "there is none any more");
+    assert_eq!(
+        run(&["keys", "revoke", id], data.path()).status.code(),
+        Some(0)
+    );
+    assert_eq!(
+        run(&["keys", "revoke", id], data.path()).status.code(),
+        Some(1),
+        "there is none any more"
+    );
     let mut waited = Duration::ZERO;
     while status(&server.url("/api-keys"), key).await != 401 {
-        assert!(waited < Duration::from_secs(20), "a revoked key still works");
+        assert!(
+            waited < Duration::from_secs(20),
+            "a revoked key still works"
+        );
         waited += Duration::from_millis(100);
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -150,12 +223,22 @@ fn a_port_that_is_taken_is_said_so_and_costs_no_key() {
     let data = TempDir::new().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let refused = proctor().args(["serve", "--listen", &address, "--data"]).arg(data.path()).output().unwrap();
+    let refused = proctor()
+        .args(["serve", "--listen", &address, "--data"])
+        .arg(data.path())
+        .output()
+        .unwrap();
     assert_eq!(refused.status.code(), Some(3));
     let said = text(&refused.stderr);
-    assert!(said.contains(&address) && said.contains("--listen 127.0.0.1:0"), "{said}");
+    assert!(
+        said.contains(&address) && said.contains("--listen 127.0.0.1:0"),
+        "{said}"
+    );
     let server = Server::start(&mut serve(data.path()));
-    assert!(server.first_key().is_some(), "the key is shown at the start that succeeds");
+    assert!(
+        server.first_key().is_some(),
+        "the key is shown at the start that succeeds"
+    );
 }
 
 #[test]
@@ -169,27 +252,54 @@ fn a_damaged_or_wrong_configuration_file_is_named_with_its_line() {
         ("= =", "line 1"),
     ] {
         fs_err::write(&file, content).unwrap();
-        let refused = proctor().args(["serve", "--config"]).arg(&file).output().unwrap();
+        let refused = proctor()
+            .args(["serve", "--config"])
+            .arg(&file)
+            .output()
+            .unwrap();
         assert_eq!(refused.status.code(), Some(2), "{content}");
         let said = text(&refused.stderr);
-        assert!(said.contains("proctor.toml") && said.contains(hint), "{said}");
+        assert!(
+            said.contains("proctor.toml") && said.contains(hint),
+            "{said}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_flag_goes_before_a_variable_and_a_variable_before_the_file() {
-    let (flag, variable, file) = (TempDir::new().unwrap(), TempDir::new().unwrap(), TempDir::new().unwrap());
+    let (flag, variable, file) = (
+        TempDir::new().unwrap(),
+        TempDir::new().unwrap(),
+        TempDir::new().unwrap(),
+    );
     let config = file.path().join("proctor.toml");
-    fs_err::write(&config, format!("data = {:?}\n[serve]\nlisten = \"127.0.0.1:0\"\n", file.path())).unwrap();
+    fs_err::write(
+        &config,
+        format!(
+            "data = {:?}\n[serve]\nlisten = \"127.0.0.1:0\"\n",
+            file.path()
+        ),
+    )
+    .unwrap();
     let command = || {
         let mut command = proctor();
-        command.args(["serve", "--json", "--log", "warn"]).env("PROCTOR_CONFIG", &config);
+        command
+            .args(["serve", "--json", "--log", "warn"])
+            .env("PROCTOR_CONFIG", &config);
         command
     };
     let has_store = |directory: &TempDir| directory.path().join("proctor.db").exists();
-    drop(Server::start(command().env("PROCTOR_DATA", variable.path()).arg("--data").arg(flag.path())));
+    drop(Server::start(
+        command()
+            .env("PROCTOR_DATA", variable.path())
+            .arg("--data")
+            .arg(flag.path()),
+    ));
     assert!(has_store(&flag) && !has_store(&variable) && !has_store(&file));
-    drop(Server::start(command().env("PROCTOR_DATA", variable.path())));
+    drop(Server::start(
+        command().env("PROCTOR_DATA", variable.path()),
+    ));
     assert!(has_store(&variable) && !has_store(&file));
     drop(Server::start(&mut command()));
     assert!(has_store(&file));
@@ -212,9 +322,20 @@ async fn a_journal_that_was_tampered_with_makes_the_answer_no() {
         text(&verified.stdout),
         "event 0 of wld_01J00000000000000000000000 is not what was written\n0 of 1 world(s) intact, with 0 event(s)"
     );
-    let verified = run(&["verify-journal", "--json", "--world", "wld_01J00000000000000000000000"], data.path());
+    let verified = run(
+        &[
+            "verify-journal",
+            "--json",
+            "--world",
+            "wld_01J00000000000000000000000",
+        ],
+        data.path(),
+    );
     let line: Value = serde_json::from_str(text(&verified.stdout)).unwrap();
-    assert_eq!((&line["intact"], &line["event"]), (&Value::from(false), &Value::from(0)));
+    assert_eq!(
+        (&line["intact"], &line["event"]),
+        (&Value::from(false), &Value::from(0))
+    );
 }
 
 #[tokio::test]
@@ -226,7 +347,11 @@ async fn a_locked_database_is_a_503_with_advice_and_passes_without_a_restart() {
     let pool = sqlx::SqlitePool::connect(&database).await.unwrap();
     let lock = pool.begin_with("BEGIN IMMEDIATE").await.unwrap();
     let create = || {
-        reqwest::Client::new().post(server.url("/v1/secrets")).bearer_auth(key).json(&serde_json::json!({"name": "A", "value": "b"})).send()
+        reqwest::Client::new()
+            .post(server.url("/v1/secrets"))
+            .bearer_auth(key)
+            .json(&serde_json::json!({"name": "A", "value": "b"}))
+            .send()
     };
     let refused = create().await.unwrap();
     assert_eq!(refused.status(), 503);
@@ -240,7 +365,10 @@ async fn a_locked_database_is_a_503_with_advice_and_passes_without_a_restart() {
 fn completions_are_printed_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = proctor().args(["completions", shell]).output().unwrap();
-        assert!(output.status.success() && text(&output.stdout).contains("verify-journal"), "{shell}");
+        assert!(
+            output.status.success() && text(&output.stdout).contains("verify-journal"),
+            "{shell}"
+        );
     }
 }
 
@@ -263,8 +391,15 @@ async fn sigterm_lets_a_request_finish_that_is_under_way() {
     stream.flush().await.unwrap();
     // The request is known to be under way once the server counts it.
     let counted = || async {
-        let metrics = reqwest::get(server.url("/metrics")).await.unwrap().text().await.unwrap();
-        metrics.lines().any(|line| line.contains("in_flight") && !line.starts_with('#') && line.ends_with(" 2"))
+        let metrics = reqwest::get(server.url("/metrics"))
+            .await
+            .unwrap()
+            .text()
+            .await
+            .unwrap();
+        metrics.lines().any(|line| {
+            line.contains("in_flight") && !line.starts_with('#') && line.ends_with(" 2")
+        })
     };
     while !counted().await {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -278,4 +413,70 @@ async fn sigterm_lets_a_request_finish_that_is_under_way() {
     stream.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert_eq!(server.exit_code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_fhir_store_can_be_served_by_itself() {
+    let directory = TempDir::new().unwrap();
+    let patient = directory.path().join("patient.json");
+    fs_err::write(
+        &patient,
+        r#"{"resourceType":"Patient","id":"ada","birthDate":"1815-12-10"}"#,
+    )
+    .unwrap();
+    let fhir = |data: &str| {
+        let mut command = proctor();
+        command
+            .args(["fhir", "--json", "--listen", "127.0.0.1:0", "--load"])
+            .arg(&patient);
+        command.arg("--data").arg(directory.path().join(data));
+        command
+    };
+    let found = |server: &Server, query: &str| {
+        let url = server.url(query);
+        async move {
+            reqwest::get(url)
+                .await
+                .unwrap()
+                .json::<Value>()
+                .await
+                .unwrap()["total"]
+                .clone()
+        }
+    };
+    let server = Server::start(&mut fhir("kept"));
+    assert_eq!(found(&server, "/Patient?birthdate=1815").await, 1);
+    let born = reqwest::Client::new()
+        .post(server.url("/Patient"))
+        .header("content-type", "application/fhir+json")
+        .body(r#"{"resourceType":"Patient","birthDate":"1815-12-11"}"#)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(born.status(), 201);
+    server.signal("TERM");
+    assert_eq!(server.exit_code(), Some(0));
+    let again = Server::start(&mut fhir("kept"));
+    assert_eq!(
+        found(&again, "/Patient?birthdate=1815").await,
+        2,
+        "what was written is still there"
+    );
+
+    let guarded = Server::start(fhir("guarded").args(["--client", "id:secret"]));
+    assert_eq!(
+        reqwest::get(guarded.url("/Patient"))
+            .await
+            .unwrap()
+            .status(),
+        401
+    );
+    fs_err::write(&patient, "{").unwrap();
+    let refused = fhir("refused").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        text(&refused.stderr).contains("patient.json"),
+        "{}",
+        text(&refused.stderr)
+    );
 }

@@ -234,11 +234,27 @@ fn words(schema: &Value) -> (String, Option<String>) {
             let (before, name) = words(&schema["additionalProperties"]);
             (format!("{nullable}map to {before}"), name)
         }
-        name => match schema["format"].as_str() {
-            Some(format) => (format!("{nullable}{name} ({format})"), None),
-            None => (format!("{nullable}{name}"), None),
-        },
+        name => {
+            let notes: Vec<String> = [schema["format"].as_str().map(str::to_owned), length(schema)]
+                .into_iter()
+                .flatten()
+                .collect();
+            if notes.is_empty() {
+                (format!("{nullable}{name}"), None)
+            } else {
+                (format!("{nullable}{name} ({})", notes.join(", ")), None)
+            }
+        }
     }
+}
+
+/// How long a text may be, in words.
+fn length(schema: &Value) -> Option<String> {
+    let longest = schema["maxLength"].as_u64()?;
+    Some(match schema["minLength"].as_u64() {
+        Some(shortest) => format!("{shortest}–{longest} characters"),
+        None => format!("at most {longest} characters"),
+    })
 }
 
 /// The type of the first kind of content, in words.
@@ -324,6 +340,10 @@ mod tests {
             "nullable Y"
         );
         assert_eq!(told(json!({"enum": ["a", "b"]})), "\"a\" | \"b\"");
+        assert_eq!(
+            told(json!({"type": "string", "minLength": 1, "maxLength": 9})),
+            "string (1–9 characters)"
+        );
         assert_eq!(told(json!({})), "any");
     }
 }

@@ -55,7 +55,7 @@ pub(crate) struct SecretListView {
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct SecretCreateParameters {
     /// The name of an environment variable: letters, digits and underscores, not a digit first.
-    #[schema(value_type = String, required, example = "DATABASE_PASSWORD")]
+    #[schema(value_type = String, required, pattern = "^[A-Za-z_][A-Za-z0-9_]*$", max_length = 255, example = "DATABASE_PASSWORD")]
     name: Option<String>,
     /// At most 65536 bytes.
     #[schema(value_type = String, required)]

@@ -82,7 +82,8 @@ impl NewKeyView {
 /// What a new key is to be.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct NewKeyBody {
-    /// What people call it, at most 200 characters.
+    /// What people call it.
+    #[schema(min_length = 1, max_length = 200)]
     name: Option<String>,
 }
 
@@ -156,7 +157,7 @@ pub(crate) async fn list_api_keys(
 }
 
 /// Makes a key for the organization.
-#[utoipa::path(post, path = "/api-keys", tag = "Verial: organization keys", request_body = NewKeyBody, security(("organization_key" = [])),
+#[utoipa::path(post, path = "/api-keys", tag = "Verial: organization keys", request_body = Option<NewKeyBody>, security(("organization_key" = [])),
     responses((status = 201, description = "The key, shown this once", body = NewKeyView)))]
 pub(crate) async fn create_api_key(
     State(state): State<ApiState>,

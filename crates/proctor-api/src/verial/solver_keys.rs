@@ -39,7 +39,7 @@ pub(crate) async fn list_solver_keys(
 }
 
 /// Makes a key for a Solver.
-#[utoipa::path(post, path = "/solvers/{id}/api-keys", tag = "Verial: Solvers", params(("id" = String, Path, description = "The Solver's id")), request_body = NewKeyBody, security(("organization_key" = [])),
+#[utoipa::path(post, path = "/solvers/{id}/api-keys", tag = "Verial: Solvers", params(("id" = String, Path, description = "The Solver's id")), request_body = Option<NewKeyBody>, security(("organization_key" = [])),
     responses((status = 201, description = "The key, shown this once", body = NewKeyView)))]
 pub(crate) async fn create_solver_key(
     State(state): State<ApiState>,

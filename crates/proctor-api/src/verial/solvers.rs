@@ -65,19 +65,16 @@ const AGENT_VERSION: usize = 100;
 /// What a new Solver says of itself.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct NewSolverBody {
-    /// 1 to 100 characters.
-    #[schema(value_type = String, required)]
+    #[schema(value_type = String, required, min_length = 1, max_length = 100)]
     alias: Option<String>,
-    /// 1 to 200 characters.
-    #[schema(value_type = String, required)]
+    #[schema(value_type = String, required, min_length = 1, max_length = 200)]
     real_name: Option<String>,
-    /// 1 to 2000 characters.
-    #[schema(value_type = String, required)]
+    #[schema(value_type = String, required, min_length = 1, max_length = 2000)]
     agent_description: Option<String>,
     /// An e-mail address.
-    #[schema(value_type = String, required, format = Email)]
+    #[schema(value_type = String, required, format = Email, max_length = 254)]
     contact_email: Option<String>,
-    /// At most 100 characters.
+    #[schema(min_length = 1, max_length = 100)]
     agent_version: Option<String>,
 }
 
@@ -109,20 +106,20 @@ impl NewSolverBody {
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct SolverChanges {
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = String, min_length = 1, max_length = 100)]
     alias: Option<Option<String>>,
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = String, min_length = 1, max_length = 200)]
     real_name: Option<Option<String>>,
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = String, min_length = 1, max_length = 2000)]
     agent_description: Option<Option<String>>,
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = String, format = Email, max_length = 254)]
     contact_email: Option<Option<String>>,
     /// Null removes it.
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 100)]
     agent_version: Option<Option<String>>,
 }
 

@@ -10,7 +10,7 @@ mod transaction;
 use std::{path::Path, str::FromStr, time::Duration};
 
 use sqlx::{
-    PgPool, SqlitePool,
+    ConnectOptions as _, Connection as _, PgPool, SqlitePool,
     migrate::Migrator,
     postgres::{PgConnectOptions, PgPoolOptions},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
@@ -129,6 +129,8 @@ impl Database {
                     &format!("{}ms", options.patience.as_millis()),
                 ),
             ]);
+        // One by hand first: a pool would go on trying and at last say only that time is up.
+        connect.connect().await?.close().await?;
         let pool = PgPoolOptions::new()
             .max_connections(POSTGRES_CONNECTIONS)
             .acquire_timeout(options.patience)

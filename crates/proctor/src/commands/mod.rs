@@ -1,7 +1,9 @@
 //! One module a command.
 
+mod fhir;
 mod keys;
 mod serve;
+mod signals;
 mod verify_journal;
 
 use clap::CommandFactory as _;
@@ -17,6 +19,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Serve(arguments) => serve::run(arguments).await,
         Command::Keys(arguments) => keys::run(arguments).await,
         Command::VerifyJournal(arguments) => verify_journal::run(arguments).await,
+        Command::Fhir(arguments) => fhir::run(arguments).await,
         Command::Completions { shell } => {
             clap_complete::generate(
                 shell,

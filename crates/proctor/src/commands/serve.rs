@@ -15,11 +15,11 @@ use proctor_store::{
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     cli::Serve,
+    commands::signals,
     exit::{Exit, WrongUse},
     settings::{LogFormat, ServeSettings},
     storage,
@@ -34,8 +34,7 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
     let (settings, serve) = arguments.settings.complete_for_serve(arguments.serve)?;
     let server_options = server_options(&serve)?;
     let telemetry = telemetry::install(&telemetry_options(&serve))
-        .map_err(|error| WrongUse(error.to_string()))
-        .context("logs cannot be set up")?;
+        .context(WrongUse("logs cannot be set up".to_owned()))?;
     let storage = storage::open(&settings).await?;
     let metrics = Metrics::new();
     // Before the first key is made and shown: a port that is taken must not cost it.
@@ -51,7 +50,7 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
 
     let shutdown = CancellationToken::new();
     let tasks = TaskTracker::new();
-    tasks.spawn(stop_on_signal(shutdown.clone()));
+    tasks.spawn(signals::stop(shutdown.clone()));
     tasks.spawn(sweep(storage.store.clone(), shutdown.clone()));
     let scheme = if serve.tls_cert.is_some() {
         "https"
@@ -169,28 +168,6 @@ fn api_options(settings: &ServeSettings) -> ApiOptions {
                 .unwrap_or_else(|| a_seconds_worth(per_minute)),
         }),
     }
-}
-
-/// The first signal lets requests finish; the second does not.
-async fn stop_on_signal(shutdown: CancellationToken) {
-    let (Ok(mut terminate), Ok(mut interrupt)) = (
-        signal(SignalKind::terminate()),
-        signal(SignalKind::interrupt()),
-    ) else {
-        tracing::error!("signals cannot be received");
-        return;
-    };
-    let mut next = async || {
-        tokio::select! {
-            _ = terminate.recv() => "SIGTERM",
-            _ = interrupt.recv() => "SIGINT",
-        }
-    };
-    let name = next().await;
-    tracing::info!(signal = name, "stopping; a second signal stops at once");
-    shutdown.cancel();
-    next().await;
-    std::process::exit(Exit::PlatformFailed.code().into());
 }
 
 /// Forgets, now and then, what is too old to be asked for.
