@@ -1,5 +1,7 @@
 //! The service on a real journal.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::{sync::Arc, time::Duration};
 
 use http::Method;
@@ -147,6 +149,29 @@ async fn every_interaction_is_an_event_and_the_chain_holds() {
     assert_eq!(lines[2]["status"], 404);
     insta::assert_json_snapshot!(serde_json::from_slice::<Value>(&events[0].payload).unwrap());
     house.store.journal().verify(WORLD).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_large_event_is_compressed_and_read_back() {
+    let house = House::new().await;
+    let service = house.service().await;
+    let entry = |number: usize| {
+        json!({
+            "request": {"method": "POST", "url": "Patient"},
+            "resource": {"resourceType": "Patient", "name": [{"family": format!("Family {number}")}]},
+        })
+    };
+    let entries: Vec<Value> = (0..200).map(entry).collect();
+    let bundle = json!({"resourceType": "Bundle", "type": "transaction", "entry": entries});
+    assert_eq!(
+        ask(&service, Method::POST, "", Some(bundle)).await.status,
+        200
+    );
+    let events = house.store.journal().read(WORLD, 0, 10).await.unwrap();
+    let json = proctor_playground::fhir::change::json_of(&events[0].payload).unwrap();
+    assert!(json.len() > 10 * events[0].payload.len());
+    let again = house.service().await;
+    assert!(service.look(|one| again.look(|other| one == other)));
 }
 
 #[tokio::test]

@@ -1,12 +1,14 @@
 //! A store is a function of its requests, and of its journal.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::{sync::Arc, time::Duration};
 
 use http::Method;
 use proctor_core::time::Timestamp;
 use proctor_playground::fhir::{
     Base, BaseBuilder, Seed, Settings, State,
-    change::{Effects, Event},
+    change::{Effects, Event, json_of},
     rest::{Request, Response},
 };
 use proptest::prelude::*;
@@ -227,7 +229,7 @@ proptest! {
         let events = run(&mut state, &steps);
         let mut rebuilt = branch(base);
         for (_, event) in &events {
-            let written: Value = serde_json::from_slice(&event.to_json()).unwrap();
+            let written: Value = serde_json::from_slice(&json_of(&event.to_payload()).unwrap()).unwrap();
             if let Some(effects) = Effects::from_json(&written).unwrap() {
                 prop_assert_eq!(&effects.changes, &event.changes);
                 rebuilt.replay(&effects.changes, effects.drawn).unwrap();

@@ -4,6 +4,8 @@
 //! and the changes as effects. State is rebuilt from the effects alone, so a journal keeps its
 //! meaning when the code that made it is corrected.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use proctor_core::time::Timestamp;
 use serde_json::{Map, Value};
@@ -55,6 +57,23 @@ impl From<serde_json::Error> for BadEvent {
     }
 }
 
+/// Events of this many bytes or more are compressed.
+const COMPRESS_FROM: usize = 16 * 1024;
+/// The quickest of the usual levels.
+const COMPRESSION_LEVEL: i32 = 1;
+/// The first bytes of everything that zstd compressed.
+const COMPRESSED: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// The JSON of a payload that [`Event::to_payload`] made.
+pub fn json_of(payload: &[u8]) -> Result<Cow<'_, [u8]>, BadEvent> {
+    if payload.starts_with(&COMPRESSED) {
+        let json =
+            zstd::stream::decode_all(payload).map_err(|error| BadEvent(error.to_string()))?;
+        return Ok(json.into());
+    }
+    Ok(payload.into())
+}
+
 /// What must be repeated to rebuild the state: the part of an event that has effects.
 #[derive(Debug, PartialEq)]
 pub struct Effects {
@@ -85,7 +104,19 @@ impl Event {
         }
     }
 
-    /// The event as the journal keeps it: JSON, with stored resources byte for byte as they are.
+    /// The event as the journal keeps it; [`json_of`] reads it.
+    ///
+    /// A large event holds its resources twice, as they came and as they are stored; compressed,
+    /// the second copy costs nothing.
+    pub fn to_payload(&self) -> Vec<u8> {
+        let json = self.to_json();
+        if json.len() < COMPRESS_FROM {
+            return json;
+        }
+        zstd::bulk::compress(&json, COMPRESSION_LEVEL).unwrap_or(json)
+    }
+
+    /// The event as JSON, with stored resources byte for byte as they are.
     pub fn to_json(&self) -> Vec<u8> {
         let bodies = self
             .changes
@@ -106,7 +137,7 @@ impl Event {
         }
         if !self.changes.is_empty() {
             out.field("changes").list(&self.changes, |out, change| {
-                out.object(|out| change.write(out))
+                out.object(|out| change.write(out));
             });
             out.field("drawn")
                 .number(i64::try_from(self.drawn).unwrap_or(i64::MAX));

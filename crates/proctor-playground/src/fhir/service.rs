@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{
     base::Base,
-    change::{BadEvent, Effects, Event},
+    change::{BadEvent, Effects, Event, json_of},
     outcome::{Issue, IssueCode, Refusal},
     rest::{Request, Response},
     seed::Seed,
@@ -219,7 +219,7 @@ impl FhirService {
         };
         let epoch = epoch.ok_or(NotRecorded::Overtaken)?;
         let at = event.request.at;
-        let payload = Box::new(move || event.to_json());
+        let payload = Box::new(move || event.to_payload());
         recorder.record(epoch, at, WRITE_EVENT, payload).map(Some)
     }
 
@@ -295,7 +295,7 @@ impl Origin {
 
 /// Repeats an event of the journal on a state.
 pub fn replay(state: &mut State, payload: &[u8]) -> Result<(), OpenError> {
-    let event: Value = serde_json::from_slice(payload).map_err(BadEvent::from)?;
+    let event: Value = serde_json::from_slice(&json_of(payload)?).map_err(BadEvent::from)?;
     if let Some(effects) = Effects::from_json(&event)? {
         state
             .replay(&effects.changes, effects.drawn)

@@ -62,7 +62,11 @@ impl Patch {
 /// nothing else.
 fn incoming_patch(request: &Request) -> Answer<Patch> {
     let expected = "application/json-patch+json, or application/fhir+json with Parameters,";
-    let kind = request.headers.content_type.as_deref().unwrap_or("application/fhir+json");
+    let kind = request
+        .headers
+        .content_type
+        .as_deref()
+        .unwrap_or("application/fhir+json");
     if !kind.contains("json") {
         return Err(unsupported_media(kind, expected));
     }
@@ -96,7 +100,7 @@ fn merge(mut before: Value, changes: Map<String, Value>) -> Result<Value, PatchE
 }
 
 /// The patch that an entry of a bundle carries: Parameters, or a JSON Patch inside a Binary.
-pub(super) fn patch_of_entry(resource: Resource) -> Answer<bytes::Bytes> {
+pub(super) fn patch_of_entry(resource: &Resource) -> Answer<bytes::Bytes> {
     if resource.kind().name() == "Parameters" {
         return Ok(resource.value().to_string().into());
     }

@@ -53,7 +53,9 @@ impl State {
         let resource = self.incoming(kind, request)?;
         // Criteria in the address are an older way to say `If-None-Exist`, which clients still use.
         let condition = request.headers.if_none_exist.as_deref().or_else(|| {
-            let only_format = |pair: &str| pair.is_empty() || pair.starts_with("_format=") || pair.starts_with("_pretty=");
+            let only_format = |pair: &str| {
+                pair.is_empty() || pair.starts_with("_format=") || pair.starts_with("_pretty=")
+            };
             let has_criteria = !request.query.split('&').all(only_format);
             has_criteria.then_some(request.query.as_str())
         });

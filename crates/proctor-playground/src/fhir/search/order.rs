@@ -42,7 +42,11 @@ pub(super) fn cut_page(
         None => matches,
         Some(position) => {
             let place = Place::of(state, &sorter, position);
-            let wanted = if backwards { Ordering::Less } else { Ordering::Greater };
+            let wanted = if backwards {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            };
             let mut beyond = matches;
             beyond.retain(|found| sorter.compare_to_place(*found, &place) == wanted);
             beyond
