@@ -195,6 +195,38 @@ async fn two_services_on_one_world_both_get_through() {
 }
 
 #[tokio::test]
+async fn a_reader_learns_of_what_another_node_wrote_and_its_notes_are_kept() {
+    let house = House::new().await;
+    let (one, other) = (house.service().await, house.service().await);
+    put(&one, "a").await;
+    // The note of this read cannot be written where the reader thinks it can.
+    assert_eq!(
+        ask(&other, Method::GET, "Patient/a", None).await.status,
+        404
+    );
+    let found = async {
+        while ask(&other, Method::GET, "Patient/a", None).await.status != 200 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), found)
+        .await
+        .unwrap();
+    house.closing.cancel();
+    house.tasks.close();
+    house.tasks.wait().await;
+    let events = house.store.journal().read(WORLD, 0, 100).await.unwrap();
+    let notes: String = events
+        .iter()
+        .filter(|event| &*event.kind == READ_EVENT)
+        .map(|event| String::from_utf8_lossy(&event.payload).into_owned())
+        .collect();
+    assert!(notes.contains("\"status\":404"), "{notes}");
+    assert!(notes.contains("\"status\":200"), "{notes}");
+    house.store.journal().verify(WORLD).await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn many_writers_at_once_lose_nothing_and_share_commits() {
     let house = House::new().await;
     let service = house.service().await;

@@ -140,7 +140,7 @@ impl FhirService {
     /// Carries out a request. Its time is set here.
     pub async fn handle(&self, mut request: Request) -> Response {
         request.at = self.inner.clock.now();
-        if self.read().is_void
+        if self.must_rebuild()
             && let Err(error) = self.rebuild().await
         {
             return unavailable(&error);
@@ -150,6 +150,11 @@ impl FhirService {
         } else {
             self.change(request).await
         }
+    }
+
+    fn must_rebuild(&self) -> bool {
+        let recorder = self.inner.recorder.as_ref();
+        recorder.is_some_and(Recorder::is_overtaken) || self.read().is_void
     }
 
     async fn answer(&self, request: Request) -> Response {

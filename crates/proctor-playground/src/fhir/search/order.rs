@@ -261,7 +261,7 @@ impl<'a> SortedKind<'a> {
                         } else {
                             values.first()
                         };
-                        value.map(|(_, key)| key)
+                        value.map(|(_, key)| &**key)
                     }
                     None => column.and_then(|column| {
                         let places = column.places_of(row);
