@@ -38,6 +38,11 @@ pub(super) fn cut_page(
         return cut_unsorted(&matches, position, count);
     }
     let sorter = Sorter::new(state, fields, &matches);
+    if position.is_none()
+        && let Some(page) = sorter.walk(&matches, count)
+    {
+        return (page, matches.len() > count);
+    }
     let candidates = match position {
         None => matches,
         Some(position) => {
@@ -147,14 +152,22 @@ enum SortValue<'a> {
     Key(&'a Key),
 }
 
+/// From this many matches on, the order of the base's column is tried first.
+const WORTH_WALKING: usize = 512;
+
 /// The rank of a value that is missing: after all others, whatever the direction. It is odd, as
 /// ranks of exact places are; turning a rank round for a descending order keeps that.
 const MISSING: u32 = u32::MAX;
 
 impl<'a> Sorter<'a> {
     fn new(state: &'a State, fields: &'a [SortField], matches: &[Found]) -> Self {
-        let mut names: Vec<ResourceKind> = matches.iter().map(|found| found.kind).collect();
-        names.dedup();
+        let mut names: Vec<ResourceKind> = Vec::new();
+        for found in matches {
+            // Matches come type by type.
+            if names.last() != Some(&found.kind) {
+                names.push(found.kind);
+            }
+        }
         let kinds = names
             .into_iter()
             .map(|kind| {
@@ -212,6 +225,53 @@ impl<'a> Sorter<'a> {
             Some(rank) if descending => MISSING - 1 - rank,
             Some(rank) => rank,
         }
+    }
+
+    /// The first page, read off the base's column in its order: worth it when so many rows match
+    /// that the first ones are soon met. Nothing when the column does not tell the whole order.
+    fn walk(&self, matches: &[Found], count: usize) -> Option<Vec<Found>> {
+        let [sorted] = self.kinds.as_slice() else {
+            return None;
+        };
+        let SortColumn::Parameter(_, Some(column)) = sorted.columns[0] else {
+            return None;
+        };
+        if matches.len() < WORTH_WALKING || sorted.view.overlay.is_some() {
+            return None;
+        }
+        let descending = self.fields[0].descending;
+        let mut page: Vec<Found> = Vec::with_capacity(count + 16);
+        let mut visits = 0;
+        for step in 0..column.value_count() {
+            let place = if descending {
+                column.value_count() - 1 - step
+            } else {
+                step
+            };
+            for row in column.rows_at(place) {
+                let own = column.places_of(*row);
+                let first = if descending { own.last() } else { own.first() };
+                let found = Found {
+                    kind: sorted.view.kind,
+                    row: *row,
+                };
+                // A row stands where its least value is, or its greatest when descending.
+                if first == Some(&place) && matches.binary_search(&found).is_ok() {
+                    page.push(found);
+                }
+            }
+            visits += column.rows_at(place).len();
+            // Rows of one value are taken together: the other fields order them.
+            if page.len() >= count {
+                page.sort_by(|left, right| self.compare(*left, *right, 0));
+                page.truncate(count);
+                return Some(page);
+            }
+            if visits > matches.len() / 4 {
+                return None;
+            }
+        }
+        None
     }
 
     /// Compares by the fields after the first `settled`, which are equal.
