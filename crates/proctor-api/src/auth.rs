@@ -53,8 +53,11 @@ impl Caller {
         }
         let span = Span::current();
         if !span.is_disabled() {
-            span.record("organization", field::display(principal.organization.id));
-            span.record("caller", field::display(principal.credential));
+            tracing::record_all!(
+                span,
+                organization = field::display(principal.organization.id),
+                caller = field::display(principal.credential)
+            );
         }
         Ok(Self(principal))
     }

@@ -206,19 +206,17 @@ impl Exchange {
     }
 
     fn log(&self, status: StatusCode, took: Duration, cause: Option<&str>) {
-        if !self.span.is_disabled() {
-            self.span.record("status", status.as_u16());
-        }
+        telemetry::tell_status(&self.span, status);
         let status = status.as_u16();
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         if status >= 500 || cause.is_some() {
-            // The id is repeated because the span of a probe may not be logged.
+            // The id is repeated because the span is logged only where the access log is wanted.
             let request_id = self.id.as_str();
             tracing::error!(target: "proctor::access", request_id, status, micros, cause, "failed");
         } else if is_probe(self.route.as_str()) {
-            tracing::debug!(target: "proctor::access", status, micros, "answered");
+            tracing::trace!(target: "proctor::access", status, micros, "answered");
         } else {
-            tracing::info!(target: "proctor::access", status, micros, "answered");
+            tracing::debug!(target: "proctor::access", status, micros, "answered");
         }
     }
 }
@@ -232,15 +230,19 @@ fn request_span(id: &RequestId, dialect: Dialect, route: &Route, request: &Reque
     macro_rules! span {
         ($level:expr) => {
             tracing::span!(
+                target: "proctor::access",
                 $level,
                 "request",
-                "otel.kind" = "server",
+                "otel.kind" = field::Empty,
                 request_id = id.as_str(),
-                dialect = dialect::name(dialect),
+                dialect = field::Empty,
                 method = request.method().as_str(),
                 route = route.as_str(),
                 path = request.uri().path(),
-                peer = field::Empty,
+                peer = request
+                    .extensions()
+                    .get::<PeerAddress>()
+                    .map(|PeerAddress(peer)| field::display(peer)),
                 organization = field::Empty,
                 caller = field::Empty,
                 status = field::Empty,
@@ -248,15 +250,10 @@ fn request_span(id: &RequestId, dialect: Dialect, route: &Route, request: &Reque
         };
     }
     let span = if is_probe(route.as_str()) {
-        span!(tracing::Level::DEBUG)
+        span!(tracing::Level::TRACE)
     } else {
-        span!(tracing::Level::INFO)
+        span!(tracing::Level::DEBUG)
     };
-    if !span.is_disabled() {
-        if let Some(PeerAddress(peer)) = request.extensions().get() {
-            span.record("peer", field::display(peer));
-        }
-        telemetry::continue_trace(&span, request.headers());
-    }
+    telemetry::continue_trace(&span, dialect, request.headers());
     span
 }

@@ -4,9 +4,13 @@
 //! collector over OTLP/HTTP when an address is configured. [`install`] is called once, by the
 //! binary.
 
-use std::{io, time::Duration};
+use std::{
+    io::{self, IsTerminal as _},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 use opentelemetry::{
     propagation::{Extractor, TextMapPropagator as _},
     trace::TracerProvider as _,
@@ -23,6 +27,8 @@ use tracing_subscriber::{
     EnvFilter, Layer, Registry, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _,
 };
 
+use crate::dialect::{self, Dialect};
+
 /// What logs look like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
@@ -36,7 +42,8 @@ pub enum LogFormat {
 /// Where logs and traces go.
 #[derive(Clone, Debug)]
 pub struct TelemetryOptions {
-    /// What is logged, in the words of `RUST_LOG`.
+    /// What is logged, in the words of `RUST_LOG`. Requests that were answered are logged by
+    /// `proctor::access=debug`, probes by `proctor::access=trace`, failures always.
     pub filter: String,
     /// What it looks like.
     pub format: LogFormat,
@@ -88,16 +95,26 @@ impl Telemetry {
     }
 }
 
+/// What a collector receives: everything worth a word, and every request.
+const EXPORTED: &str = "info,proctor::access=debug";
+
 /// Sets up logs and traces for the whole process.
 pub fn install(options: &TelemetryOptions) -> Result<Telemetry, TelemetryError> {
-    let filter = EnvFilter::try_new(&options.filter)?;
+    let logged = EnvFilter::try_new(&options.filter)?;
     let traces = trace_provider(options)?;
-    let tracer = traces.as_ref().map(tracer);
+    // Each has a filter of its own: requests are traced whether or not they are logged.
+    let exported = match &traces {
+        Some(traces) => {
+            let layer = tracing_opentelemetry::layer().with_tracer(tracer(traces));
+            Some(layer.with_filter(EnvFilter::try_new(EXPORTED)?))
+        }
+        None => None,
+    };
     Registry::default()
-        .with(tracer.map(|tracer| tracing_opentelemetry::layer().with_tracer(tracer)))
-        .with(log_layer(options.format))
-        .with(filter)
+        .with(exported)
+        .with(log_layer(options.format).with_filter(logged))
         .try_init()?;
+    EXPORTING.store(traces.is_some(), Ordering::Relaxed);
     Ok(Telemetry { traces })
 }
 
@@ -106,7 +123,10 @@ where
     S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
 {
     match format {
-        LogFormat::Text => fmt::layer().with_writer(io::stderr).boxed(),
+        LogFormat::Text => fmt::layer()
+            .with_ansi(io::stderr().is_terminal())
+            .with_writer(io::stderr)
+            .boxed(),
         LogFormat::Json => fmt::layer()
             .json()
             .flatten_event(true)
@@ -144,12 +164,32 @@ fn tracer(traces: &SdkTracerProvider) -> SdkTracer {
     traces.tracer("proctor")
 }
 
-/// Makes `span` a child of the client's span when the request names one.
-pub(crate) fn continue_trace(span: &Span, headers: &HeaderMap) {
+/// Whether spans go anywhere but to the log. What only a collector reads is left out otherwise.
+static EXPORTING: AtomicBool = AtomicBool::new(false);
+
+/// Tells a collector what the log can do without, and makes `span` a child of the client's span
+/// when the request names one.
+pub(crate) fn continue_trace(span: &Span, dialect: Dialect, headers: &HeaderMap) {
+    if !EXPORTING.load(Ordering::Relaxed) {
+        return;
+    }
+    tracing::record_all!(
+        span,
+        "otel.kind" = "server",
+        dialect = dialect::name(dialect)
+    );
     if headers.contains_key("traceparent") {
         let parent = TraceContextPropagator::new().extract(&HeaderCarrier(headers));
-        // Without an exporter there is nothing to attach to, which is fine.
-        let _ = span.set_parent(parent);
+        if let Err(error) = span.set_parent(parent) {
+            tracing::debug!(%error, "a span cannot join the client's trace");
+        }
+    }
+}
+
+/// Puts the answer's status on the span. The log has it on the line of the answer.
+pub(crate) fn tell_status(span: &Span, status: StatusCode) {
+    if EXPORTING.load(Ordering::Relaxed) {
+        span.record("status", status.as_u16());
     }
 }
 

@@ -17,7 +17,7 @@ fn examples() -> impl Iterator<Item = Value> {
         env!("CARGO_MANIFEST_DIR"),
         "/../../testdata/fhir-r4-examples.ndjson.zst"
     );
-    let file = fs_err::File::open(path).expect("the examples are in the repository");
+    let file = fs_err::File::open(path).expect("the examples, made by `scripts/fhir-definitions --examples`");
     let lines = BufReader::new(zstd::Decoder::new(file).expect("a decoder")).lines();
     lines.map(|line| serde_json::from_str(&line.expect("a line")).expect("JSON"))
 }

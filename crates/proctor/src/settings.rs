@@ -61,8 +61,8 @@ pub(crate) struct ServeSettings {
     /// Seconds that requests under way have to finish when the server is told to stop [default: 30]
     #[arg(long, value_name = "SECONDS", env = "PROCTOR_GRACE")]
     pub(crate) grace: Option<u32>,
-    /// What to log: error, warn, info, debug, trace, or a filter such as proctor_store=debug,info
-    /// [default: info]
+    /// What to log: error, warn, info, debug, trace, or a filter; info,proctor::access=debug logs
+    /// every request [default: info]
     #[arg(long, value_name = "FILTER", env = "PROCTOR_LOG")]
     pub(crate) log: Option<String>,
     /// What the log looks like [default: text]

@@ -7,7 +7,6 @@
 
 mod auth;
 mod bad_input;
-mod clients;
 mod drain;
 mod logs;
 mod manners;

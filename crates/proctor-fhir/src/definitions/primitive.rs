@@ -178,20 +178,40 @@ fn is_code(text: &str) -> bool {
     text.split(is_space).all(|word| !word.is_empty())
 }
 
-/// Groups of four characters, with white space between characters anywhere.
+/// Groups of four characters, the last one filled up with `=`, with white space anywhere. Attachments are long, so that a
+/// table says what each byte is.
 fn is_base64(text: &str) -> bool {
-    let mut count = 0usize;
-    let mut padding = 0usize;
-    for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
-        match byte {
-            b'=' => padding += 1,
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' if padding == 0 => {}
-            _ => return false,
-        }
-        count += 1;
-    }
-    count > 0 && count.is_multiple_of(4) && padding <= 2
+    let bytes = text.as_bytes();
+    let padding = bytes
+        .iter()
+        .position(|byte| *byte == b'=')
+        .unwrap_or(bytes.len());
+    let (body, padding) = bytes.split_at(padding);
+    let digits: usize = body
+        .iter()
+        .map(|byte| usize::from(IS_BASE64_DIGIT[usize::from(*byte)]))
+        .sum();
+    let spaces = |part: &[u8]| {
+        part.iter()
+            .filter(|byte| byte.is_ascii_whitespace())
+            .count()
+    };
+    let signs = padding.iter().filter(|byte| **byte == b'=').count();
+    let nothing_else =
+        digits + spaces(body) == body.len() && signs + spaces(padding) == padding.len();
+    nothing_else && digits > 0 && (digits + signs).is_multiple_of(4) && signs <= 2
 }
+
+static IS_BASE64_DIGIT: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        let character = byte as u8;
+        table[byte] = character.is_ascii_alphanumeric() || character == b'+' || character == b'/';
+        byte += 1;
+    }
+    table
+};
 
 /// Numbers without leading zeros, separated by points, the first of them 0, 1 or 2.
 fn is_oid(text: &str) -> bool {

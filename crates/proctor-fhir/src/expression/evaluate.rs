@@ -51,6 +51,13 @@ impl Expression {
         }
     }
 
+    /// Whether there is any result on an inner node of a resource.
+    pub fn leads_somewhere(&self, resource: &Value, context: Node<'_>) -> bool {
+        let mut found = false;
+        self.each_within(resource, context, &mut |_| found = true);
+        found
+    }
+
     /// The places that the expression leads to; none for a condition.
     pub fn nodes<'a>(&self, resource: &'a Value) -> Vec<Node<'a>> {
         let mut found = Vec::new();

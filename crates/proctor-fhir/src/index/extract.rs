@@ -55,10 +55,14 @@ fn composite(
     resource: &Value,
     node: Node<'_>,
 ) -> Option<IndexValue> {
-    let parts = parameter
-        .components
-        .iter()
-        .map(|(id, expression)| part(definitions.parameter(*id), expression, resource, node));
+    // Most observations have a code but only one kind of value: look before making values that are thrown away.
+    let complete = |(_, expression): &(_, Expression)| expression.leads_somewhere(resource, node);
+    if !parameter.components.iter().all(complete) {
+        return None;
+    }
+    let parts = parameter.components.iter();
+    let parts =
+        parts.map(|(id, expression)| part(definitions.parameter(*id), expression, resource, node));
     parts
         .collect::<Option<Box<[_]>>>()
         .map(IndexValue::Composite)

@@ -4,19 +4,22 @@ use serde_json::{Value, json};
 
 use super::locate::{Segment, at, locate, structure_at};
 use super::operation::{Action, NewValue, Operation, operations, resolve};
-use super::{PatchError, finished};
+use super::{PatchError, finished, limits};
 use crate::definitions::{Content, Structures};
 use crate::expression::Expression;
+use crate::primitive::text::excerpt;
 
 /// Applies a FHIRPath Patch (a `Parameters` resource) to a resource.
 pub fn fhirpath_patch(resource: &Value, parameters: &Value) -> Result<Value, PatchError> {
     let mut patched = resource.clone();
     for (position, operation) in operations(parameters)?.into_iter().enumerate() {
-        apply(&mut patched, &operation).map_err(|reason| PatchError::NotApplicable {
-            operation: position,
-            path: operation.path.to_owned(),
-            reason,
-        })?;
+        apply(&mut patched, &operation)
+            .and_then(|()| limits::check(&patched))
+            .map_err(|reason| PatchError::NotApplicable {
+                operation: position,
+                path: excerpt(operation.path),
+                reason,
+            })?;
     }
     finished(resource, patched)
 }

@@ -1,5 +1,6 @@
 //! FHIRPath Patch, operation by operation.
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::fhirpath_patch;
@@ -288,4 +289,49 @@ fn each_mistake_is_named() {
     ]
     .join("\n");
     insta::assert_snapshot!(messages);
+}
+
+#[test]
+fn values_are_not_nested_too_deep() {
+    let mut value = json!({"url": "u", "valueCode": "c"});
+    for _ in 0..60 {
+        value = json!({"url": "u", "extension": [value]});
+    }
+    let refused = refused(&[
+        ("type", code("add")),
+        ("path", path("Patient")),
+        ("name", path("extension")),
+        ("value", json!({"valueExtension": value})),
+    ]);
+    assert!(refused.contains("nested more than"), "{refused}");
+}
+
+proptest! {
+    #[test]
+    fn any_operation_is_applied_or_refused_without_a_panic(
+        kind in "add|insert|delete|replace|move",
+        target in "Patient(\\.(name|identifier|given|deceased|birthDate|photo|where\\(use='usual'\\)|first\\(\\)|x)|\\[[01]\\]){0,4}|\\PC{0,20}",
+        name in "name|given|deceased|extension|contact|birthDate|x",
+        (index, other) in (0u32..4, 0u32..4),
+        value in 0usize..4,
+    ) {
+        let values = [
+            json!({"valueString": "x"}),
+            json!({"valueHumanName": {"family": "x"}}),
+            json!({"part": [{"name": "family", "valueString": "x"}]}),
+            json!({}),
+        ];
+        let parameters = patch(&[
+            ("type", code(&kind)),
+            ("path", path(&target)),
+            ("name", path(&name)),
+            ("index", json!({"valueInteger": index})),
+            ("source", json!({"valueInteger": index})),
+            ("destination", json!({"valueInteger": other})),
+            ("value", values[value].clone()),
+        ]);
+        if let Ok(patched) = fhirpath_patch(&patient(), &parameters) {
+            prop_assert_eq!(&patched["id"], "p");
+        }
+    }
 }

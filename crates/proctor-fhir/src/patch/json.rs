@@ -1,5 +1,7 @@
 //! JSON Patch (RFC 6902).
 
+use std::slice;
+
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{
     AddOperation, CopyOperation, MoveOperation, PatchErrorKind, PatchOperation, RemoveOperation,
@@ -7,13 +9,14 @@ use json_patch::{
 };
 use serde_json::{Map, Value};
 
-use super::{PatchError, finished};
+use super::{PatchError, finished, limits};
 
 /// Applies a JSON Patch to a resource.
 pub fn json_patch(resource: &Value, patch: &Value) -> Result<Value, PatchError> {
     let operations = patch.as_array().ok_or_else(|| {
         PatchError::Malformed("a JSON Patch is an array of operations".to_owned())
     })?;
+    limits::check_operations(operations.len())?;
     let operations: Vec<PatchOperation> = operations
         .iter()
         .enumerate()
@@ -22,9 +25,30 @@ pub fn json_patch(resource: &Value, patch: &Value) -> Result<Value, PatchError> 
         })
         .collect::<Result<_, _>>()?;
     let mut patched = resource.clone();
-    // The copy is thrown away if an operation fails, so that nothing has to be undone.
-    json_patch::patch_unsafe(&mut patched, &operations).map_err(|error| explained(&error))?;
+    for (position, operation) in operations.iter().enumerate() {
+        // The copy is thrown away if an operation fails, so that nothing has to be undone.
+        json_patch::patch_unsafe(&mut patched, slice::from_ref(operation))
+            .map_err(|error| explained(&error, position))?;
+        if adds(operation) {
+            limits::check(&patched).map_err(|reason| PatchError::NotApplicable {
+                operation: position,
+                path: operation.path().to_string(),
+                reason,
+            })?;
+        }
+    }
     finished(resource, patched)
+}
+
+/// Whether an operation can make the resource larger or deeper.
+fn adds(operation: &PatchOperation) -> bool {
+    match operation {
+        PatchOperation::Add(_)
+        | PatchOperation::Replace(_)
+        | PatchOperation::Move(_)
+        | PatchOperation::Copy(_) => true,
+        PatchOperation::Remove(_) | PatchOperation::Test(_) => false,
+    }
 }
 
 fn read(operation: &Value) -> Result<PatchOperation, String> {
@@ -77,8 +101,8 @@ fn value(map: &Map<String, Value>) -> Result<Value, String> {
         .ok_or_else(|| "`value` is missing".to_owned())
 }
 
-fn explained(error: &json_patch::PatchError) -> PatchError {
-    let (operation, path) = (error.operation, error.path.to_string());
+fn explained(error: &json_patch::PatchError, operation: usize) -> PatchError {
+    let path = error.path.to_string();
     let reason = match error.kind {
         PatchErrorKind::TestFailed => return PatchError::TestFailed { operation, path },
         PatchErrorKind::InvalidPointer => "there is nothing at this path",
@@ -96,6 +120,7 @@ fn explained(error: &json_patch::PatchError) -> PatchError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
 
     fn patient() -> Value {
@@ -155,5 +180,41 @@ mod tests {
         ]
         .join("\n");
         insta::assert_snapshot!(messages);
+    }
+
+    #[test]
+    fn copies_of_copies_do_not_grow_without_bound() {
+        let doubling: Vec<Value> = (0..64)
+            .map(|_| json!({"op": "copy", "from": "/name", "path": "/name/-"}))
+            .collect();
+        let refused = json_patch(&patient(), &Value::Array(doubling))
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("more than"), "{refused}");
+        let deepening: Vec<Value> = (0..200)
+            .map(|_| json!({"op": "copy", "from": "", "path": "/x"}))
+            .collect();
+        let refused = json_patch(&patient(), &Value::Array(deepening))
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("deep"), "{refused}");
+        let many = Value::Array(vec![
+            json!({"op": "test", "path": "/id", "value": "p"});
+            1_001
+        ]);
+        let refused = json_patch(&patient(), &many).unwrap_err().to_string();
+        assert!(refused.contains("1001 operations"), "{refused}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_patch_is_applied_or_refused_without_a_panic(
+            operations in proptest::collection::vec(("add|remove|replace|move|copy|test", "(/(name|0|1|-|family|x|99999999999999999999)){0,4}", "(/(name|0|family)){0,3}"), 0..8)
+        ) {
+            let operations: Vec<Value> = operations.into_iter().map(|(op, path, from)| json!({"op": op, "path": path, "from": from, "value": {"family": [1]}})).collect();
+            if let Ok(patched) = json_patch(&patient(), &Value::Array(operations)) {
+                prop_assert_eq!(&patched["id"], "p");
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ mod fhirpath;
 #[cfg(test)]
 mod fhirpath_tests;
 mod json;
+mod limits;
 mod locate;
 mod operation;
 

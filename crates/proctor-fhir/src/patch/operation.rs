@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::PatchError;
+use super::{PatchError, limits};
 use crate::definitions::{Content, Structure, Structures};
 
 /// One operation with the path it applies to.
@@ -47,6 +47,7 @@ pub(super) fn operations(parameters: &Value) -> Result<Vec<Operation<'_>>, Patch
             "there is no `parameter` with the name `operation`".to_owned(),
         ));
     }
+    limits::check_operations(entries.len())?;
     entries
         .iter()
         .enumerate()

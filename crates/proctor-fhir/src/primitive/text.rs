@@ -5,17 +5,23 @@ use unicode_normalization::char::is_combining_mark;
 
 /// Folds text for comparison: accents stripped, lower case, white space collapsed to single spaces and trimmed.
 pub fn fold(text: &str) -> String {
-    if text.is_ascii() {
-        return collapsed(text.chars().map(|character| character.to_ascii_lowercase()));
-    }
-    let lower = text.chars().flat_map(char::to_lowercase);
-    // Some letters become lower case only once their accents are gone.
-    collapsed(
-        lower
+    if !text.is_ascii() {
+        let lower = text.chars().flat_map(char::to_lowercase);
+        let bare = lower
             .nfd()
-            .filter(|character| !is_combining_mark(*character))
-            .flat_map(char::to_lowercase),
-    )
+            .filter(|character| !is_combining_mark(*character));
+        // Some letters become lower case only once their accents are gone.
+        return collapsed(bare.flat_map(char::to_lowercase));
+    }
+    let mut folded = text.to_ascii_lowercase();
+    // Most text is already spaced as it should be.
+    let bytes = folded.as_bytes();
+    let control = |byte: &u8| byte.is_ascii_control();
+    let loose = bytes.starts_with(b" ") || bytes.ends_with(b" ") || bytes.iter().any(control);
+    if loose || folded.contains("  ") {
+        folded = collapsed(folded.chars());
+    }
+    folded
 }
 
 /// The beginning of text that a client sent, for a message: long enough to recognise it, and bounded.

@@ -11,7 +11,7 @@ use std::{path::Path, str::FromStr, time::Duration};
 
 use sqlx::{
     ConnectOptions as _, Connection as _, PgPool, SqlitePool,
-    migrate::Migrator,
+    migrate::{MigrateError, Migrator},
     postgres::{PgConnectOptions, PgPoolOptions},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
@@ -71,21 +71,35 @@ impl Database {
     /// Opens the database, makes it if it is a file that is not there, and brings its tables up
     /// to date.
     pub(crate) async fn open(options: &DatabaseOptions) -> Result<Self, StoreError> {
-        let database = match &options.url {
-            DatabaseUrl::Sqlite(path) => Self::open_sqlite(path, options).await?,
-            DatabaseUrl::Postgres(url) => Self::open_postgres(url, options).await?,
-        };
-        let migrated = match &database {
-            Self::Sqlite { writer, .. } => MIGRATIONS.run(writer).await,
-            Self::Postgres(pool) => MIGRATIONS.run(pool).await,
+        let (database, migrated) = match &options.url {
+            DatabaseUrl::Sqlite(path) => {
+                let lock = lock_beside(path).await?;
+                let database = Self::open_sqlite(path, options).await?;
+                let migrated = database.migrate().await;
+                drop(lock);
+                (database, migrated)
+            }
+            DatabaseUrl::Postgres(url) => {
+                let database = Self::open_postgres(url, options).await?;
+                let migrated = database.migrate().await;
+                (database, migrated)
+            }
         };
         migrated.map_err(|error| match error {
-            sqlx::migrate::MigrateError::Execute(error) => error.into(),
+            MigrateError::Execute(error) => error.into(),
             other => StoreError::Configuration(format!(
                 "the database's tables do not fit this version of Proctor: {other}"
             )),
         })?;
         Ok(database)
+    }
+
+    async fn migrate(&self) -> Result<(), MigrateError> {
+        match self {
+            Self::Sqlite { writer, .. } => MIGRATIONS.run(writer).await,
+            // Takes a lock in the database by itself.
+            Self::Postgres(pool) => MIGRATIONS.run(pool).await,
+        }
     }
 
     async fn open_sqlite(path: &Path, options: &DatabaseOptions) -> Result<Self, StoreError> {
@@ -182,4 +196,27 @@ impl Database {
             Self::Postgres(pool) => pool.close().await,
         }
     }
+}
+
+/// Lets one process at a time make or change the tables of a SQLite file.
+async fn lock_beside(database: &Path) -> Result<std::fs::File, StoreError> {
+    let mut path = database.as_os_str().to_owned();
+    path.push(".lock");
+    let locked = tokio::task::spawn_blocking(move || {
+        let file = fs_err::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(std::path::PathBuf::from(path))?
+            .into_parts()
+            .0;
+        file.lock()?;
+        std::io::Result::Ok(file)
+    });
+    locked
+        .await
+        .map_err(std::io::Error::other)
+        .and_then(|locked| locked)
+        .map_err(|error| {
+            StoreError::Configuration(format!("the database cannot be locked: {error}"))
+        })
 }

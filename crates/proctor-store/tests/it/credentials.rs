@@ -3,6 +3,7 @@ use std::{sync::Arc, time::Duration};
 use proctor_core::id::kinds::{RunId, SolverKind};
 use proctor_store::{
     Store,
+    ambient::{RandomIds, SystemClock},
     credentials::{Authentication, GivenKey, KeyOwner, PlainKey, Principal, Who},
     page::{PageRequest, PageStart},
 };
@@ -53,6 +54,33 @@ async fn the_first_start_makes_one_organization_and_its_key(
             .unwrap()
             .is_none()
     );
+}
+
+#[rstest]
+#[tokio::test]
+async fn many_can_open_a_new_store_at_once(#[values(On::Sqlite, On::Postgres)] on: On) {
+    let (options, _directory) = Fixture::options_for(on);
+    let mut opening = tokio::task::JoinSet::new();
+    for _ in 0..6 {
+        let options = options.clone();
+        opening.spawn(async move {
+            let store = Store::open(
+                &options,
+                Arc::new(SystemClock),
+                Arc::new(RandomIds::default()),
+            )
+            .await
+            .unwrap();
+            store.bootstrap("First", PlainKey::Random).await.unwrap()
+        });
+    }
+    let made = opening
+        .join_all()
+        .await
+        .into_iter()
+        .filter(Option::is_some)
+        .count();
+    assert_eq!(made, 1);
 }
 
 #[rstest]

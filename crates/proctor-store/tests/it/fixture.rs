@@ -30,12 +30,7 @@ pub(crate) const START: Timestamp = Timestamp::from_millis(1_790_000_000_000);
 
 impl Fixture {
     pub(crate) async fn open(on: On) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let mut options = StoreOptions::embedded(directory.path());
-        options.patience = Duration::from_secs(20);
-        if let On::Postgres = on {
-            options.database_url = Some(postgres::fresh_database());
-        }
+        let (options, directory) = Self::options_for(on);
         let clock = Arc::new(ManualClock::at(START));
         let store = Store::open(&options, clock.clone(), Arc::new(RandomIds::default()))
             .await
@@ -46,6 +41,17 @@ impl Fixture {
             options,
             _directory: directory,
         }
+    }
+
+    /// Where a new store would be, and the directory that it lives as long as.
+    pub(crate) fn options_for(on: On) -> (StoreOptions, TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = StoreOptions::embedded(directory.path());
+        options.patience = Duration::from_secs(20);
+        if let On::Postgres = on {
+            options.database_url = Some(postgres::fresh_database());
+        }
+        (options, directory)
     }
 
     /// Another node: the same database, a memory of its own.
