@@ -27,7 +27,8 @@ fn examples() -> impl Iterator<Item = Value> {
         env!("CARGO_MANIFEST_DIR"),
         "/../../testdata/fhir-r4-examples.ndjson.zst"
     );
-    let file = fs_err::File::open(path).unwrap();
+    let file = fs_err::File::open(path)
+        .expect("the examples, made by `scripts/fhir-definitions --examples`");
     let lines = BufReader::new(zstd::Decoder::new(file).unwrap()).lines();
     let mut seen = HashSet::new();
     lines

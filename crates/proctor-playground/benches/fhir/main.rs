@@ -130,7 +130,8 @@ fn make_base(patients: usize, with_examples: bool) -> Arc<Base> {
             env!("CARGO_MANIFEST_DIR"),
             "/../../testdata/fhir-r4-examples.ndjson.zst"
         );
-        let file = fs_err::File::open(path).expect("the official examples are in the repository");
+        let file = fs_err::File::open(path)
+            .expect("the examples, made by `scripts/fhir-definitions --examples`");
         let lines = BufReader::new(zstd::Decoder::new(file).expect("zstd")).lines();
         for line in lines {
             let value: Value = serde_json::from_str(&line.expect("text")).expect("JSON");
