@@ -24,6 +24,8 @@ use proctor_store::{
 use tokio::sync::{Notify, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use crate::payload::pack;
+
 /// How long notes wait for company.
 const NOTES_WAIT: Duration = Duration::from_millis(100);
 /// How many notes are written without waiting for more.
@@ -324,7 +326,8 @@ impl Shared {
             )
         };
         let mut notes: Vec<NewEvent> = events.clone();
-        for (event, is_note) in to_events(entries) {
+        for (mut event, is_note) in to_events(entries) {
+            event.payload = pack(event.payload);
             if is_note {
                 notes.push(event.clone());
             }

@@ -169,7 +169,7 @@ async fn a_large_event_is_compressed_and_read_back() {
         200
     );
     let events = house.store.journal().read(WORLD, 0, 10).await.unwrap();
-    let json = proctor_playground::fhir::change::json_of(&events[0].payload).unwrap();
+    let json = proctor_playground::payload::unpack(&events[0].payload).unwrap();
     assert!(json.len() > 10 * events[0].payload.len());
     let again = house.service().await;
     assert!(service.look(|one| again.look(|other| one == other)));

@@ -8,7 +8,7 @@ use http::Method;
 use proctor_core::time::Timestamp;
 use proctor_playground::fhir::{
     Base, BaseBuilder, Seed, Settings, State,
-    change::{Effects, Event, json_of},
+    change::{Effects, Event},
     rest::{Request, Response},
 };
 use proptest::prelude::*;
@@ -229,7 +229,7 @@ proptest! {
         let events = run(&mut state, &steps);
         let mut rebuilt = branch(base);
         for (_, event) in &events {
-            let written: Value = serde_json::from_slice(&json_of(&event.to_payload()).unwrap()).unwrap();
+            let written: Value = serde_json::from_slice(&event.to_json()).unwrap();
             if let Some(effects) = Effects::from_json(&written).unwrap() {
                 prop_assert_eq!(&effects.changes, &event.changes);
                 rebuilt.replay(&effects.changes, effects.drawn).unwrap();

@@ -4,8 +4,6 @@
 //! and the changes as effects. State is rebuilt from the effects alone, so a journal keeps its
 //! meaning when the code that made it is corrected.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use proctor_core::time::Timestamp;
 use serde_json::{Map, Value};
@@ -51,27 +49,16 @@ pub struct Event {
 #[error("the journal holds an event that is not of a FHIR store: {0}")]
 pub struct BadEvent(String);
 
-impl From<serde_json::Error> for BadEvent {
-    fn from(error: serde_json::Error) -> Self {
+impl From<std::io::Error> for BadEvent {
+    fn from(error: std::io::Error) -> Self {
         Self(error.to_string())
     }
 }
 
-/// Events of this many bytes or more are compressed.
-const COMPRESS_FROM: usize = 16 * 1024;
-/// The quickest of the usual levels.
-const COMPRESSION_LEVEL: i32 = 1;
-/// The first bytes of everything that zstd compressed.
-const COMPRESSED: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-
-/// The JSON of a payload that [`Event::to_payload`] made.
-pub fn json_of(payload: &[u8]) -> Result<Cow<'_, [u8]>, BadEvent> {
-    if payload.starts_with(&COMPRESSED) {
-        let json =
-            zstd::stream::decode_all(payload).map_err(|error| BadEvent(error.to_string()))?;
-        return Ok(json.into());
+impl From<serde_json::Error> for BadEvent {
+    fn from(error: serde_json::Error) -> Self {
+        Self(error.to_string())
     }
-    Ok(payload.into())
 }
 
 /// What must be repeated to rebuild the state: the part of an event that has effects.
@@ -104,19 +91,7 @@ impl Event {
         }
     }
 
-    /// The event as the journal keeps it; [`json_of`] reads it.
-    ///
-    /// A large event holds its resources twice, as they came and as they are stored; compressed,
-    /// the second copy costs nothing.
-    pub fn to_payload(&self) -> Vec<u8> {
-        let json = self.to_json();
-        if json.len() < COMPRESS_FROM {
-            return json;
-        }
-        zstd::bulk::compress(&json, COMPRESSION_LEVEL).unwrap_or(json)
-    }
-
-    /// The event as JSON, with stored resources byte for byte as they are.
+    /// The event as the journal keeps it: JSON, with stored resources byte for byte as they are.
     pub fn to_json(&self) -> Vec<u8> {
         let bodies = self
             .changes

@@ -13,14 +13,17 @@ use serde_json::Value;
 
 use super::{
     base::Base,
-    change::{BadEvent, Effects, Event, json_of},
+    change::{BadEvent, Effects, Event},
     outcome::{Issue, IssueCode, Refusal},
     rest::{Request, Response},
     seed::Seed,
     settings::Settings,
     state::State,
 };
-use crate::recorder::{Epoch, NotRecorded, Recorder, Ticket};
+use crate::{
+    payload::unpack,
+    recorder::{Epoch, NotRecorded, Recorder, Ticket},
+};
 
 /// The kind of a journal's event that changed the store.
 pub const WRITE_EVENT: &str = "fhir";
@@ -224,7 +227,7 @@ impl FhirService {
         };
         let epoch = epoch.ok_or(NotRecorded::Overtaken)?;
         let at = event.request.at;
-        let payload = Box::new(move || event.to_payload());
+        let payload = Box::new(move || event.to_json());
         recorder.record(epoch, at, WRITE_EVENT, payload).map(Some)
     }
 
@@ -300,7 +303,8 @@ impl Origin {
 
 /// Repeats an event of the journal on a state.
 pub fn replay(state: &mut State, payload: &[u8]) -> Result<(), OpenError> {
-    let event: Value = serde_json::from_slice(&json_of(payload)?).map_err(BadEvent::from)?;
+    let text = unpack(payload).map_err(BadEvent::from)?;
+    let event: Value = serde_json::from_slice(&text).map_err(BadEvent::from)?;
     if let Some(effects) = Effects::from_json(&event)? {
         state
             .replay(&effects.changes, effects.drawn)
