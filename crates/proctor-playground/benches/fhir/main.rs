@@ -42,6 +42,9 @@ use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
+/// How often the store and the bare handler take turns; the median counts.
+const ROUNDS: usize = 5;
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|first| first == "--load") {
@@ -253,21 +256,23 @@ async fn measure_http(base: &Arc<Base>, seconds: f64) {
                 address,
                 request: text.clone(),
                 connections: 32,
-                seconds,
+                seconds: seconds / ROUNDS as f64,
             };
             tokio::task::spawn_blocking(move || load::measure(&load))
         };
-        let (limit, reached) = (
-            rate(bare).await.expect("measured"),
-            rate(address).await.expect("measured"),
-        );
+        // In turns, so that whatever else the machine does meets both.
+        let mut rounds = Vec::with_capacity(ROUNDS);
+        for _ in 0..ROUNDS {
+            let limit = rate(bare).await.expect("measured");
+            let reached = rate(address).await.expect("measured");
+            rounds.push((reached / limit, reached, limit));
+        }
+        rounds.sort_by(|left, right| left.0.total_cmp(&right.0));
+        let (ratio, reached, limit) = rounds[ROUNDS / 2];
         goal(
             name,
-            &format!(
-                "{reached:>7.0}/s, bare {limit:>7.0}/s, {:.2} ×",
-                reached / limit
-            ),
-            reached / limit >= share,
+            &format!("{reached:>7.0}/s, bare {limit:>7.0}/s, {ratio:.2} ×"),
+            ratio >= share,
             &format!("≥ {share} ×"),
         );
     }
