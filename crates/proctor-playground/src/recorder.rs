@@ -5,9 +5,10 @@
 //! Those that only looked are *noted*: they are written in their place, many in one line of the
 //! journal, and nobody waits for them.
 //!
-//! When the journal refuses (another node wrote first, the disk is full), everything taken since
+//! When the journal refuses (another node wrote first, the disk is full), everything recorded since
 //! the last write is void. The service then calls [`Recorder::resume`], which reads the journal
-//! anew and begins another epoch; events of an older epoch are never written.
+//! anew and begins another epoch; what an older epoch recorded is never written. What was merely
+//! noted did happen, and is written in the new epoch.
 
 use std::{
     mem,
@@ -22,6 +23,8 @@ use proctor_store::{
 };
 use tokio::sync::{Notify, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::payload::pack;
 
 /// How long notes wait for company.
 const NOTES_WAIT: Duration = Duration::from_millis(100);
@@ -44,6 +47,8 @@ pub struct Epoch(u64);
 pub struct Ticket {
     epoch: Epoch,
     number: u64,
+    /// Whether so much has queued up that callers should wait.
+    is_crowded: bool,
 }
 
 /// Why an event was not written.
@@ -81,6 +86,8 @@ struct Queue {
     entries: Vec<Entry>,
     /// Events recorded in this epoch.
     recorded: u64,
+    /// Notes of an earlier epoch that still have to be written.
+    left_over: Vec<NewEvent>,
 }
 
 struct Entry {
@@ -115,6 +122,7 @@ impl Recorder {
                 epoch,
                 entries: Vec::new(),
                 recorded: 0,
+                left_over: Vec::new(),
             }),
             wake: Notify::new(),
             progress: watch::Sender::new(Progress {
@@ -135,7 +143,7 @@ impl Recorder {
         let epoch = {
             let mut queue = shared.queue();
             queue.epoch = Epoch(queue.epoch.0 + 1);
-            queue.entries.clear();
+            queue.entries.retain(|entry| entry.is_note);
             queue.recorded = 0;
             queue.epoch
         };
@@ -186,11 +194,15 @@ impl Recorder {
         let number = queue.recorded;
         drop(queue);
         self.shared.wake.notify_one();
-        Ok(Ticket { epoch, number })
+        Ok(Ticket {
+            epoch,
+            number,
+            is_crowded: false,
+        })
     }
 
     /// Takes an event that only looked, and tells what must be on disk before its answer leaves:
-    /// everything recorded so far. A note that cannot be taken is lost; it changed nothing.
+    /// everything recorded so far.
     pub fn note(
         &self,
         epoch: Epoch,
@@ -199,17 +211,20 @@ impl Recorder {
         payload: Payload,
     ) -> Ticket {
         let mut queue = self.shared.queue();
-        if queue.epoch == epoch && queue.entries.len() < QUEUE_FULL {
-            queue.entries.push(Entry {
-                at,
-                kind,
-                payload,
-                is_note: true,
-            });
-        }
+        queue.entries.push(Entry {
+            at,
+            kind,
+            payload,
+            is_note: true,
+        });
         let ticket = Ticket {
-            epoch: queue.epoch,
-            number: queue.recorded,
+            epoch,
+            number: if queue.epoch == epoch {
+                queue.recorded
+            } else {
+                0
+            },
+            is_crowded: queue.entries.len() >= QUEUE_FULL,
         };
         let wake = matches!(queue.entries.len(), 1 | NOTES_ENOUGH);
         drop(queue);
@@ -219,8 +234,24 @@ impl Recorder {
         ticket
     }
 
+    /// Whether the state is known not to be what the journal says: it must be made anew.
+    pub fn is_overtaken(&self) -> bool {
+        matches!(
+            self.shared.progress.borrow().failure,
+            Some(NotRecorded::Overtaken | NotRecorded::Failed(_))
+        )
+    }
+
     /// Waits until what a ticket stands for is on disk.
     pub async fn written(&self, ticket: Ticket) -> Result<(), NotRecorded> {
+        if ticket.is_crowded {
+            let mut progress = self.shared.progress.subscribe();
+            while self.shared.queue().entries.len() >= QUEUE_FULL {
+                if progress.changed().await.is_err() {
+                    break;
+                }
+            }
+        }
         if let Some(done) = self.shared.progress.borrow().outcome(ticket) {
             return done;
         }
@@ -281,15 +312,34 @@ impl Shared {
 
     async fn write_queue(&self) {
         let mut next = self.next.lock().await;
-        let (epoch, entries, recorded) = {
+        let (epoch, entries, recorded, mut events) = {
             let mut queue = self.queue();
-            (queue.epoch, mem::take(&mut queue.entries), queue.recorded)
+            if self.progress.borrow().failure.is_some() {
+                return;
+            }
+            let entries = mem::take(&mut queue.entries);
+            (
+                queue.epoch,
+                entries,
+                queue.recorded,
+                mem::take(&mut queue.left_over),
+            )
         };
-        if entries.is_empty() || self.progress.borrow().failure.is_some() {
+        let mut notes: Vec<NewEvent> = events.clone();
+        for (mut event, is_note) in to_events(entries) {
+            event.payload = pack(event.payload);
+            if is_note {
+                notes.push(event.clone());
+            }
+            events.push(event);
+        }
+        if events.is_empty() {
             return;
         }
-        let events = to_events(entries);
         let outcome = self.journal.append(self.world, *next, events).await;
+        if matches!(outcome, Err(AppendError::Conflict { .. })) {
+            self.queue().left_over = notes;
+        }
         self.progress.send_modify(|progress| match outcome {
             Ok(head) => {
                 *next = head.next;
@@ -307,24 +357,26 @@ impl Shared {
     }
 }
 
-/// One line of the journal for each recorded event, and for each run of notes between them.
-fn to_events(entries: Vec<Entry>) -> Vec<NewEvent> {
-    let mut events: Vec<NewEvent> = Vec::with_capacity(entries.len());
-    let mut last_was_note = false;
+/// One line of the journal for each recorded event, and for each run of notes between them; with
+/// each line whether it holds notes.
+fn to_events(entries: Vec<Entry>) -> Vec<(NewEvent, bool)> {
+    let mut events: Vec<(NewEvent, bool)> = Vec::with_capacity(entries.len());
     for entry in entries {
         let payload = (entry.payload)();
         match events.last_mut() {
-            Some(last) if entry.is_note && last_was_note && &*last.kind == entry.kind => {
+            Some((last, true)) if entry.is_note && &*last.kind == entry.kind => {
                 last.payload.push(b'\n');
                 last.payload.extend_from_slice(&payload);
             }
-            _ => events.push(NewEvent {
-                at: entry.at,
-                kind: entry.kind.into(),
-                payload,
-            }),
+            _ => events.push((
+                NewEvent {
+                    at: entry.at,
+                    kind: entry.kind.into(),
+                    payload,
+                },
+                entry.is_note,
+            )),
         }
-        last_was_note = entry.is_note;
     }
     events
 }

@@ -1,5 +1,7 @@
 //! The service on a real journal.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::{sync::Arc, time::Duration};
 
 use http::Method;
@@ -145,8 +147,32 @@ async fn every_interaction_is_an_event_and_the_chain_holds() {
     assert_eq!(lines[0]["shown"], json!(["Patient/a/_history/1"]));
     assert_eq!(lines[1]["request"]["query"], "gender=male");
     assert_eq!(lines[2]["status"], 404);
-    insta::assert_json_snapshot!(serde_json::from_slice::<Value>(&events[0].payload).unwrap());
+    let written: Value = serde_json::from_slice(&events[0].payload).unwrap();
+    insta::assert_snapshot!(format!("{written:#}"));
     house.store.journal().verify(WORLD).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_large_event_is_compressed_and_read_back() {
+    let house = House::new().await;
+    let service = house.service().await;
+    let entry = |number: usize| {
+        json!({
+            "request": {"method": "POST", "url": "Patient"},
+            "resource": {"resourceType": "Patient", "name": [{"family": format!("Family {number}")}]},
+        })
+    };
+    let entries: Vec<Value> = (0..200).map(entry).collect();
+    let bundle = json!({"resourceType": "Bundle", "type": "transaction", "entry": entries});
+    assert_eq!(
+        ask(&service, Method::POST, "", Some(bundle)).await.status,
+        200
+    );
+    let events = house.store.journal().read(WORLD, 0, 10).await.unwrap();
+    let json = proctor_playground::payload::unpack(&events[0].payload).unwrap();
+    assert!(json.len() > 10 * events[0].payload.len());
+    let again = house.service().await;
+    assert!(service.look(|one| again.look(|other| one == other)));
 }
 
 #[tokio::test]
@@ -166,6 +192,38 @@ async fn two_services_on_one_world_both_get_through() {
         ask(&other, Method::GET, "Patient/one-4", None).await.status,
         200
     );
+}
+
+#[tokio::test]
+async fn a_reader_learns_of_what_another_node_wrote_and_its_notes_are_kept() {
+    let house = House::new().await;
+    let (one, other) = (house.service().await, house.service().await);
+    put(&one, "a").await;
+    // The note of this read cannot be written where the reader thinks it can.
+    assert_eq!(
+        ask(&other, Method::GET, "Patient/a", None).await.status,
+        404
+    );
+    let found = async {
+        while ask(&other, Method::GET, "Patient/a", None).await.status != 200 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), found)
+        .await
+        .unwrap();
+    house.closing.cancel();
+    house.tasks.close();
+    house.tasks.wait().await;
+    let events = house.store.journal().read(WORLD, 0, 100).await.unwrap();
+    let notes: String = events
+        .iter()
+        .filter(|event| &*event.kind == READ_EVENT)
+        .map(|event| String::from_utf8_lossy(&event.payload).into_owned())
+        .collect();
+    assert!(notes.contains("\"status\":404"), "{notes}");
+    assert!(notes.contains("\"status\":200"), "{notes}");
+    house.store.journal().verify(WORLD).await.unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! A store is a function of its requests, and of its journal.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::{sync::Arc, time::Duration};
 
 use http::Method;

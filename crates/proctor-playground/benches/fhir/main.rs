@@ -28,7 +28,7 @@ use proctor_core::{
 use proctor_playground::{
     fhir::{
         Base, BaseBuilder, FhirService, Seed, Settings, State,
-        http::{Mounted, router},
+        http::{Mounted, router_at},
         rest::{FHIR_JSON, Request},
     },
     recorder::Recorder,
@@ -41,6 +41,9 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
+
+/// How often the store and the bare handler take turns; the median counts.
+const ROUNDS: usize = 5;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -130,7 +133,8 @@ fn make_base(patients: usize, with_examples: bool) -> Arc<Base> {
             env!("CARGO_MANIFEST_DIR"),
             "/../../testdata/fhir-r4-examples.ndjson.zst"
         );
-        let file = fs_err::File::open(path).expect("the official examples are in the repository");
+        let file = fs_err::File::open(path)
+            .expect("the examples, made by `scripts/fhir-definitions --examples`");
         let lines = BufReader::new(zstd::Decoder::new(file).expect("zstd")).lines();
         for line in lines {
             let value: Value = serde_json::from_str(&line.expect("text")).expect("JSON");
@@ -157,33 +161,18 @@ fn branch(base: &Arc<Base>, settings: &Arc<Settings>, number: u64) -> State {
 fn measure_branches(base: &Arc<Base>) {
     heading("playgrounds");
     let settings = Arc::new(Settings::at("http://bench/fhir"));
-    let begin = Instant::now();
     let before = resident();
     let mut states: Vec<State> = (0..1_000)
         .map(|number| branch(base, &settings, number))
         .collect();
-    let each = begin.elapsed() / 1_000;
-    let grown = resident().saturating_sub(before);
-    goal(
-        "branch",
-        &format!("{:.1} µs", each.as_secs_f64() * 1e6),
-        each <= Duration::from_millis(1),
-        "≤ 1 ms",
-    );
-    goal(
-        "memory of a branch",
-        &format!("{:.1} KB", grown as f64 / 1e6),
-        grown / 1_000 <= 100_000,
-        "≤ 100 KB",
-    );
+    let patients: Vec<Value> = population::population(10)
+        .filter(|resource| resource["resourceType"] == "Patient")
+        .collect();
     for state in &mut states {
-        for number in 0..10 {
-            let path = format!("Patient/p{number}");
-            let body = population::population(10)
-                .find(|resource| resource["id"] == format!("p{number}"))
-                .expect("a patient");
+        for patient in &patients {
+            let path = format!("Patient/{}", patient["id"].as_str().expect("an id"));
             let request = Request::new(Method::PUT, &path, Timestamp::from_millis(1))
-                .with_body(body.to_string());
+                .with_body(patient.to_string());
             assert!(state.apply(request).0.status.is_success());
         }
     }
@@ -194,6 +183,26 @@ fn measure_branches(base: &Arc<Base>) {
         grown <= 500_000_000,
         "≤ 500 MB",
     );
+    let (begin, before) = (Instant::now(), resident());
+    // Many, so that the memory of one is more than what the allocator has lying about.
+    let many: Vec<State> = (0..50_000)
+        .map(|number| branch(base, &settings, number))
+        .collect();
+    let each = begin.elapsed() / 50_000;
+    let grown = resident().saturating_sub(before) / 50_000;
+    goal(
+        "branch",
+        &format!("{:.1} µs", each.as_secs_f64() * 1e6),
+        each <= Duration::from_millis(1),
+        "≤ 1 ms",
+    );
+    goal(
+        "memory of a branch",
+        &format!("{:.1} KB", grown as f64 / 1e3),
+        grown <= 100_000,
+        "≤ 100 KB",
+    );
+    drop(many);
 }
 
 fn measure_in_process(base: &Arc<Base>) {
@@ -231,7 +240,9 @@ async fn measure_http(base: &Arc<Base>, seconds: f64) {
     let house = House::open(directory.path()).await;
     let settings = Arc::new(Settings::at("http://bench/fhir"));
     let service = house.service(base, &settings, 1).await;
-    let address = house.listen(router(Mounted::open(service.clone()))).await;
+    let address = house
+        .listen(router_at("", Mounted::open(service.clone())))
+        .await;
 
     heading("over HTTP, 32 connections, every request recorded in SQLite");
     for (name, path, share) in operations() {
@@ -245,21 +256,23 @@ async fn measure_http(base: &Arc<Base>, seconds: f64) {
                 address,
                 request: text.clone(),
                 connections: 32,
-                seconds,
+                seconds: seconds / ROUNDS as f64,
             };
             tokio::task::spawn_blocking(move || load::measure(&load))
         };
-        let (limit, reached) = (
-            rate(bare).await.expect("measured"),
-            rate(address).await.expect("measured"),
-        );
+        // In turns, so that whatever else the machine does meets both.
+        let mut rounds = Vec::with_capacity(ROUNDS);
+        for _ in 0..ROUNDS {
+            let limit = rate(bare).await.expect("measured");
+            let reached = rate(address).await.expect("measured");
+            rounds.push((reached / limit, reached, limit));
+        }
+        rounds.sort_by(|left, right| left.0.total_cmp(&right.0));
+        let (ratio, reached, limit) = rounds[ROUNDS / 2];
         goal(
             name,
-            &format!(
-                "{reached:>7.0}/s, bare {limit:>7.0}/s, {:.2} ×",
-                reached / limit
-            ),
-            reached / limit >= share,
+            &format!("{reached:>7.0}/s, bare {limit:>7.0}/s, {ratio:.2} ×"),
+            ratio >= share,
             &format!("≥ {share} ×"),
         );
     }
@@ -289,10 +302,10 @@ async fn measure_http(base: &Arc<Base>, seconds: f64) {
         many >= 3_000.0 || many >= 10.0 * one,
         "≥ 3,000/s or ≥ 10 ×",
     );
+    let request = Request::new(Method::POST, "", SystemClock.now()).with_body(transaction(240));
     let begin = Instant::now();
     for _ in 0..20 {
-        let request = Request::new(Method::POST, "", SystemClock.now()).with_body(transaction(240));
-        assert_eq!(service.handle(request).await.status, 200);
+        assert_eq!(service.handle(request.clone()).await.status, 200);
     }
     let millis = begin.elapsed().as_secs_f64() * 1e3 / 20.0;
     goal(

@@ -49,6 +49,12 @@ pub struct Event {
 #[error("the journal holds an event that is not of a FHIR store: {0}")]
 pub struct BadEvent(String);
 
+impl From<std::io::Error> for BadEvent {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
 impl From<serde_json::Error> for BadEvent {
     fn from(error: serde_json::Error) -> Self {
         Self(error.to_string())
@@ -106,7 +112,7 @@ impl Event {
         }
         if !self.changes.is_empty() {
             out.field("changes").list(&self.changes, |out, change| {
-                out.object(|out| change.write(out))
+                out.object(|out| change.write(out));
             });
             out.field("drawn")
                 .number(i64::try_from(self.drawn).unwrap_or(i64::MAX));

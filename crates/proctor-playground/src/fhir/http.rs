@@ -1,12 +1,12 @@
 //! The service over HTTP.
 //!
-//! Translation only: what a request means is decided in [`super::rest`]. The router can be nested
-//! under any path; the address that clients see is part of the store's settings.
+//! Translation only: what a request means is decided in [`super::rest`]. The store can be mounted
+//! under any path; the address that clients see is part of its settings.
 
 use std::sync::Arc;
 
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::{Router, body::Body, extract::State as Shared, response::IntoResponse};
+use axum::{Router, body::Body, extract::State as Shared, response::IntoResponse, routing::any};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
@@ -110,16 +110,21 @@ impl Mounted {
     }
 }
 
-/// A router that answers everything below it from the store.
-pub fn router(mounted: Mounted) -> Router {
-    async fn handle(
-        Shared(mounted): Shared<Mounted>,
-        request: axum::extract::Request,
-    ) -> ::http::Response<Body> {
-        let path = request.uri().path().to_owned();
+/// A router that answers `prefix` and everything below it from the store. The prefix begins with a
+/// slash and does not end with one; empty for the root.
+pub fn router_at(prefix: &str, mounted: Mounted) -> Router {
+    let length = prefix.len();
+    let handle = move |Shared(mounted): Shared<Mounted>, request: axum::extract::Request| async move {
+        let path = request.uri().path()[length..].to_owned();
         mounted.respond(&path, request).await
+    };
+    let mut router = Router::new()
+        .route(&format!("{prefix}/"), any(handle))
+        .route(&format!("{prefix}/{{*path}}"), any(handle));
+    if !prefix.is_empty() {
+        router = router.route(prefix, any(handle));
     }
-    Router::new().fallback(handle).with_state(mounted)
+    router.with_state(mounted)
 }
 
 async fn read_body(body: Body, limit: usize) -> Result<Bytes, Box<Refusal>> {

@@ -9,6 +9,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use super::kind::ResourceKind;
+
 /// How bad an issue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
@@ -244,13 +246,28 @@ impl Refusal {
             issue.diagnostics = format!("{place}: {}", issue.diagnostics);
             if issue.expression.is_empty() {
                 issue.expression.push(place.to_owned());
-            } else {
-                for expression in &mut issue.expression {
-                    *expression = format!("{place}.resource.{expression}");
-                }
+            }
+            for expression in &mut issue.expression {
+                *expression = expression_within(place, expression);
             }
         }
         self
+    }
+}
+
+/// Where a place in an entry's resource or request is, seen from the bundle.
+fn expression_within(place: &str, expression: &str) -> String {
+    if expression.starts_with("Bundle.entry[") {
+        return expression.to_owned();
+    }
+    if expression.starts_with("http.") {
+        return format!("{place}.request");
+    }
+    match expression.split_once('.') {
+        Some((kind, rest)) if ResourceKind::named(kind).is_some() => {
+            format!("{place}.resource.{rest}")
+        }
+        _ => format!("{place}.resource"),
     }
 }
 
@@ -269,6 +286,18 @@ impl std::error::Error for Refusal {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_are_told_from_the_bundle() {
+        let within = |expression| expression_within("Bundle.entry[2]", expression);
+        assert_eq!(
+            within("Patient.name[0].given"),
+            "Bundle.entry[2].resource.name[0].given"
+        );
+        assert_eq!(within("resourceType"), "Bundle.entry[2].resource");
+        assert_eq!(within("http.If-Match"), "Bundle.entry[2].request");
+        assert_eq!(within("Bundle.entry[2]"), "Bundle.entry[2]");
+    }
 
     #[test]
     fn an_outcome_names_kind_text_and_place() {

@@ -32,12 +32,12 @@ pub(crate) struct Entry {
     /// Oldest first; never empty once the entry is in use.
     pub(crate) versions: Vec<Version>,
     /// What the newest version is found by, ordered by parameter.
-    pub(crate) values: Vec<(ParameterId, Key)>,
+    pub(crate) values: Vec<(ParameterId, Arc<Key>)>,
 }
 
 impl Entry {
     /// The values of one parameter.
-    pub(crate) fn values_of(&self, parameter: ParameterId) -> &[(ParameterId, Key)] {
+    pub(crate) fn values_of(&self, parameter: ParameterId) -> &[(ParameterId, Arc<Key>)] {
         let start = self.values.partition_point(|(id, _)| *id < parameter);
         let length = self.values[start..].partition_point(|(id, _)| *id == parameter);
         &self.values[start..start + length]
@@ -58,7 +58,7 @@ enum Before {
     /// The base's version was current.
     InBase,
     /// The overlay had an entry, found by these values.
-    InOverlay(Vec<(ParameterId, Key)>),
+    InOverlay(Vec<(ParameterId, Arc<Key>)>),
 }
 
 impl Undo {
@@ -102,6 +102,10 @@ impl OverlayKind {
             .get_mut(&row)
             .expect("the entry was just opened");
         entry.versions.push(version);
+        let values: Vec<(ParameterId, Arc<Key>)> = values
+            .into_iter()
+            .map(|(parameter, key)| (parameter, Arc::new(key)))
+            .collect();
         let old = std::mem::take(&mut entry.values);
         for (parameter, value) in &old {
             remove_value(&mut self.columns, *parameter, value, row);

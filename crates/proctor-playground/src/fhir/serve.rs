@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::{
     base::{Base, BaseBuilder},
-    http::{Mounted, router},
+    http::{Mounted, router_at},
     outcome::Refusal,
     resource::parse_json,
     seed::Seed,
@@ -151,7 +151,7 @@ impl Bound {
         };
         Ok(Self {
             listener,
-            router: Router::new().nest("/fhir", router(mounted)),
+            router: router_at("/fhir", mounted),
             service,
             base_url,
             store,

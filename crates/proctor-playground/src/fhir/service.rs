@@ -20,7 +20,10 @@ use super::{
     settings::Settings,
     state::State,
 };
-use crate::recorder::{Epoch, NotRecorded, Recorder, Ticket};
+use crate::{
+    payload::unpack,
+    recorder::{Epoch, NotRecorded, Recorder, Ticket},
+};
 
 /// The kind of a journal's event that changed the store.
 pub const WRITE_EVENT: &str = "fhir";
@@ -140,7 +143,7 @@ impl FhirService {
     /// Carries out a request. Its time is set here.
     pub async fn handle(&self, mut request: Request) -> Response {
         request.at = self.inner.clock.now();
-        if self.read().is_void
+        if self.must_rebuild()
             && let Err(error) = self.rebuild().await
         {
             return unavailable(&error);
@@ -150,6 +153,11 @@ impl FhirService {
         } else {
             self.change(request).await
         }
+    }
+
+    fn must_rebuild(&self) -> bool {
+        let recorder = self.inner.recorder.as_ref();
+        recorder.is_some_and(Recorder::is_overtaken) || self.read().is_void
     }
 
     async fn answer(&self, request: Request) -> Response {
@@ -295,7 +303,8 @@ impl Origin {
 
 /// Repeats an event of the journal on a state.
 pub fn replay(state: &mut State, payload: &[u8]) -> Result<(), OpenError> {
-    let event: Value = serde_json::from_slice(payload).map_err(BadEvent::from)?;
+    let text = unpack(payload).map_err(BadEvent::from)?;
+    let event: Value = serde_json::from_slice(&text).map_err(BadEvent::from)?;
     if let Some(effects) = Effects::from_json(&event)? {
         state
             .replay(&effects.changes, effects.drawn)

@@ -116,7 +116,7 @@ pub(crate) fn group() -> Group {
                 {"request": {"method": "PUT", "url": "Patient/new"}, "resource": {"resourceType": "Patient", "id": "new", "birthDate": "19"}},
             ]));
             let said = text(&reply.json["issue"][0]["expression"][0]);
-            assert!(said.starts_with("Bundle.entry[3].resource.Patient.birthDate"), "{said}");
+            assert!(said.starts_with("Bundle.entry[3].resource.birthDate"), "{said}");
             reply.expect(422);
             assert_eq!((store.state.digest(), store.state.drawn()), (before, drawn));
             assert_eq!(store.ids("Patient?gender=male"), ["a"]);

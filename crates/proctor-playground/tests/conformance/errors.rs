@@ -77,6 +77,8 @@ pub(crate) fn group() -> Group {
             store.get(&endless).refused(400, "at most");
             store.get("Patient?_has:Observation:code=x").refused(400, "_has");
             store.get("Patient?_has:Nothing:patient:code=x").refused(400, "Nothing");
+            let broad = format!("Observation?{}_id=x", "focus.".repeat(7));
+            store.get(&broad).refused(400, "too many types");
             let endless = format!("Patient?{}name=x", "_has:Patient:link:".repeat(40));
             store.get(&endless).refused(400, "at most");
         },

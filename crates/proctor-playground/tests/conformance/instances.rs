@@ -238,6 +238,15 @@ pub(crate) fn patch_group() -> Group {
             assert_eq!(patched["birthDate"], "1980-02-03");
             assert_eq!(patched.get("name"), None);
         },
+        "merge patch: plain `application/json`, as some clients send it; null removes" => || {
+            let mut store = Store::new();
+            store.put(json!({"resourceType": "Patient", "id": "a", "gender": "male", "active": true}));
+            let mut patch = |body| store.ask(Method::PATCH, "Patient/a").header("Content-Type", "application/json").json(body).send();
+            let patched = patch(json!({"gender": "female", "active": null})).expect(200);
+            assert_eq!(patched["gender"], "female");
+            assert_eq!(patched.get("active"), None);
+            patch(json!({"id": "b"})).expect(422);
+        },
         "a patch must leave a valid resource, and honours `If-Match`" => || {
             let mut store = Store::new();
             store.put(json!({"resourceType": "Patient", "id": "a", "gender": "male"}));

@@ -119,6 +119,37 @@ pub(crate) fn group() -> Group {
             let read = store.get("Patient/p0?_elements=gender").expect(200);
             assert!(read.get("gender").is_some() && read.get("name").is_none());
         },
+        "sorting thousands of seeded resources gives the same order as sorting written ones" => || {
+            let patients: Vec<Value> = (0..1_500).map(|number: i64| {
+                let mut patient = json!({"resourceType": "Patient", "id": format!("p{number}"), "gender": if number % 3 == 0 { "male" } else { "female" },
+                    "name": [{"family": format!("F{}", number * 7_919 % 1_013), "given": [format!("A{}", number % 5)]}, {"family": format!("G{}", number % 11)}]});
+                if number % 10 != 0 {
+                    patient["birthDate"] = json!(format!("{}", 1_900 + number * 31 % 97));
+                }
+                patient
+            }).collect();
+            let mut builder = proctor_playground::fhir::BaseBuilder::new(
+                proctor_playground::fhir::Seed::from_number(7),
+                proctor_core::time::Timestamp::from_millis(0),
+            );
+            let mut written = Store::new();
+            for patient in patients {
+                builder.load(patient.clone()).unwrap();
+                written.put(patient);
+            }
+            let mut seeded = Store::on(std::sync::Arc::new(builder.finish()));
+            for sort in ["birthdate", "-birthdate", "family", "-family,birthdate", "birthdate,-given,family", "-_id"] {
+                for criteria in ["", "gender=female&", "gender=male&"] {
+                    let path = format!("Patient?{criteria}_sort={sort}&_count=25");
+                    assert_eq!(seeded.ids(&path), written.ids(&path), "{path}");
+                    let second = |store: &mut Store| {
+                        let next = link(&store.get(&path).json, "next").unwrap();
+                        store.ids(&next)
+                    };
+                    assert_eq!(second(&mut seeded), second(&mut written), "{path}");
+                }
+            }
+        },
         "at most 1,000 matches on a page, 100 by default" => || {
             let mut store = Store::new();
             for _ in 0..120 {

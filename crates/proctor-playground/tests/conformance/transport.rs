@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use proctor_core::time::{ManualClock, Timestamp};
 use proctor_playground::fhir::{
     Base, FhirService, Seed, Settings,
-    http::{Mounted, router},
+    http::{Mounted, router_at},
     smart::Smart,
 };
 use serde_json::Value;
@@ -36,8 +36,10 @@ fn site(smart: Option<Smart>) -> Site {
         Some(smart) => Mounted::guarded(service, smart),
         None => Mounted::open(service),
     };
-    let router = Router::new().nest("/deep/below/fhir", router(mounted));
-    Site { router, clock }
+    Site {
+        router: router_at("/deep/below/fhir", mounted),
+        clock,
+    }
 }
 
 impl Site {
@@ -81,6 +83,10 @@ pub(crate) fn group() -> Group {
             assert!(headers["location"].to_str().unwrap().starts_with(BASE));
             let (status, _, read) = site.send(request("GET", &format!("Patient/{}", text(&body["id"]))), "");
             assert_eq!((status, read), (StatusCode::OK, body));
+            for root in ["/deep/below/fhir", "/deep/below/fhir/", "/deep/below/fhir?_id=x"] {
+                let (status, _, bundle) = site.send(Request::builder().uri(root), "");
+                assert_eq!((status, text(&bundle["type"])), (StatusCode::OK, "searchset".to_owned()), "{root}");
+            }
         },
         "`Accept` and `_format`: JSON in every spelling; XML → 406; a body that is not JSON → 415" => || {
             let site = site(None);

@@ -44,7 +44,7 @@ impl FrozenColumn {
     /// Where in the order of values (or of ends) a probe's matches lie.
     pub(crate) fn span(&self, probe: &Probe) -> Span {
         match probe {
-            Probe::Everywhere => Span::Values(0..self.len()),
+            Probe::Everywhere => Span::Values(0..self.value_count()),
             Probe::From { from, inside } => {
                 let start = self.values.partition_point(|value| value < from);
                 let length = self.values[start..].partition_point(|value| inside.holds(value));
@@ -100,7 +100,8 @@ impl FrozenColumn {
             + size_of_val(&*self.by_end)
     }
 
-    fn len(&self) -> u32 {
+    /// How many distinct values there are.
+    pub(crate) fn value_count(&self) -> u32 {
         to_u32(self.values.len())
     }
 }

@@ -1,25 +1,25 @@
 //! A column that changes with every write: the part of the index that belongs to one playground.
 
-use std::{collections::BTreeMap, ops::Bound};
+use std::{collections::BTreeMap, ops::Bound, sync::Arc};
 
 use super::{Key, Row, probe::Probe};
 
 /// The values of one parameter over the rows of an overlay.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct LiveColumn {
-    rows: BTreeMap<Key, Vec<Row>>,
+    /// Keys are shared with the entries that have them.
+    rows: BTreeMap<Arc<Key>, Vec<Row>>,
 }
 
 impl LiveColumn {
     /// Notes that `row` has `value`.
-    pub(crate) fn add(&mut self, value: &Key, row: Row) {
-        // Most values are new or belong to a row that was just made: look before cloning.
+    pub(crate) fn add(&mut self, value: &Arc<Key>, row: Row) {
         if let Some(rows) = self.rows.get_mut(value) {
             if let Err(place) = rows.binary_search(&row) {
                 rows.insert(place, row);
             }
         } else {
-            self.rows.insert(value.clone(), vec![row]);
+            self.rows.insert(Arc::clone(value), vec![row]);
         }
     }
 
@@ -56,6 +56,6 @@ impl LiveColumn {
                 Probe::From { inside, .. } => inside.holds(value),
                 Probe::Everywhere | Probe::EndsAfter(_) => true,
             })
-            .map(|(value, rows)| (value, rows.as_slice()))
+            .map(|(value, rows)| (&**value, rows.as_slice()))
     }
 }

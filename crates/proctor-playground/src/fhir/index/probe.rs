@@ -378,7 +378,7 @@ mod tests {
         for (row, value) in values.iter().enumerate() {
             let row = u32::try_from(row).unwrap();
             builder.add(Key(value.clone()), row);
-            live.add(&Key(value.clone()), row);
+            live.add(&std::sync::Arc::new(Key(value.clone())), row);
         }
         let frozen = builder.freeze(values.len());
         let expected: Vec<u32> = (0..)

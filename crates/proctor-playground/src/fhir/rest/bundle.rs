@@ -121,7 +121,7 @@ impl State {
             Route::Patch(..) | Route::ConditionalPatch(_) => {
                 let patch = entry.take_resource()?;
                 let request = Request {
-                    body: super::patch::patch_of_entry(patch)?,
+                    body: super::patch::patch_of_entry(&patch)?,
                     ..entry.request
                 };
                 return self.perform(&request);

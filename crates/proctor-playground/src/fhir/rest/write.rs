@@ -51,7 +51,14 @@ impl State {
     /// `POST Type`.
     pub(super) fn create(&mut self, kind: ResourceKind, request: &Request) -> Answer<Response> {
         let resource = self.incoming(kind, request)?;
-        let condition = request.headers.if_none_exist.as_deref();
+        // Criteria in the address are an older way to say `If-None-Exist`, which clients still use.
+        let condition = request.headers.if_none_exist.as_deref().or_else(|| {
+            let only_format = |pair: &str| {
+                pair.is_empty() || pair.starts_with("_format=") || pair.starts_with("_pretty=")
+            };
+            let has_criteria = !request.query.split('&').all(only_format);
+            has_criteria.then_some(request.query.as_str())
+        });
         let written = self.create_resource(kind, resource, condition, request.at)?;
         Ok(self.written(written, request))
     }

@@ -1,12 +1,13 @@
 //! Tests from the text of a parameter: plain, chained through references, or reversed (`_has`).
 
+use std::cell::Cell;
+
 use proctor_fhir::{
     definitions::{ParameterType, SearchDefinitions, SearchParameter},
     query::{Filter, QueryContext, split, unescape},
 };
 
 use super::{
-    refuse,
     select::matching_rows,
     test::{ReferenceTest, Test, local_target},
 };
@@ -19,6 +20,9 @@ use crate::fhir::{
 
 /// How many references a parameter may look through.
 const MOST_LINKS: usize = 8;
+/// How many types a search may look into on its way, counted every time anew: references to any
+/// type multiply.
+pub(super) const MOST_LOOKS: usize = 10_000;
 
 /// Why a parameter gives no test.
 pub(super) enum Problem {
@@ -40,6 +44,8 @@ pub(super) struct Reading<'a> {
     pub(super) state: &'a State,
     pub(super) context: QueryContext<'a>,
     pub(super) links: usize,
+    /// How many types may still be looked into.
+    pub(super) looks: &'a Cell<usize>,
 }
 
 impl Reading<'_> {
@@ -50,14 +56,23 @@ impl Reading<'_> {
         name: &str,
         value: &str,
     ) -> Result<Test, Problem> {
+        let refuse = |said: String| {
+            let refusal = Refusal::bad_request(IssueCode::TooLong, said);
+            Err(Problem::Refused(refusal.at(&format!("http.{name}"))))
+        };
         if self.links > MOST_LINKS {
-            return Err(Problem::Refused(
-                Refusal::bad_request(
-                    IssueCode::TooLong,
-                    format!("a parameter looks through at most {MOST_LINKS} references"),
-                )
-                .at(&format!("http.{name}")),
+            return refuse(format!(
+                "a parameter looks through at most {MOST_LINKS} references"
             ));
+        }
+        match self.looks.get().checked_sub(1) {
+            Some(left) => self.looks.set(left),
+            None => {
+                return refuse(
+                    "the chain looks into too many types: name them, as in subject:Patient.name"
+                        .to_owned(),
+                );
+            }
         }
         if let Some(reverse) = name.strip_prefix("_has:") {
             return self.reverse_chain(kind, name, reverse, value);
@@ -71,7 +86,7 @@ impl Reading<'_> {
         }
         let parameter = find(kind, code)?;
         let filter = Filter::parse(parameter, modifier, value, &self.context)
-            .map_err(|error| refuse(&error))?;
+            .map_err(|error| super::refuse(&error))?;
         Ok(Test::of_filter(filter, &self.state.view(kind)))
     }
 

@@ -38,11 +38,13 @@ pub(super) fn cut_page(
         return cut_unsorted(&matches, position, count);
     }
     let sorter = Sorter::new(state, fields, &matches);
-    let mut ranked: Vec<(u32, Found)> = match position {
-        None => matches
-            .into_iter()
-            .map(|found| (sorter.rank(found), found))
-            .collect(),
+    if position.is_none()
+        && let Some(page) = sorter.walk(&matches, count)
+    {
+        return (page, matches.len() > count);
+    }
+    let candidates = match position {
+        None => matches,
         Some(position) => {
             let place = Place::of(state, &sorter, position);
             let wanted = if backwards {
@@ -50,31 +52,56 @@ pub(super) fn cut_page(
             } else {
                 Ordering::Greater
             };
-            let beyond = matches
-                .into_iter()
-                .filter(|found| sorter.compare_to_place(*found, &place) == wanted);
-            beyond.map(|found| (sorter.rank(found), found)).collect()
+            let mut beyond = matches;
+            beyond.retain(|found| sorter.compare_to_place(*found, &place) == wanted);
+            beyond
         }
     };
-    let mut compare = |left: &(u32, Found), right: &(u32, Found)| {
-        let order = left
-            .0
-            .cmp(&right.0)
-            .then_with(|| sorter.compare(left.1, right.1));
+    let more = candidates.len() > count;
+    let mut ranked: Vec<(u32, Found)> = candidates
+        .into_iter()
+        .map(|found| (sorter.rank(found), found))
+        .collect();
+    let in_order = |left: &(u32, Found), right: &(u32, Found)| {
+        let order = left.0.cmp(&right.0).then_with(|| {
+            let settled = usize::from(is_exact(left.0));
+            sorter.compare(left.1, right.1, settled)
+        });
         if backwards { order.reverse() } else { order }
     };
-    let more = ranked.len() > count;
     if more {
-        if count > 0 {
-            ranked.select_nth_unstable_by(count - 1, &mut compare);
+        keep_nearest(&mut ranked, count, backwards);
+        if ranked.len() > count && count > 0 {
+            ranked.select_nth_unstable_by(count - 1, in_order);
         }
         ranked.truncate(count);
     }
-    ranked.sort_unstable_by(compare);
+    ranked.sort_unstable_by(in_order);
     if backwards {
         ranked.reverse();
     }
     (ranked.into_iter().map(|(_, found)| found).collect(), more)
+}
+
+/// Drops what cannot be among the first `count`: ranks are compared alone, so ties stay.
+fn keep_nearest(ranked: &mut Vec<(u32, Found)>, count: usize, backwards: bool) {
+    let Some(last) = count.checked_sub(1) else {
+        ranked.clear();
+        return;
+    };
+    let mut ranks: Vec<u32> = ranked.iter().map(|(rank, _)| *rank).collect();
+    let last = if backwards { ranks.len() - count } else { last };
+    let bound = *ranks.select_nth_unstable(last).1;
+    if backwards {
+        ranked.retain(|(rank, _)| *rank >= bound);
+    } else {
+        ranked.retain(|(rank, _)| *rank <= bound);
+    }
+}
+
+/// Whether equal ranks mean equal values of the first field: ranks between places do not.
+fn is_exact(rank: u32) -> bool {
+    rank % 2 == 1
 }
 
 /// Without sort fields, matches are in the order of their making, type by type.
@@ -125,13 +152,22 @@ enum SortValue<'a> {
     Key(&'a Key),
 }
 
-/// Ranks of values that are missing: after all others, whatever the direction.
+/// From this many matches on, the order of the base's column is tried first.
+const WORTH_WALKING: usize = 512;
+
+/// The rank of a value that is missing: after all others, whatever the direction. It is odd, as
+/// ranks of exact places are; turning a rank round for a descending order keeps that.
 const MISSING: u32 = u32::MAX;
 
 impl<'a> Sorter<'a> {
     fn new(state: &'a State, fields: &'a [SortField], matches: &[Found]) -> Self {
-        let mut names: Vec<ResourceKind> = matches.iter().map(|found| found.kind).collect();
-        names.dedup();
+        let mut names: Vec<ResourceKind> = Vec::new();
+        for found in matches {
+            // Matches come type by type.
+            if names.last() != Some(&found.kind) {
+                names.push(found.kind);
+            }
+        }
         let kinds = names
             .into_iter()
             .map(|kind| {
@@ -191,12 +227,60 @@ impl<'a> Sorter<'a> {
         }
     }
 
-    fn compare(&self, left: Found, right: Found) -> Ordering {
+    /// The first page, read off the base's column in its order: worth it when so many rows match
+    /// that the first ones are soon met. Nothing when the column does not tell the whole order.
+    fn walk(&self, matches: &[Found], count: usize) -> Option<Vec<Found>> {
+        let [sorted] = self.kinds.as_slice() else {
+            return None;
+        };
+        let SortColumn::Parameter(_, Some(column)) = sorted.columns[0] else {
+            return None;
+        };
+        if matches.len() < WORTH_WALKING || sorted.view.overlay.is_some() {
+            return None;
+        }
+        let descending = self.fields[0].descending;
+        let mut page: Vec<Found> = Vec::with_capacity(count + 16);
+        let mut visits = 0;
+        for step in 0..column.value_count() {
+            let place = if descending {
+                column.value_count() - 1 - step
+            } else {
+                step
+            };
+            for row in column.rows_at(place) {
+                let own = column.places_of(*row);
+                let first = if descending { own.last() } else { own.first() };
+                let found = Found {
+                    kind: sorted.view.kind,
+                    row: *row,
+                };
+                // A row stands where its least value is, or its greatest when descending.
+                if first == Some(&place) && matches.binary_search(&found).is_ok() {
+                    page.push(found);
+                }
+            }
+            visits += column.rows_at(place).len();
+            // Rows of one value are taken together: the other fields order them.
+            if page.len() >= count {
+                page.sort_by(|left, right| self.compare(*left, *right, 0));
+                page.truncate(count);
+                return Some(page);
+            }
+            if visits > matches.len() / 4 {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Compares by the fields after the first `settled`, which are equal.
+    fn compare(&self, left: Found, right: Found, settled: usize) -> Ordering {
         let (Some(left_kind), Some(right_kind)) = (self.kind(left.kind), self.kind(right.kind))
         else {
             return left.cmp(&right);
         };
-        for (place, field) in self.fields.iter().enumerate() {
+        for (place, field) in self.fields.iter().enumerate().skip(settled) {
             let left = left_kind.value(place, left.row, field.descending);
             let right = right_kind.value(place, right.row, field.descending);
             let order = compare_values(left, right, field.descending);
@@ -237,7 +321,7 @@ impl<'a> SortedKind<'a> {
                         } else {
                             values.first()
                         };
-                        value.map(|(_, key)| key)
+                        value.map(|(_, key)| &**key)
                     }
                     None => column.and_then(|column| {
                         let places = column.places_of(row);

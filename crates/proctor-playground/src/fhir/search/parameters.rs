@@ -1,5 +1,7 @@
 //! What the parameters of a query ask for.
 
+use std::cell::Cell;
+
 use proctor_core::time::Timestamp;
 use proctor_fhir::{
     definitions::SearchDefinitions,
@@ -7,7 +9,7 @@ use proctor_fhir::{
 };
 
 use super::{
-    chain::{Problem, Reading, find},
+    chain::{MOST_LOOKS, Problem, Reading, find},
     include::{Direction, Include},
     order::SortField,
     page::Position,
@@ -77,6 +79,7 @@ pub(crate) fn parse(
 ) -> Answer<Search> {
     let settings = state.settings();
     let own_bases = [settings.base_url.as_str()];
+    let looks = Cell::new(MOST_LOOKS);
     let reading = Reading {
         state,
         context: QueryContext {
@@ -84,6 +87,7 @@ pub(crate) fn parse(
             own_bases: &own_bases,
         },
         links: 0,
+        looks: &looks,
     };
     let kinds = searched_kinds(scope.kinds, &pairs)?;
     let mut parser = Parser {
