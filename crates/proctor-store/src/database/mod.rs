@@ -7,7 +7,15 @@ mod query;
 mod row;
 mod transaction;
 
-use std::{path::Path, str::FromStr, time::Duration};
+use std::{
+    path::Path,
+    str::FromStr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use sqlx::{
     ConnectOptions as _, Connection as _, PgPool, SqlitePool,
@@ -19,7 +27,7 @@ use sqlx::{
 pub(crate) use self::{
     query::{Param, Query},
     row::Row,
-    transaction::Transaction,
+    transaction::{Transaction, WriteConnection},
 };
 use crate::StoreError;
 
@@ -49,6 +57,8 @@ pub(crate) enum Database {
     Sqlite {
         writer: SqlitePool,
         readers: SqlitePool,
+        /// How many wait for the writer.
+        waiting: Arc<AtomicUsize>,
     },
     Postgres(PgPool),
 }
@@ -57,11 +67,11 @@ const SQLITE_READERS: u32 = 4;
 const SQLITE_PAGE_BYTES: u64 = 4096;
 const POSTGRES_CONNECTIONS: u32 = 16;
 
-/// The same expression on whichever database this is; for SQLite, on the pool that is named.
-macro_rules! on_either {
-    ($self:expr, sqlite $sqlite:ident, |$pool:ident| $body:expr) => {
+/// The same expression on whichever database this is.
+macro_rules! on_reader {
+    ($self:expr, |$pool:ident| $body:expr) => {
         match $self {
-            Database::Sqlite { $sqlite: $pool, .. } => $body,
+            Database::Sqlite { readers: $pool, .. } => $body,
             Database::Postgres($pool) => $body,
         }
     };
@@ -109,8 +119,6 @@ impl Database {
             .journal_mode(SqliteJournalMode::Wal)
             // FULL waits for the disk at every commit: what was acknowledged survives a power cut.
             .synchronous(SqliteSynchronous::Full)
-            // Pages that are written again and again are copied home once for many commits.
-            .pragma("wal_autocheckpoint", "8000")
             .foreign_keys(true)
             .busy_timeout(options.patience);
         if let Some(bytes) = options.sqlite_max_bytes {
@@ -128,7 +136,11 @@ impl Database {
         let writer = pool(1).connect_with(connect.clone()).await?;
         let readers = pool(SQLITE_READERS)
             .connect_lazy_with(connect.read_only(true).create_if_missing(false));
-        Ok(Self::Sqlite { writer, readers })
+        Ok(Self::Sqlite {
+            writer,
+            readers,
+            waiting: Arc::default(),
+        })
     }
 
     async fn open_postgres(url: &str, options: &DatabaseOptions) -> Result<Self, StoreError> {
@@ -157,12 +169,12 @@ impl Database {
 
     /// All rows that `query` finds.
     pub(crate) async fn read_all(&self, query: Query) -> Result<Vec<Row>, StoreError> {
-        on_either!(self, sqlite readers, |pool| query.fetch_all(pool).await)
+        on_reader!(self, |pool| query.fetch_all(pool).await)
     }
 
     /// The row that `query` finds, if it finds one.
     pub(crate) async fn read_optional(&self, query: Query) -> Result<Option<Row>, StoreError> {
-        on_either!(self, sqlite readers, |pool| query.fetch_optional(pool).await)
+        on_reader!(self, |pool| query.fetch_optional(pool).await)
     }
 
     /// The row that `query` always finds.
@@ -174,24 +186,52 @@ impl Database {
 
     /// Carries out one statement as a transaction of its own; how many rows it touched.
     pub(crate) async fn execute(&self, query: Query) -> Result<u64, StoreError> {
-        on_either!(self, sqlite writer, |pool| query.execute(pool).await)
+        match self {
+            Self::Sqlite {
+                writer, waiting, ..
+            } => {
+                let mut connection = Waiting::with(waiting, writer.acquire()).await?;
+                query.execute(&mut *connection).await
+            }
+            Self::Postgres(pool) => query.execute(pool).await,
+        }
     }
 
     /// Begins a transaction that writes. Dropping it undoes it.
     pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
         Ok(match self {
             // Taking the lock at once means that no statement inside can lose a race for it.
-            Self::Sqlite { writer, .. } => {
-                Transaction::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?)
-            }
+            Self::Sqlite {
+                writer, waiting, ..
+            } => Transaction::Sqlite(
+                Waiting::with(waiting, writer.begin_with("BEGIN IMMEDIATE")).await?,
+            ),
             Self::Postgres(pool) => Transaction::Postgres(pool.begin().await?),
         })
+    }
+
+    /// A connection to keep for a series of writes, until [`Database::others_wait_to_write`].
+    pub(crate) async fn write_connection(&self) -> Result<WriteConnection, StoreError> {
+        Ok(match self {
+            Self::Sqlite { writer, .. } => WriteConnection::Sqlite(writer.acquire().await?),
+            Self::Postgres(pool) => WriteConnection::Postgres(pool.acquire().await?),
+        })
+    }
+
+    /// Whether somebody needs the connection that another one keeps.
+    pub(crate) fn others_wait_to_write(&self) -> bool {
+        match self {
+            Self::Sqlite { waiting, .. } => waiting.load(Ordering::Relaxed) > 0,
+            Self::Postgres(_) => false,
+        }
     }
 
     /// Closes every connection.
     pub(crate) async fn close(&self) {
         match self {
-            Self::Sqlite { writer, readers } => {
+            Self::Sqlite {
+                writer, readers, ..
+            } => {
                 readers.close().await;
                 writer.close().await;
             }
@@ -221,4 +261,21 @@ async fn lock_beside(database: &Path) -> Result<std::fs::File, StoreError> {
         .map_err(|error| {
             StoreError::Configuration(format!("the database cannot be locked: {error}"))
         })
+}
+
+/// Counts somebody as waiting, for as long as they do.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    async fn with<T>(waiting: &'a AtomicUsize, wait: impl Future<Output = T>) -> T {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        let _counted = Self(waiting);
+        wait.await
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }

@@ -1,6 +1,6 @@
 //! Several statements that hold together.
 
-use sqlx::{Postgres, Sqlite};
+use sqlx::{Connection as _, Postgres, Sqlite, pool::PoolConnection};
 
 use super::{Query, Row};
 use crate::StoreError;
@@ -49,6 +49,42 @@ impl Transaction {
         match self {
             Self::Sqlite(transaction) => transaction.commit().await?,
             Self::Postgres(transaction) => transaction.commit().await?,
+        }
+        Ok(())
+    }
+}
+
+/// A connection that is kept for a series of writes: a pool would look after it between any two.
+pub(crate) enum WriteConnection {
+    Sqlite(PoolConnection<Sqlite>),
+    Postgres(PoolConnection<Postgres>),
+}
+
+impl WriteConnection {
+    /// Carries out all of `queries`, or none of them.
+    pub(crate) async fn execute_all(&mut self, queries: Vec<Query>) -> Result<(), StoreError> {
+        match (self, <[Query; 1]>::try_from(queries)) {
+            // A single statement is a transaction of its own.
+            (Self::Sqlite(connection), Ok([query])) => {
+                query.execute(&mut **connection).await?;
+            }
+            (Self::Postgres(connection), Ok([query])) => {
+                query.execute(&mut **connection).await?;
+            }
+            (Self::Sqlite(connection), Err(queries)) => {
+                let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+                for query in queries {
+                    query.execute(&mut *transaction).await?;
+                }
+                transaction.commit().await?;
+            }
+            (Self::Postgres(connection), Err(queries)) => {
+                let mut transaction = connection.begin().await?;
+                for query in queries {
+                    query.execute(&mut *transaction).await?;
+                }
+                transaction.commit().await?;
+            }
         }
         Ok(())
     }

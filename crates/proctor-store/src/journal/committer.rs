@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, LazyLock, atomic::Ordering},
+    time::Duration,
 };
 
 use proctor_core::id::kinds::WorldId;
@@ -15,7 +16,7 @@ use super::{
 };
 use crate::{
     StoreError,
-    database::{Database, Param, Query},
+    database::{Database, Param, Query, WriteConnection},
 };
 
 /// One caller's append.
@@ -32,12 +33,16 @@ const BATCH: usize = 1024;
 const HEADS: usize = 50_000;
 /// How often a batch is tried when other nodes keep writing to the same worlds.
 const TRIES: usize = 5;
+/// How long the connection is kept for appends that may come.
+const LINGER: Duration = Duration::from_millis(2);
 
 pub(super) struct Committer {
     database: Database,
     /// Where journals stood when this node last looked. Only a guess where other nodes write too:
     /// the primary key finds out.
     heads: HashMap<WorldId, Head>,
+    /// Kept from commit to commit while there is much to do and nobody else waits for it.
+    connection: Option<WriteConnection>,
     stats: Arc<Counters>,
 }
 
@@ -46,6 +51,7 @@ impl Committer {
         Self {
             database,
             heads: HashMap::new(),
+            connection: None,
             stats,
         }
     }
@@ -57,6 +63,16 @@ impl Committer {
     ) {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
+            if self.connection.is_some() {
+                match tokio::time::timeout(LINGER, queue.recv_many(&mut batch, BATCH)).await {
+                    Ok(0) => return,
+                    Ok(_) => {
+                        self.commit_batch(&mut batch).await;
+                        continue;
+                    }
+                    Err(_) => self.connection = None,
+                }
+            }
             let taken = tokio::select! {
                 biased;
                 taken = queue.recv_many(&mut batch, BATCH) => taken,
@@ -69,7 +85,17 @@ impl Committer {
             if taken == 0 {
                 return;
             }
-            self.commit(std::mem::take(&mut batch)).await;
+            self.commit_batch(&mut batch).await;
+        }
+    }
+
+    async fn commit_batch(&mut self, batch: &mut Vec<Append>) {
+        let crowded = batch.len() > 1;
+        self.commit(std::mem::take(batch)).await;
+        if crowded {
+            // Those who were just answered have a next append at hand: let them queue it, so that
+            // the next commit is not made for the fastest of them alone.
+            tokio::task::yield_now().await;
         }
     }
 
@@ -173,24 +199,19 @@ impl Committer {
         Ok((plan, answers))
     }
 
-    async fn write(&self, mut rows: Vec<Row>) -> Result<(), StoreError> {
-        match rows.len() {
-            0 => Ok(()),
-            // A single statement is a transaction of its own.
-            count if count.is_power_of_two() && count <= WIDEST => {
-                self.database.execute(insert(rows)).await.map(drop)
-            }
-            _ => {
-                let mut transaction = self.database.begin().await?;
-                while !rows.is_empty() {
-                    let width = WIDEST.min(1 << rows.len().ilog2());
-                    let rest = rows.split_off(width);
-                    transaction.execute(insert(rows)).await?;
-                    rows = rest;
-                }
-                transaction.commit().await
-            }
+    async fn write(&mut self, rows: Vec<Row>) -> Result<(), StoreError> {
+        if rows.is_empty() {
+            return Ok(());
         }
+        let connection = match &mut self.connection {
+            Some(connection) => connection,
+            none => none.insert(self.database.write_connection().await?),
+        };
+        let written = connection.execute_all(statements(rows)).await;
+        if written.is_err() || self.database.others_wait_to_write() {
+            self.connection = None;
+        }
+        written
     }
 }
 
@@ -226,6 +247,17 @@ const COLUMNS: usize = 6;
 /// The most rows in one statement. Statements come in powers of two, so that a few prepared ones
 /// serve batches of every size.
 const WIDEST: usize = 128;
+
+/// The rows in as few statements as their number has binary digits.
+fn statements(mut rows: Vec<Row>) -> Vec<Query> {
+    let mut statements = Vec::new();
+    while !rows.is_empty() {
+        let rest = rows.split_off(WIDEST.min(1 << rows.len().ilog2()));
+        statements.push(insert(rows));
+        rows = rest;
+    }
+    statements
+}
 
 fn insert(rows: Vec<Row>) -> Query {
     static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
