@@ -36,7 +36,7 @@ pub struct Answer {
 /// What is to be done with a request.
 #[derive(Debug)]
 pub enum Begun {
-    /// Do it, then [`Claim::finish`] or [`Claim::abandon`].
+    /// Do it, then [`Store::finish_request`] or [`Store::abandon_request`].
     Fresh(Claim),
     /// It was done: answer this.
     Done(Answer),
