@@ -245,8 +245,9 @@ impl Plan {
 
 const COLUMNS: usize = 6;
 /// The most rows in one statement. Statements come in powers of two, so that a few prepared ones
-/// serve batches of every size.
-const WIDEST: usize = 128;
+/// serve batches of every size. SQLite looks named parameters up one by one, so a statement's cost
+/// grows with the square of its width; wider than this costs more than it saves.
+const WIDEST: usize = 32;
 
 /// The rows in as few statements as their number has binary digits.
 fn statements(mut rows: Vec<Row>) -> Vec<Query> {
