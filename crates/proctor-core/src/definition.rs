@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::{
     canonical::Digest,
-    id::kinds::{BenchmarkId, CriterionId, EnvironmentId, TaskId},
+    environment::Entity,
+    id::kinds::{BenchmarkId, CriterionId, EntityId, EnvironmentId, TaskId},
     scoring::Weight,
     time::Timestamp,
 };
@@ -63,6 +64,9 @@ pub struct Task {
     pub brief: Value,
     /// Where it is done.
     pub world: World,
+    /// What it is about: criteria name their values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entities: Vec<Entity>,
     /// What is checked afterwards.
     #[serde(default)]
     pub criteria: Vec<Criterion>,
@@ -83,8 +87,11 @@ pub struct Task {
 pub enum World {
     /// Simulated services.
     Playground {
-        /// The services and their seed.
+        /// The services and their data.
         environment: EnvironmentId,
+        /// The environment's content when it was frozen; none in a draft.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        frozen: Option<Digest>,
         /// What happens there when the task starts, in order.
         #[serde(default)]
         scenario: Vec<Value>,
@@ -110,6 +117,9 @@ pub struct Criterion {
     /// The axis it counts on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub axis: Option<String>,
+    /// The one of the task's entities that templates mean by `entity`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_entity: Option<EntityId>,
     /// How it is checked.
     pub check: Check,
 }
@@ -287,13 +297,16 @@ mod tests {
             brief,
             world: World::Playground {
                 environment: EnvironmentId::from_uuid(Uuid::from_u128(2)),
+                frozen: None,
                 scenario: vec![json!({"type": "fax_inbound", "text": "Referral"})],
             },
+            entities: Vec::new(),
             criteria: vec![Criterion {
                 id: CriterionId::from_uuid(Uuid::from_u128(3)),
                 label: "The patient is in the chart".to_owned(),
                 weight: Weight::default(),
                 axis: Some("safety".to_owned()),
+                input_entity: None,
                 check: Check::Assertion(
                     json!({"assert": "fhir-resource-state", "resource_type": "Patient"}),
                 ),

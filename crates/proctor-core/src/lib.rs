@@ -3,6 +3,7 @@
 //! * [`id`]: typed ids, one registry of kinds, each dialect's prefixes.
 //! * [`time`]: instants with millisecond precision and the [`time::Clock`] they come from.
 //! * [`definition`]: what is examined: [`definition::Benchmark`], its tasks and their criteria.
+//! * [`environment`]: what a playground is made of.
 //! * [`canonical`]: the one byte form of a JSON value, and its digest.
 //! * [`run`], [`task_run`], [`job`]: the state machines; a transition is a method that either
 //!   succeeds or says why not.
@@ -13,6 +14,7 @@
 pub mod canonical;
 pub mod criterion_run;
 pub mod definition;
+pub mod environment;
 pub mod id;
 pub mod job;
 pub mod refused;

@@ -24,7 +24,6 @@ mod references;
 pub mod resource;
 pub mod rest;
 pub mod search;
-pub mod seed;
 pub mod serve;
 pub mod service;
 pub mod settings;
@@ -32,8 +31,8 @@ pub mod smart;
 pub mod state;
 mod view;
 
+pub use crate::seed::{self, Seed};
 pub use base::{Base, BaseBuilder};
-pub use seed::Seed;
 pub use service::FhirService;
 pub use settings::{Settings, Validation};
 pub use state::State;

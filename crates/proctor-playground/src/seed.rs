@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-/// What makes one playground's ids differ from another's.
+/// What makes one playground's ids, numbers and passwords differ from another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed([u8; 32]);
 
@@ -16,6 +16,31 @@ impl Seed {
     /// The seed that these bytes stand for.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
+    }
+
+    /// The bytes that belong to `purpose` and `number`: the same for the same seed, unguessable
+    /// without it.
+    pub fn derive(&self, purpose: &str, number: u64) -> [u8; 32] {
+        Sha256::new()
+            .chain_update(self.0)
+            .chain_update(
+                u64::try_from(purpose.len())
+                    .unwrap_or(u64::MAX)
+                    .to_be_bytes(),
+            )
+            .chain_update(purpose)
+            .chain_update(number.to_be_bytes())
+            .finalize()
+            .into()
+    }
+
+    /// An id for the `number`-th thing of a kind: 16 hexadecimal digits.
+    pub fn short_id(&self, purpose: &str, number: u64) -> String {
+        let bytes = self.derive(purpose, number);
+        bytes[..8]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8; 32] {
