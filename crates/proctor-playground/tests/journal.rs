@@ -12,6 +12,7 @@ use proctor_core::{
 use proctor_playground::{
     fhir::{
         Base, FhirService, Seed, Settings,
+        interaction::Interaction,
         rest::{Request, Response},
         service::{READ_EVENT, WRITE_EVENT},
     },
@@ -51,6 +52,13 @@ impl House {
             closing: CancellationToken::new(),
             _directory: directory,
         }
+    }
+
+    /// Ends the recorders; what they were given is on disk afterwards.
+    async fn close(&self) {
+        self.closing.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
     }
 
     async fn service(&self) -> FhirService {
@@ -132,9 +140,7 @@ async fn every_interaction_is_an_event_and_the_chain_holds() {
     ask(&service, Method::GET, "Patient?gender=male", None).await;
     ask(&service, Method::GET, "Patient/zzz", None).await;
     put(&service, "b").await;
-    house.closing.cancel();
-    house.tasks.close();
-    house.tasks.wait().await;
+    house.close().await;
     let events = house.store.journal().read(WORLD, 0, 100).await.unwrap();
     let kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
     assert_eq!(kinds, [WRITE_EVENT, READ_EVENT, WRITE_EVENT]);
@@ -145,11 +151,57 @@ async fn every_interaction_is_an_event_and_the_chain_holds() {
         .collect();
     assert_eq!(lines.len(), 3);
     assert_eq!(lines[0]["shown"], json!(["Patient/a/_history/1"]));
+    assert_eq!(
+        lines[0]["response"],
+        Value::Null,
+        "the version is in the journal already"
+    );
     assert_eq!(lines[1]["request"]["query"], "gender=male");
     assert_eq!(lines[2]["status"], 404);
     let written: Value = serde_json::from_slice(&events[0].payload).unwrap();
     insta::assert_snapshot!(format!("{written:#}"));
     house.store.journal().verify(WORLD).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn the_events_of_a_world_are_shown_with_both_bodies() {
+    let house = House::new().await;
+    let service = house.service().await;
+    put(&service, "a").await;
+    let mut sent = Vec::new();
+    for path in ["Patient/a", "Patient?gender=male", "Patient/zzz"] {
+        sent.push(ask(&service, Method::GET, path, None).await.body);
+    }
+    ask(&service, Method::DELETE, "Patient/a", None).await;
+    house.close().await;
+    // Shown by a node that has just come to know of the world.
+    let other = house.service().await;
+    let mut shown = Vec::new();
+    for event in house.store.journal().read(WORLD, 0, 100).await.unwrap() {
+        shown.extend(other.interactions(&event).await.unwrap());
+    }
+    let bodies: Vec<_> = shown[1..4]
+        .iter()
+        .map(|shown| shown.response_body.clone())
+        .collect();
+    assert_eq!(bodies, sent);
+    let shown: Value = shown.iter().map(Interaction::to_json).collect();
+    insta::assert_snapshot!(format!("{shown:#}"));
+}
+
+#[tokio::test]
+async fn a_node_that_lags_behind_shows_what_another_wrote() {
+    let house = House::new().await;
+    let (one, other) = (house.service().await, house.service().await);
+    put(&one, "a").await;
+    let events = house.store.journal().read(WORLD, 0, 100).await.unwrap();
+    let shown = other.interactions(&events[0]).await.unwrap();
+    assert_eq!(shown[0].status, 201);
+    assert!(
+        shown[0]
+            .response_body
+            .starts_with(b"{\"resourceType\":\"Patient\"")
+    );
 }
 
 #[tokio::test]
@@ -212,9 +264,7 @@ async fn a_reader_learns_of_what_another_node_wrote_and_its_notes_are_kept() {
     tokio::time::timeout(Duration::from_secs(30), found)
         .await
         .unwrap();
-    house.closing.cancel();
-    house.tasks.close();
-    house.tasks.wait().await;
+    house.close().await;
     let events = house.store.journal().read(WORLD, 0, 100).await.unwrap();
     let notes: String = events
         .iter()

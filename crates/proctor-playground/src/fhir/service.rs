@@ -8,12 +8,13 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use http::StatusCode;
 use proctor_core::time::Clock;
-use proctor_store::StoreError;
+use proctor_store::{StoreError, journal};
 use serde_json::Value;
 
 use super::{
     base::Base,
     change::{BadEvent, Effects, Event},
+    interaction::{Interaction, Unreadable},
     outcome::{Issue, IssueCode, Refusal},
     rest::{Request, Response},
     seed::Seed,
@@ -72,6 +73,17 @@ pub enum OpenError {
     /// The journal holds a change that cannot be repeated.
     #[error("a change in the journal cannot be repeated: {0}")]
     Change(Box<Refusal>),
+}
+
+/// Why the journal of a store cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The event cannot be shown.
+    #[error(transparent)]
+    Event(#[from] Unreadable),
+    /// The store cannot be rebuilt.
+    #[error(transparent)]
+    Open(#[from] OpenError),
 }
 
 impl FhirService {
@@ -138,6 +150,26 @@ impl FhirService {
     /// Shows the state as it is now to `look`: for checks, which must not change it.
     pub fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         look(&self.read().state)
+    }
+
+    /// What an event of the world's journal tells of this store; nothing when it is of another
+    /// service.
+    pub async fn interactions(
+        &self,
+        event: &journal::Event,
+    ) -> Result<Vec<Interaction>, HistoryError> {
+        if !matches!(&*event.kind, WRITE_EVENT | READ_EVENT) {
+            return Ok(Vec::new());
+        }
+        let read = || self.look(|state| Interaction::read(state, &event.payload));
+        match read() {
+            Err(Unreadable::Unknown(_)) => {
+                // Another node may have written since this one last looked.
+                self.rebuild().await?;
+                Ok(read()?)
+            }
+            outcome => Ok(outcome?),
+        }
     }
 
     /// Carries out a request. Its time is set here.
