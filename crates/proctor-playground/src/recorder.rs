@@ -202,6 +202,24 @@ impl Recorder {
         Ok((epoch, events))
     }
 
+    /// Begins a new epoch at the place `next`, for a caller who has just written everything before
+    /// it and need not read it.
+    pub async fn begin_at(&self, place: u64) -> Epoch {
+        let shared = &self.shared;
+        let mut next = shared.next.lock().await;
+        *next = place;
+        let epoch = {
+            let mut queue = shared.queue();
+            queue.epoch = Epoch(queue.epoch.0 + 1);
+            queue.recorded = 0;
+            queue.epoch
+        };
+        shared
+            .progress
+            .send_modify(|progress| progress.begin(epoch));
+        epoch
+    }
+
     /// Takes an event that changed something.
     pub fn record(
         &self,
