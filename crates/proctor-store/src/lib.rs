@@ -20,6 +20,7 @@ pub mod jobs;
 pub mod journal;
 pub mod organizations;
 pub mod page;
+pub mod playgrounds;
 pub mod runs;
 pub mod secrets;
 pub mod solvers;
