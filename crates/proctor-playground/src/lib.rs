@@ -3,17 +3,21 @@
 //! * [`simulator`]: the shape that every simulator has; [`exchange`]: what it is asked and answers.
 //! * [`fhir`]: a FHIR R4 store.
 //! * [`scenario`]: what happens before the agent comes; [`exhibits`]: what checks look at after.
+//! * [`world`]: a playground at work; [`environment`]: what it is made from.
 //! * [`recorder`]: how events reach the journal; [`payload`]: what it keeps of them.
 //! * [`seed`]: where ids, numbers and passwords come from.
 //!
 //! A simulator reads no clock, draws no random number and does no I/O. What surrounds it (HTTP, the
 //! journal) lives in modules of its own.
 
+pub mod environment;
 pub mod exchange;
 pub mod exhibits;
 pub mod fhir;
+mod machine;
 pub mod payload;
 pub mod recorder;
 pub mod scenario;
 pub mod seed;
 pub mod simulator;
+pub mod world;

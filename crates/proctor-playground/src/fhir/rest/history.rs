@@ -1,10 +1,12 @@
 //! What happened: to one resource, to all of a type, to the whole store.
 
+use std::ops::Range;
+
 use http::StatusCode;
 use proctor_core::time::Timestamp;
 use proctor_fhir::primitive::moment::Moment;
 
-use super::{Request, Response, read::known_row, response::etag};
+use super::{Request, Response, Shown, read::known_row, response::etag};
 use crate::fhir::{
     json_writer::JsonObject,
     kind::ResourceKind,
@@ -165,12 +167,19 @@ impl State {
                 out.field("url").text(url);
             });
         });
+        let mut shown = Vec::with_capacity(lines.len());
         out.field("entry").list(lines, |out, line| {
-            out.object(|out| write_line(out, line, base_url));
+            out.object(|out| {
+                shown.push(Shown {
+                    name: line.name.clone(),
+                    place: write_line(out, line, base_url),
+                });
+            });
         });
-        let mut response = Response::with_body(StatusCode::OK, out.finish());
-        response.shown = lines.iter().map(|line| line.name.clone()).collect();
-        response
+        Response {
+            shown,
+            ..Response::with_body(StatusCode::OK, out.finish())
+        }
     }
 
     fn window(&self, request: &Request) -> Answer<Window> {
@@ -216,13 +225,13 @@ impl State {
     }
 }
 
-fn write_line(out: &mut JsonObject, line: &Line<'_>, base_url: &str) {
+/// Writes a line, and tells where its resource stands.
+fn write_line(out: &mut JsonObject, line: &Line<'_>, base_url: &str) -> Option<Range<usize>> {
     let (name, version) = (&line.name, line.version);
     let address = format!("{}/{}", name.kind, name.id);
     out.field("fullUrl").text(&format!("{base_url}/{address}"));
-    if let Some(body) = &version.body {
-        out.field("resource").raw(body);
-    }
+    let body = version.body.as_ref();
+    let place = body.map(|body| out.field("resource").raw(body));
     out.field("request").object(|out| {
         out.field("method").text(version.verb.as_str());
         let url = if version.verb == Verb::Post {
@@ -242,4 +251,5 @@ fn write_line(out: &mut JsonObject, line: &Line<'_>, base_url: &str) {
         out.field("etag").text(&etag(version.number));
         out.field("lastModified").text(&version.at.to_string());
     });
+    place
 }
