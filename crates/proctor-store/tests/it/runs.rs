@@ -16,23 +16,25 @@ use proctor_store::{
 use rstest::rstest;
 
 use crate::{
+    benchmarks::draft,
     definitions::benchmark,
     fixture::{Fixture, On, START},
 };
 
 async fn run_with_tasks(store: &Store, organization: OrganizationId, tasks: usize) -> Run {
-    let draft = store
-        .create_benchmark(organization, &benchmark("Fax"))
+    let drafted = store
+        .create_benchmark(organization, draft("Fax"))
         .await
         .unwrap();
+    let digest = store.put_definition(&benchmark("Fax")).await.unwrap();
     let run = Run {
         id: store.fresh_id(),
         organization,
         solver: None,
         pinned: Pinned {
-            benchmark: draft.id,
+            benchmark: drafted.id,
             version: None,
-            digest: draft.draft,
+            digest,
         },
         scored: true,
         agent: Some("ward-clerk".to_owned()),
