@@ -3,6 +3,7 @@
 //! Every simulator tells its events in this shape: `request` (method, path, query, body), `status`,
 //! the `error` of a refused one, and behind them what only that simulator knows.
 
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -58,6 +59,16 @@ impl Recorded {
             payload.insert(name.to_owned(), value.into());
         }
         self
+    }
+}
+
+impl Request {
+    /// The request without its body, for events that tell the body in their own way.
+    pub(crate) fn without_body(&self) -> Self {
+        Self {
+            body: Bytes::new(),
+            ..self.clone()
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The simulated services of a playground, each a deterministic state machine.
 //!
 //! * [`simulator`]: the shape that every simulator has; [`exchange`]: what it is asked and answers.
-//! * [`fhir`]: a FHIR R4 store; [`files`]: a tree of files.
+//! * [`fhir`]: a FHIR R4 store; [`hl7`]: an HL7 v2 interface; [`files`]: a tree of files.
 //! * [`scenario`]: what happens before the agent comes; [`exhibits`]: what checks look at after.
 //! * [`recorder`]: how events reach the journal; [`payload`]: what it keeps of them.
 //! * [`seed`]: where ids, numbers and passwords come from.
@@ -14,7 +14,9 @@ mod content;
 pub mod exchange;
 pub mod exhibits;
 pub mod fhir;
+mod fields;
 pub mod files;
+pub mod hl7;
 pub mod payload;
 pub mod recorder;
 #[cfg(test)]

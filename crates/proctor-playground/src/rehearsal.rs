@@ -87,6 +87,10 @@ impl<M: Machine> Rehearsal<M> {
         self.send(Request::new(Method::GET, target, self.now()))
     }
 
+    pub(crate) fn post(&mut self, target: &str, body: &Value) -> Response {
+        self.send(Request::new(Method::POST, target, self.now()).with_json(body))
+    }
+
     /// Carries out a step of a scenario.
     pub(crate) fn step(&mut self, step: &Value) -> Result<(), NotProvided> {
         let step = Step::read(step).unwrap();

@@ -116,7 +116,7 @@ impl Files {
             None => StatusCode::CREATED,
         };
         let response = Response::json(status, &row(name, content.len(), now));
-        let event = Recorded::request("file_write", &bodiless(request), &response)
+        let event = Recorded::request("file_write", &request.without_body(), &response)
             .with("file", told(name, &content))
             .with(
                 "before",
@@ -226,14 +226,6 @@ fn without_body_for_head(request: &Request, response: Response) -> Response {
         ..response
     }
     .with_header(header::CONTENT_LENGTH, length)
-}
-
-/// The request without its body, for events that tell the body in their own way.
-fn bodiless(request: &Request) -> Request {
-    Request {
-        body: Bytes::new(),
-        ..request.clone()
-    }
 }
 
 fn missing(kind: &'static str, request: &Request, path: &str) -> Decision<Change> {
