@@ -1,7 +1,7 @@
 //! The simulated services of a playground, each a deterministic state machine.
 //!
 //! * [`simulator`]: the shape that every simulator has; [`exchange`]: what it is asked and answers.
-//! * [`fhir`]: a FHIR R4 store.
+//! * [`fhir`]: a FHIR R4 store; [`hl7`]: an HL7 v2 interface; [`files`]: a tree of files.
 //! * [`scenario`]: what happens before the agent comes; [`exhibits`]: what checks look at after.
 //! * [`world`]: a playground at work; [`environment`]: what it is made from.
 //! * [`recorder`]: how events reach the journal; [`payload`]: what it keeps of them.
@@ -10,13 +10,20 @@
 //! A simulator reads no clock, draws no random number and does no I/O. What surrounds it (HTTP, the
 //! journal) lives in modules of its own.
 
+mod account;
+mod content;
 pub mod environment;
 pub mod exchange;
 pub mod exhibits;
 pub mod fhir;
+mod fields;
+pub mod files;
+pub mod hl7;
 mod machine;
 pub mod payload;
 pub mod recorder;
+#[cfg(test)]
+mod rehearsal;
 pub mod scenario;
 pub mod seed;
 pub mod simulator;
