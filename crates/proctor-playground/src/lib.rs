@@ -1,7 +1,9 @@
 //! The simulated services of a playground, each a deterministic state machine.
 //!
 //! * [`simulator`]: the shape that every simulator has; [`exchange`]: what it is asked and answers.
+//! * [`fhir`]: a FHIR R4 store.
 //! * [`fhir`]: a FHIR R4 store; [`hl7`]: an HL7 v2 interface; [`files`]: a tree of files.
+//! * [`payer`]: a payer's desk: its portal, its web pages, and the clearinghouse in front of it.
 //! * [`scenario`]: what happens before the agent comes; [`exhibits`]: what checks look at after.
 //! * [`world`]: a playground at work; [`environment`]: what it is made from.
 //! * [`recorder`]: how events reach the journal; [`payload`]: what it keeps of them.
@@ -20,6 +22,7 @@ mod fields;
 pub mod files;
 pub mod hl7;
 mod machine;
+pub mod payer;
 pub mod payload;
 pub mod recorder;
 #[cfg(test)]
