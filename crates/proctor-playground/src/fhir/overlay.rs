@@ -236,6 +236,17 @@ impl<'a> KindView<'a> {
         self.overlay?.entries.get(&row)
     }
 
+    /// The rows that were changed or made here, in no order.
+    pub(crate) fn changed_rows(&self) -> impl Iterator<Item = Row> {
+        let entries = self.overlay.map(|overlay| overlay.entries.keys());
+        entries.into_iter().flatten().copied()
+    }
+
+    /// How many rows were changed or made here.
+    pub(crate) fn changed_count(&self) -> usize {
+        self.overlay.map_or(0, |overlay| overlay.entries.len())
+    }
+
     /// Whether a row of the base is no longer what the base says.
     pub(crate) fn is_covered(&self, row: Row) -> bool {
         self.overlay
