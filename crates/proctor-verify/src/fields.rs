@@ -176,7 +176,7 @@ impl<P> Wanted<'_, P> {
             expected: self.test.shown.clone(),
             actual: Value::Null,
             passed: false,
-            words: String::new(),
+            words: format!("{} cannot be read", self.written),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use crate::{
     compare::Manner,
@@ -10,7 +10,7 @@ use crate::{
     fields::{FieldResult, Wanted, held, in_words},
     found::Found,
     outcome::Outcome,
-    reader::{Object, left_out_or},
+    reader::{Node, Object, left_out_or},
 };
 
 /// How many things there should be.
@@ -48,11 +48,7 @@ impl Quantity {
     }
 
     /// From `min`, which is one when it was left out and `max` allows it, to `max`.
-    pub(crate) fn between(
-        node: &crate::reader::Node<'_>,
-        min: Option<usize>,
-        max: Option<usize>,
-    ) -> Option<Self> {
+    pub(crate) fn between(node: &Node<'_>, min: Option<usize>, max: Option<usize>) -> Option<Self> {
         let min = min.unwrap_or(if max == Some(0) { 0 } else { 1 });
         if max.is_some_and(|max| max < min) {
             node.refuse(format!(
@@ -71,11 +67,11 @@ impl Quantity {
             Self::Count { min, max } => (min, max),
             Self::Absent => (0, Some(0)),
         };
-        let mut expected = Map::new();
-        expected.insert("$gte".to_owned(), min.into());
-        if let Some(max) = max {
-            expected.insert("$lte".to_owned(), max.into());
-        }
+        let expected = match max {
+            Some(max) if max == min => min.into(),
+            Some(max) => json!({"$gte": min, "$lte": max}),
+            None => json!({"$gte": min}),
+        };
         let wanted = match max {
             Some(max) if max == min => format!("exactly {min}"),
             Some(max) => format!("{min} to {max}"),
@@ -85,7 +81,7 @@ impl Quantity {
         let words = format!("there are {total}, expected {wanted}");
         Some(FieldResult::of(
             "$count",
-            Value::Object(expected),
+            expected,
             total.into(),
             passed,
             words,
@@ -93,7 +89,7 @@ impl Quantity {
     }
 }
 
-/// A number of things in words: `1 message was`, `3 messages were`.
+/// A number of things in words: `1 message`, `3 messages`.
 pub(crate) fn counted(number: usize, noun: &str) -> String {
     if number == 1 {
         format!("1 {noun}")
@@ -171,7 +167,7 @@ impl<P, C> Question<'_, P, C> {
             return self.not_found(total, missing);
         };
         let results = self.results(candidate);
-        self.settled(chosen, results, total, (self.name)(candidate))
+        self.settled(chosen, results, total, &(self.name)(candidate))
     }
 
     /// How the fields fare in a candidate.
@@ -188,14 +184,14 @@ impl<P, C> Question<'_, P, C> {
         chosen: Option<&'c C>,
         mut results: Vec<FieldResult>,
         total: usize,
-        subject: String,
+        subject: &str,
     ) -> Settled<'c, C> {
         results.extend(self.quantity.result(total));
         Settled {
             chosen,
             held: held(&results),
             asked: results.len(),
-            details: in_words(&subject, &results),
+            details: in_words(subject, &results),
             results,
         }
     }

@@ -15,7 +15,7 @@ use crate::{
     outcome::Outcome,
     reader::{Node, Object},
     registry::Check,
-    template::{Failed, Scope},
+    template::{Failed, Scope, scalar_text},
 };
 
 /// The assertion.
@@ -94,7 +94,11 @@ impl Check for StateMatch {
             quantity: self.quantity,
             manner: Manner::Typed,
             read: &read,
-            name: &|row: &&StateRow<'_>| format!("{} {}", self.resource, row.key),
+            name: &|row: &&StateRow<'_>| {
+                let key = self.shown_key(row);
+                let key = scalar_text(&key).unwrap_or_else(|| row.key.as_ref().into());
+                format!("{} {key}", self.resource)
+            },
         };
         let settled = question.best(&matches, || {
             if others.is_empty() {
@@ -104,7 +108,7 @@ impl Check for StateMatch {
             near_misses(&noun, &others, &narrowing, Manner::Typed, &read)
         });
         let key = settled.chosen.map(|row| self.shown_key(row));
-        let evidence = self.evidence(&settled.results, key);
+        let evidence = self.evidence(&settled.results, key.as_ref());
         Ok(settled.outcome(evidence))
     }
 
@@ -114,7 +118,7 @@ impl Check for StateMatch {
 }
 
 impl StateMatch {
-    fn evidence(&self, results: &[FieldResult], key: Option<Value>) -> Value {
+    fn evidence(&self, results: &[FieldResult], key: Option<&Value>) -> Value {
         json!({
             "assertionResults": to_list(results),
             "resource": self.resource,

@@ -12,7 +12,7 @@ use crate::{
     compare::Manner,
     fields::{Field, FieldResult, bind, read_correlation, read_fields, to_list},
     found::Found,
-    matching::{Quantity, Question, correlated, counted, near_misses},
+    matching::{Quantity, Question, correlated, near_misses},
     outcome::Outcome,
     reader::Object,
     registry::Check,
@@ -164,7 +164,7 @@ impl Response {
         kinds.sort_unstable();
         let said: Vec<String> = kinds
             .chunk_by(|left, right| left == right)
-            .map(|same| counted(same.len(), &format!("{} response", same[0])))
+            .map(|same| format!("{} of {}", same.len(), same[0]))
             .collect();
         if said.is_empty() {
             format!("there is no {} response, nor any other", self.transaction)

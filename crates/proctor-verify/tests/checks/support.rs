@@ -62,7 +62,7 @@ impl World {
         );
         let mut request = Request::new(Method::PUT, &path, at);
         request.body = resource.to_string().into();
-        let (response, _) = self.fhir.as_mut().unwrap().apply(&request);
+        let (response, _) = self.fhir.as_mut().unwrap().apply(request);
         assert!(response.status.is_success(), "{resource}");
         self
     }
@@ -228,7 +228,11 @@ pub(crate) fn task(criteria: Vec<Criterion>) -> Task {
                 "ada",
                 json!({"id": "ada", "mrn": "12345", "age": 36, "name": [{"family": "Lovelace, King", "given": ["Ada"]}], "middle": null}),
             ),
-            entity(11, "order", json!({"code": "72148", "total": 240.5, "parts": [1, 2]})),
+            entity(
+                11,
+                "order",
+                json!({"code": "72148", "total": 240.5, "parts": [1, 2]}),
+            ),
         ],
         criteria,
         reference: Value::Null,

@@ -12,7 +12,7 @@ use crate::{
     fields::{Field, FieldResult, Wanted, bind, read_fields, to_list},
     found::Found,
     json_path::JsonPath,
-    matching::{Quantity, Question, Settled},
+    matching::{Quantity, Question, Settled, counted},
     outcome::Outcome,
     reader::{Object, left_out_or},
     registry::Check,
@@ -159,6 +159,6 @@ fn every_one<'c>(
         let mut fields = question.fields.iter();
         fields.any(|wanted| !holds(resource, wanted))
     });
-    let subject = format!("each of {} {} found", found.len(), question.noun);
-    question.settled(failing.or(found.first()), results, found.len(), subject)
+    let subject = format!("each of the {} found", counted(found.len(), question.noun));
+    question.settled(failing.or(found.first()), results, found.len(), &subject)
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use self::content::{Content, Format, Place};
 use crate::{
-    fields::{Field, FieldResult, bind, read_fields, to_list},
+    fields::{Field, FieldResult, Wanted, bind, held, read_fields, to_list},
     found::cut,
     matching::{Quantity, Question, counted},
     outcome::Outcome,
@@ -58,9 +58,8 @@ impl Check for FilePresent {
             node.word(&Format::NAMES)
         })
         .map(|format| format.unwrap_or_else(|| Format::of_path(written.unwrap_or_default())));
-        let fields = format.and_then(|format| {
-            read_fields(assertion.optional("fields"), |path| format.place(path))
-        });
+        let fields = assertion.optional("fields");
+        let fields = format.and_then(|format| read_fields(fields, |path| format.place(path)));
         let contains = read_texts(assertion.optional("contains"));
         let min = left_out_or(assertion.optional("min_count"), Node::amount);
         let max = left_out_or(assertion.optional("max_count"), Node::amount);
@@ -100,10 +99,6 @@ impl Check for FilePresent {
         newest_first.sort_by(|(left_path, left), (right_path, right)| {
             (right.at, left_path).cmp(&(left.at, right_path))
         });
-        let candidates = newest_first.into_iter().map(|(path, file)| Candidate {
-            path,
-            content: Content::read(&file.content, self.format, !fields.is_empty()),
-        });
         let question = Question {
             noun: "file",
             fields: &fields,
@@ -112,20 +107,29 @@ impl Check for FilePresent {
             read: &|candidate: &Candidate<'_>, place: &Place| candidate.content.find(place),
             name: &|candidate: &Candidate<'_>| candidate.name(),
         };
-        let candidates: Vec<Candidate<'_>> = candidates.collect();
-        let best = candidates
-            .iter()
-            .rev()
-            .max_by_key(|candidate| question.holding(candidate) + candidate.holding(&contains));
-        let Some(best) = best else {
-            let missing = || nothing(&written, files.len(), self.only_new);
-            let settled = question.of_one(None, 0, missing);
-            let evidence = evidence(&settled.results, &paths);
-            return Ok(settled.outcome(evidence));
+        // One file is read at a time, and only the best is kept: trees may be large.
+        let mut best: Option<(Candidate<'_>, Vec<FieldResult>)> = None;
+        for (path, file) in newest_first {
+            let content = Content::read(&file.content, self.format, !fields.is_empty());
+            let candidate = Candidate { path, content };
+            let results = candidate.results(&question, &contains);
+            if best
+                .as_ref()
+                .is_none_or(|(_, most)| held(&results) > held(most))
+            {
+                let is_perfect = held(&results) == results.len();
+                best = Some((candidate, results));
+                if is_perfect {
+                    break;
+                }
+            }
+        }
+        let settled = match best {
+            None => question.of_one(None, 0, || nothing(&written, files.len(), self.only_new)),
+            Some((candidate, results)) => {
+                question.settled(None, results, matched.len(), &candidate.name())
+            }
         };
-        let mut results = question.results(best);
-        results.extend(contains.iter().map(|part| best.contains(part)));
-        let settled = question.settled(Some(best), results, candidates.len(), best.name());
         let evidence = evidence(&settled.results, &paths);
         Ok(settled.outcome(evidence))
     }
@@ -147,9 +151,19 @@ impl Candidate<'_> {
         }
     }
 
-    fn holding(&self, parts: &[String]) -> usize {
-        let has = |part: &&String| self.content.text.contains(part.as_str());
-        parts.iter().filter(has).count()
+    /// How everything that is asked fares in this file. In one that cannot be read nothing holds,
+    /// not even that something is absent.
+    fn results(
+        &self,
+        question: &Question<'_, Place, Self>,
+        contains: &[String],
+    ) -> Vec<FieldResult> {
+        let mut results = match self.content.problem {
+            None => question.results(self),
+            Some(_) => question.fields.iter().map(Wanted::nowhere).collect(),
+        };
+        results.extend(contains.iter().map(|part| self.contains(part)));
+        results
     }
 
     fn contains(&self, part: &str) -> FieldResult {
