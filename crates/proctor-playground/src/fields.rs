@@ -65,6 +65,11 @@ impl Fields {
         self.problems.push((name.to_owned(), message.into()));
     }
 
+    /// Whether anything was wrong so far.
+    pub(crate) fn has_problems(&self) -> bool {
+        !self.problems.is_empty()
+    }
+
     /// The refusal that names everything that is wrong, if anything is.
     pub(crate) fn finish(self) -> Result<(), Box<Response>> {
         if self.problems.is_empty() {

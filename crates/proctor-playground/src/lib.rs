@@ -1,7 +1,8 @@
 //! The simulated services of a playground, each a deterministic state machine.
 //!
 //! * [`simulator`]: the shape that every simulator has; [`exchange`]: what it is asked and answers.
-//! * [`fhir`]: a FHIR R4 store; [`hl7`]: an HL7 v2 interface; [`files`]: a tree of files.
+//! * [`fhir`]: a FHIR R4 store; [`hl7`]: an HL7 v2 interface; [`files`]: a tree of files;
+//!   [`voice`]: a telephone line.
 //! * [`scenario`]: what happens before the agent comes; [`exhibits`]: what checks look at after.
 //! * [`recorder`]: how events reach the journal; [`payload`]: what it keeps of them.
 //! * [`seed`]: where ids, numbers and passwords come from.
@@ -24,3 +25,5 @@ mod rehearsal;
 pub mod scenario;
 pub mod seed;
 pub mod simulator;
+mod telephone;
+pub mod voice;
