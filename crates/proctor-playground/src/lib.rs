@@ -2,8 +2,9 @@
 //!
 //! * [`simulator`]: the shape that every simulator has; [`exchange`]: what it is asked and answers.
 //! * [`fhir`]: a FHIR R4 store; [`hl7`]: an HL7 v2 interface; [`files`]: a tree of files;
-//!   [`voice`]: a telephone line.
+//!   [`voice`]: a telephone line; [`fax`]: a fax machine; [`messages`]: messages to and from patients.
 //! * [`scenario`]: what happens before the agent comes; [`exhibits`]: what checks look at after.
+//! * [`rows`]: the plain state that some of them have.
 //! * [`recorder`]: how events reach the journal; [`payload`]: what it keeps of them.
 //! * [`seed`]: where ids, numbers and passwords come from.
 //!
@@ -14,14 +15,17 @@ mod account;
 mod content;
 pub mod exchange;
 pub mod exhibits;
+pub mod fax;
 pub mod fhir;
 mod fields;
 pub mod files;
 pub mod hl7;
+pub mod messages;
 pub mod payload;
 pub mod recorder;
 #[cfg(test)]
 mod rehearsal;
+pub mod rows;
 pub mod scenario;
 pub mod seed;
 pub mod simulator;
