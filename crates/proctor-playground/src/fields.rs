@@ -2,6 +2,8 @@
 //!
 //! Fields that nobody asks for are left alone: they stay in the event of the request.
 
+use std::ops::RangeInclusive;
+
 use serde_json::{Map, Value};
 
 use crate::exchange::{Request, Response};
@@ -60,9 +62,32 @@ impl Fields {
         }
     }
 
+    /// A whole number that may be missing, within bounds.
+    pub(crate) fn optional_number(
+        &mut self,
+        name: &str,
+        bounds: RangeInclusive<u64>,
+    ) -> Option<u64> {
+        let value = self.map.get(name).filter(|value| !value.is_null())?;
+        let number = value.as_u64().filter(|number| bounds.contains(number));
+        if number.is_none() {
+            let (least, most) = bounds.into_inner();
+            self.wrong(
+                name,
+                format!("must be a whole number from {least} to {most}"),
+            );
+        }
+        number
+    }
+
     /// Says that a field is wrong.
     pub(crate) fn wrong(&mut self, name: &str, message: impl Into<String>) {
         self.problems.push((name.to_owned(), message.into()));
+    }
+
+    /// Whether anything was wrong so far.
+    pub(crate) fn has_problems(&self) -> bool {
+        !self.problems.is_empty()
     }
 
     /// The refusal that names everything that is wrong, if anything is.
@@ -86,7 +111,7 @@ mod tests {
     #[test]
     fn everything_wrong_is_said_at_once() {
         let request = Request::new(Method::POST, "x", Timestamp::from_millis(0)).with_json(
-            &json!({"blank": " ", "long": "äöü", "number": 5, "fine": "yes", "nothing": null}),
+            &json!({"blank": " ", "long": "äöü", "number": 5, "fine": "yes", "nothing": null, "half": 1.5}),
         );
         let mut fields = Fields::of(&request, 1000).unwrap();
         assert_eq!(fields.text("fine", 3), "yes");
@@ -96,6 +121,7 @@ mod tests {
         fields.text("missing", 2);
         fields.text("nothing", 2);
         assert_eq!(fields.optional_text("absent", 2), None);
+        assert_eq!(fields.optional_number("half", 1..=9), None);
         let refusal = fields.finish().unwrap_err();
         assert_eq!(refusal.status, StatusCode::BAD_REQUEST);
         let told: Value = serde_json::from_slice(&refusal.body).unwrap();

@@ -151,10 +151,11 @@ pub(crate) fn body(response: &Response) -> Value {
 }
 
 /// Any request to the paths and with the bodies given, mixed with nonsense.
-pub(crate) fn any_request(
-    paths: &'static [&'static str],
+pub(crate) fn any_request<T: AsRef<str>>(
+    paths: &[T],
     bodies: &'static [&'static str],
-) -> impl Strategy<Value = Request> {
+) -> impl Strategy<Value = Request> + use<T> {
+    let paths: Vec<String> = paths.iter().map(|path| path.as_ref().to_owned()).collect();
     let method = prop::sample::select(vec![
         Method::GET,
         Method::HEAD,
@@ -164,7 +165,7 @@ pub(crate) fn any_request(
         Method::PATCH,
     ]);
     let path = prop_oneof![
-        8 => prop::sample::select(paths).prop_map(str::to_owned),
+        8 => prop::sample::select(paths.clone()),
         1 => (prop::sample::select(paths), "\\PC{0,12}").prop_map(|(path, more)| format!("{path}/{more}")),
         1 => "\\PC{0,20}",
     ];
