@@ -191,6 +191,13 @@ impl PayerDesk {
         request.submit(number, outcome, now);
     }
 
+    /// The control numbers of the next interchange that the clearinghouse sends for a provider.
+    pub(super) fn sender_numbers(&self) -> ControlNumbers {
+        let number = u64::try_from(self.answered.len()).unwrap_or(u64::MAX);
+        let start = self.seed.derive("x12 control numbers of senders", number);
+        ControlNumbers::from_seed(first_number(&start))
+    }
+
     /// The request with this id or number.
     pub(super) fn request(&self, name: &str) -> Option<&PriorAuth> {
         self.requests.iter().find(|one| one.is_called(name))
