@@ -12,6 +12,8 @@ use axum::{
 };
 use http::Method;
 
+mod authoring;
+mod engine;
 pub(crate) mod render;
 mod store;
 

@@ -1,13 +1,21 @@
 //! The Verial dialect: its routes, its lists, its views.
 
+use axum::routing::any;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::state::ApiState;
 
 mod api_keys;
+mod internal_runs;
+mod internal_tasks;
 mod page;
+mod playgrounds;
+mod public_runs;
+mod public_tasks;
+mod run_views;
 mod solver_keys;
 mod solvers;
+mod worlds;
 
 pub use page::{VerialList, VerialListMeta, VerialPage};
 
@@ -27,4 +35,55 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
             solver_keys::create_solver_key
         ))
         .routes(routes!(solver_keys::revoke_solver_key))
+        .merge(runs())
+        .merge(worlds())
+}
+
+/// Runs, from both sides.
+fn runs() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(public_runs::create_run))
+        .routes(routes!(public_runs::get_run))
+        .routes(routes!(public_tasks::start_task))
+        .routes(routes!(public_tasks::complete_task))
+        .routes(routes!(internal_runs::list_runs, internal_runs::create_run))
+        .routes(routes!(internal_runs::get_run))
+        .routes(routes!(internal_runs::complete_run))
+        .routes(routes!(internal_runs::cancel_run))
+        .routes(routes!(internal_runs::publish_run))
+        .routes(routes!(internal_runs::unpublish_run))
+        .routes(routes!(internal_runs::leaderboard))
+        .routes(routes!(internal_tasks::list_task_runs))
+        .routes(routes!(internal_tasks::get_task_run))
+        .routes(routes!(internal_tasks::complete_task_run))
+        .routes(routes!(internal_tasks::cancel_task_run))
+        .routes(routes!(internal_tasks::rescore_task_run))
+        .routes(routes!(internal_tasks::list_criterion_runs))
+        .routes(routes!(internal_tasks::get_criterion_run))
+}
+
+/// Playgrounds, sandboxes, and the ways into them.
+fn worlds() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(
+            playgrounds::list_playgrounds,
+            playgrounds::create_playground
+        ))
+        .routes(routes!(playgrounds::get_playground))
+        .routes(routes!(playgrounds::tear_down_playground))
+        .routes(routes!(
+            playgrounds::list_sandboxes,
+            playgrounds::create_sandbox
+        ))
+        .routes(routes!(playgrounds::get_sandbox))
+        .routes(routes!(playgrounds::tear_down_sandbox))
+        .routes(routes!(playgrounds::list_events))
+        .routes(routes!(
+            playgrounds::attach_dataset,
+            playgrounds::detach_dataset
+        ))
+        .route("/v1/benchmark-runs/{id}/{*path}", any(worlds::of_run))
+        .route("/v1/task-runs/{id}/{*path}", any(worlds::of_task_run))
+        .route("/sandboxes/{id}/{*path}", any(worlds::of_sandbox))
+        .route("/services/{id}/{*path}", any(worlds::of_sandbox))
 }

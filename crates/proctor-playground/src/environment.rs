@@ -14,13 +14,16 @@ use proctor_core::{
 use serde_json::Value;
 
 use crate::{
+    fax::{self, Fax},
     fhir::{self, Base, BaseBuilder, Validation},
     files::{self, Files},
     hl7::{self, Hl7},
     machine::AnyMachine,
+    messages::{self, Messages},
     payer::{self, PayerDesk},
     seed::Seed,
     simulator::{NotProvided, read_config},
+    voice::{self, Voice},
 };
 
 /// An environment that playgrounds can be made from.
@@ -65,6 +68,14 @@ pub(crate) type Branch = Box<dyn Fn(Seed) -> Box<dyn AnyMachine> + Send + Sync>;
 #[error("{}", self.0.iter().map(|(place, problem)| format!("{place}: {problem}")).collect::<Vec<_>>().join("; "))]
 pub struct Problems(pub Vec<(String, String)>);
 
+/// How the machine of a simulator is made.
+macro_rules! machine {
+    ($blueprint:ty, $machine:ident, $simulator:expr) => {{
+        let blueprint = Arc::new(<$blueprint>::read($simulator)?);
+        Box::new(move |seed| Box::new($machine::branch(Arc::clone(&blueprint), seed)))
+    }};
+}
+
 /// When seeded data was made: before anything happens in a playground.
 const BEGINNING: Timestamp = Timestamp::from_millis(946_684_800_000);
 
@@ -106,14 +117,11 @@ impl Blueprint {
                 self.fhir.push(FhirBlueprint::read(simulator)?);
                 return Ok(Target::Fhir(self.fhir.len() - 1));
             }
-            SimulatorType::Hl7 => {
-                let blueprint = Arc::new(hl7::Blueprint::read(simulator)?);
-                Box::new(move |seed| Box::new(Hl7::branch(Arc::clone(&blueprint), seed)))
-            }
-            SimulatorType::Files => {
-                let blueprint = Arc::new(files::Blueprint::read(simulator)?);
-                Box::new(move |seed| Box::new(Files::branch(Arc::clone(&blueprint), seed)))
-            }
+            SimulatorType::Hl7 => machine!(hl7::Blueprint, Hl7, simulator),
+            SimulatorType::Files => machine!(files::Blueprint, Files, simulator),
+            SimulatorType::Voice => machine!(voice::Blueprint, Voice, simulator),
+            SimulatorType::Fax => machine!(fax::Blueprint, Fax, simulator),
+            SimulatorType::Message => machine!(messages::Blueprint, Messages, simulator),
             // All of these are one desk; what is wrong with it was said when it was made.
             SimulatorType::Payer | SimulatorType::Clearinghouse => return Ok(desk),
             kind => {

@@ -9,7 +9,7 @@ CREATE INDEX runs_ranked ON runs (benchmark, id) WHERE ranked_at IS NOT NULL;
 CREATE TABLE playgrounds (
     id TEXT PRIMARY KEY,
     organization TEXT NOT NULL REFERENCES organizations (id),
-    environment TEXT NOT NULL,
+    environment TEXT,
     -- The environment's content, as it was when the playground was made.
     digest TEXT NOT NULL REFERENCES definitions (digest),
     task_run TEXT REFERENCES task_runs (id),

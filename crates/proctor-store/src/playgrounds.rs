@@ -24,8 +24,8 @@ pub struct Playground {
     pub id: PlaygroundId,
     /// Whose it is.
     pub organization: OrganizationId,
-    /// The environment it was made from.
-    pub environment: EnvironmentId,
+    /// The environment it was made from; none for one that was made from a single simulator.
+    pub environment: Option<EnvironmentId>,
     /// The environment's content at that time.
     pub digest: Digest,
     /// The task run whose world it is, if it is one.
@@ -210,7 +210,7 @@ fn read_playground(row: &Row) -> Result<Playground, StoreError> {
     Ok(Playground {
         id: row.id("id")?,
         organization: row.id("organization")?,
-        environment: row.id("environment")?,
+        environment: row.opt_id("environment")?,
         digest: row.parsed("digest")?,
         task_run: row.opt_id("task_run")?,
         created_at: row.time("created_at")?,

@@ -207,11 +207,6 @@ impl World {
         look(&current.contents.exhibits(now))
     }
 
-    /// What an agent needs to use each simulator, in the order of the doors.
-    pub fn credentials(&self, prefix: &str) -> Vec<serde_json::Value> {
-        self.read().contents.credentials(&self.inner.origin, prefix)
-    }
-
     /// Answers a request at a door. Its time is set here.
     pub async fn handle(&self, door: usize, mut request: Request) -> Response {
         for _ in 0..TRIES {
