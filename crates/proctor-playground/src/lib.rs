@@ -2,7 +2,8 @@
 //!
 //! * [`simulator`]: the shape that every simulator has; [`exchange`]: what it is asked and answers.
 //! * [`fhir`]: a FHIR R4 store; [`hl7`]: an HL7 v2 interface; [`files`]: a tree of files;
-//!   [`voice`]: a telephone line; [`fax`]: a fax machine; [`messages`]: messages to and from patients.
+//!   [`voice`]: a telephone line; [`fax`]: a fax machine; [`messages`]: messages to and from patients;
+//!   [`cds_hooks`]: decision support.
 //! * [`scenario`]: what happens before the agent comes; [`exhibits`]: what checks look at after.
 //! * [`rows`]: the plain state that some of them have.
 //! * [`recorder`]: how events reach the journal; [`payload`]: what it keeps of them.
@@ -12,6 +13,7 @@
 //! journal) lives in modules of its own.
 
 mod account;
+pub mod cds_hooks;
 mod content;
 pub mod exchange;
 pub mod exhibits;
@@ -22,6 +24,7 @@ pub mod files;
 pub mod hl7;
 pub mod messages;
 pub mod payload;
+mod problems;
 pub mod recorder;
 #[cfg(test)]
 mod rehearsal;
