@@ -13,8 +13,9 @@ use serde_json::Value;
 use crate::fhir;
 
 /// Everything in a world that checks may look at.
-#[derive(Default)]
 pub struct Exhibits<'w> {
+    /// When the world is looked at: the moment it was frozen, if it was.
+    pub now: Timestamp,
     /// The FHIR stores, in the order of the environment.
     pub fhir: Vec<&'w fhir::State>,
     /// HL7 messages that the agent sent, oldest first.
@@ -27,6 +28,29 @@ pub struct Exhibits<'w> {
     pub calls: Option<Vec<&'w Call>>,
     /// X12 transactions that were answered, oldest first.
     pub x12: Option<Vec<&'w X12Response>>,
+}
+
+impl Exhibits<'_> {
+    /// Nothing yet, looked at at `now`.
+    pub fn at(now: Timestamp) -> Self {
+        Self {
+            now,
+            fhir: Vec::new(),
+            hl7_sent: None,
+            rows: BTreeMap::new(),
+            files: None,
+            calls: None,
+            x12: None,
+        }
+    }
+}
+
+/// Tests that do not care about the time; everything else says when it looks.
+#[cfg(test)]
+impl Default for Exhibits<'_> {
+    fn default() -> Self {
+        Self::at(Timestamp::from_millis(0))
+    }
 }
 
 /// An HL7 message as the agent sent it.

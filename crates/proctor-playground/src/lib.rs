@@ -3,9 +3,11 @@
 //! * [`simulator`]: the shape that every simulator has; [`exchange`]: what it is asked and answers.
 //! * [`fhir`]: a FHIR R4 store; [`hl7`]: an HL7 v2 interface; [`files`]: a tree of files;
 //!   [`voice`]: a telephone line; [`fax`]: a fax machine; [`messages`]: messages to and from patients;
-//!   [`cds_hooks`]: decision support.
-//! * [`scenario`]: what happens before the agent comes; [`exhibits`]: what checks look at after.
+//!   [`cds_hooks`]: decision support; [`payer`]: a payer's desk: its portal, its web pages, and the
+//!   clearinghouse in front of it.
 //! * [`rows`]: the plain state that some of them have.
+//! * [`scenario`]: what happens before the agent comes; [`exhibits`]: what checks look at after.
+//! * [`world`]: a playground at work; [`environment`]: what it is made from.
 //! * [`recorder`]: how events reach the journal; [`payload`]: what it keeps of them.
 //! * [`seed`]: where ids, numbers and passwords come from.
 //!
@@ -15,6 +17,7 @@
 mod account;
 pub mod cds_hooks;
 mod content;
+pub mod environment;
 pub mod exchange;
 pub mod exhibits;
 pub mod fax;
@@ -22,7 +25,9 @@ pub mod fhir;
 mod fields;
 pub mod files;
 pub mod hl7;
+mod machine;
 pub mod messages;
+pub mod payer;
 pub mod payload;
 mod problems;
 pub mod recorder;
@@ -34,3 +39,4 @@ pub mod seed;
 pub mod simulator;
 mod telephone;
 pub mod voice;
+pub mod world;

@@ -8,7 +8,11 @@
 //! When the journal refuses (another node wrote first, the disk is full), everything recorded since
 //! the last write is void. The service then calls [`Recorder::resume`], which reads the journal
 //! anew and begins another epoch; what an older epoch recorded is never written. What was merely
-//! noted did happen, and is written in the new epoch.
+//! noted did happen, and is written in the new epoch, unless it saw what is void: such an answer
+//! never leaves.
+//!
+//! A process that dies takes the notes of the last [`NOTES_WAIT`] with it, never anything recorded.
+//! [`Recorder::seal`] writes all that was noted here before the world is frozen.
 
 use std::{
     mem,
@@ -19,7 +23,7 @@ use std::{
 use proctor_core::{id::kinds::WorldId, time::Timestamp};
 use proctor_store::{
     StoreError,
-    journal::{AppendError, Event, Journal, NewEvent, SEAL},
+    journal::{AppendError, Event, Head, Journal, NewEvent, SEAL},
 };
 use tokio::sync::{Notify, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -46,6 +50,7 @@ pub struct Epoch(u64);
 #[derive(Clone, Copy, Debug)]
 pub struct Ticket {
     epoch: Epoch,
+    /// How many of the epoch's recorded events it stands for.
     number: u64,
     /// Whether so much has queued up that callers should wait.
     is_crowded: bool,
@@ -94,15 +99,35 @@ struct Entry {
     at: Timestamp,
     kind: &'static str,
     payload: Payload,
-    is_note: bool,
+    standing: Standing,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Copy)]
+enum Standing {
+    Recorded,
+    /// A note; void unless the first `after` recorded events of its epoch reach the disk.
+    Noted {
+        after: u64,
+    },
+}
+
+impl Standing {
+    /// Whether it is a note that stays true if only `durable` events are on disk.
+    fn is_kept_note(self, durable: u64) -> bool {
+        match self {
+            Self::Recorded => false,
+            Self::Noted { after } => after <= durable,
+        }
+    }
+}
+
 struct Progress {
     epoch: Epoch,
     /// Recorded events of this epoch that are on disk.
     durable: u64,
     failure: Option<NotRecorded>,
+    /// For each earlier epoch, how many of its recorded events reached the disk.
+    ended: Vec<u64>,
 }
 
 impl Recorder {
@@ -129,6 +154,7 @@ impl Recorder {
                 epoch,
                 durable: 0,
                 failure: None,
+                ended: Vec::new(),
             }),
             next: tokio::sync::Mutex::new(0),
         });
@@ -142,8 +168,14 @@ impl Recorder {
         let mut next = shared.next.lock().await;
         let epoch = {
             let mut queue = shared.queue();
+            let durable = shared.progress.borrow().durable;
             queue.epoch = Epoch(queue.epoch.0 + 1);
-            queue.entries.retain(|entry| entry.is_note);
+            queue
+                .entries
+                .retain(|entry| entry.standing.is_kept_note(durable));
+            for entry in &mut queue.entries {
+                entry.standing = Standing::Noted { after: 0 };
+            }
             queue.recorded = 0;
             queue.epoch
         };
@@ -161,12 +193,31 @@ impl Recorder {
             events.extend(more);
         }
         let frozen = events.last().is_some_and(|event| &*event.kind == SEAL);
-        shared.progress.send_replace(Progress {
-            epoch,
-            durable: 0,
-            failure: frozen.then_some(NotRecorded::Frozen),
-        });
+        shared
+            .progress
+            .send_modify(|progress| progress.begin(epoch));
+        if frozen {
+            shared.refuse_from_now_on();
+        }
         Ok((epoch, events))
+    }
+
+    /// Begins a new epoch at the place `next`, for a caller who has just written everything before
+    /// it and need not read it.
+    pub async fn begin_at(&self, place: u64) -> Epoch {
+        let shared = &self.shared;
+        let mut next = shared.next.lock().await;
+        *next = place;
+        let epoch = {
+            let mut queue = shared.queue();
+            queue.epoch = Epoch(queue.epoch.0 + 1);
+            queue.recorded = 0;
+            queue.epoch
+        };
+        shared
+            .progress
+            .send_modify(|progress| progress.begin(epoch));
+        epoch
     }
 
     /// Takes an event that changed something.
@@ -189,7 +240,7 @@ impl Recorder {
             at,
             kind,
             payload,
-            is_note: false,
+            standing: Standing::Recorded,
         });
         let number = queue.recorded;
         drop(queue);
@@ -211,27 +262,62 @@ impl Recorder {
         payload: Payload,
     ) -> Ticket {
         let mut queue = self.shared.queue();
+        let mut ticket = Ticket {
+            epoch,
+            number: u64::MAX,
+            is_crowded: false,
+        };
+        if queue.epoch != epoch {
+            // What was looked at is void already: this ticket never comes true.
+            return ticket;
+        }
+        let progress = self.shared.progress.borrow();
+        let is_all_durable = progress.epoch == epoch && progress.durable >= queue.recorded;
+        ticket.number = if is_all_durable { 0 } else { queue.recorded };
+        if matches!(progress.failure, Some(NotRecorded::Frozen)) {
+            return ticket;
+        }
+        drop(progress);
         queue.entries.push(Entry {
             at,
             kind,
             payload,
-            is_note: true,
-        });
-        let ticket = Ticket {
-            epoch,
-            number: if queue.epoch == epoch {
-                queue.recorded
-            } else {
-                0
+            standing: Standing::Noted {
+                after: ticket.number,
             },
-            is_crowded: queue.entries.len() >= QUEUE_FULL,
-        };
+        });
+        ticket.is_crowded = queue.entries.len() >= QUEUE_FULL;
         let wake = matches!(queue.entries.len(), 1 | NOTES_ENOUGH);
         drop(queue);
         if wake {
             self.shared.wake.notify_one();
         }
         ticket
+    }
+
+    /// Freezes the world: everything taken so far is written, and the seal after it.
+    pub async fn seal(&self, at: Timestamp) -> Result<Head, NotRecorded> {
+        let shared = &self.shared;
+        let mut next = shared.next.lock().await;
+        shared.write_queue(&mut next).await;
+        if let Some(failure) = &shared.progress.borrow().failure {
+            return Err(failure.clone());
+        }
+        let outcome = shared.journal.seal(shared.world, *next, at).await;
+        match outcome {
+            Ok(head) => {
+                *next = head.next;
+                shared.refuse_from_now_on();
+                Ok(head)
+            }
+            Err(error) => {
+                let failure = NotRecorded::from(error);
+                let told = Some(failure.clone());
+                let tell = |progress: &mut Progress| progress.failure = told;
+                shared.progress.send_modify(tell);
+                Err(failure)
+            }
+        }
     }
 
     /// Whether the state is known not to be what the journal says: it must be made anew.
@@ -267,13 +353,37 @@ impl Recorder {
     }
 }
 
+impl From<AppendError> for NotRecorded {
+    fn from(error: AppendError) -> Self {
+        match error {
+            AppendError::Conflict { .. } | AppendError::Empty => Self::Overtaken,
+            AppendError::Sealed { .. } => Self::Frozen,
+            AppendError::Store(error) => Self::Failed(error),
+        }
+    }
+}
+
 impl Progress {
+    /// Ends the epoch under way and begins a later one.
+    fn begin(&mut self, epoch: Epoch) {
+        // Epochs count from 0, and each that was begun is ended here.
+        self.ended.push(self.durable);
+        self.ended.resize(epoch.0 as usize, 0);
+        self.epoch = epoch;
+        self.durable = 0;
+        self.failure = None;
+    }
+
     fn outcome(&self, ticket: Ticket) -> Option<Result<(), NotRecorded>> {
+        let durable = match ticket.epoch {
+            epoch if epoch == self.epoch => self.durable,
+            Epoch(number) => self.ended.get(number as usize).copied().unwrap_or(0),
+        };
+        if durable >= ticket.number {
+            return Some(Ok(()));
+        }
         if self.epoch > ticket.epoch {
             return Some(Err(NotRecorded::Overtaken));
-        }
-        if self.epoch == ticket.epoch && self.durable >= ticket.number {
-            return Some(Ok(()));
         }
         self.failure.clone().map(Err)
     }
@@ -298,7 +408,7 @@ impl Shared {
                     () = closing.cancelled() => {}
                 }
             }
-            self.write_queue().await;
+            self.write_queue(&mut *self.next.lock().await).await;
             if closed {
                 return;
             }
@@ -307,16 +417,30 @@ impl Shared {
 
     fn has_only_few_notes(&self) -> bool {
         let queue = self.queue();
-        queue.entries.len() < NOTES_ENOUGH && queue.entries.iter().all(|entry| entry.is_note)
+        let mut entries = queue.entries.iter();
+        queue.entries.len() < NOTES_ENOUGH
+            && entries.all(|entry| matches!(entry.standing, Standing::Noted { .. }))
     }
 
-    async fn write_queue(&self) {
-        let mut next = self.next.lock().await;
+    /// The world is frozen: nothing is taken any more.
+    fn refuse_from_now_on(&self) {
+        let refuse = |progress: &mut Progress| progress.failure = Some(NotRecorded::Frozen);
+        self.progress.send_modify(refuse);
+        let mut queue = self.queue();
+        queue.entries.clear();
+        queue.left_over.clear();
+    }
+
+    /// Writes everything taken so far, at the place `next`.
+    async fn write_queue(&self, next: &mut u64) {
+        let durable;
         let (epoch, entries, recorded, mut events) = {
             let mut queue = self.queue();
-            if self.progress.borrow().failure.is_some() {
+            let progress = self.progress.borrow();
+            if progress.failure.is_some() {
                 return;
             }
+            durable = progress.durable;
             let entries = mem::take(&mut queue.entries);
             (
                 queue.epoch,
@@ -326,9 +450,9 @@ impl Shared {
             )
         };
         let mut notes: Vec<NewEvent> = events.clone();
-        for (mut event, is_note) in to_events(entries) {
+        for (mut event, is_kept_note) in to_events(entries, durable) {
             event.payload = pack(event.payload);
-            if is_note {
+            if is_kept_note {
                 notes.push(event.clone());
             }
             events.push(event);
@@ -336,35 +460,44 @@ impl Shared {
         if events.is_empty() {
             return;
         }
-        let outcome = self.journal.append(self.world, *next, events).await;
-        if matches!(outcome, Err(AppendError::Conflict { .. })) {
-            self.queue().left_over = notes;
-        }
-        self.progress.send_modify(|progress| match outcome {
+        match self.journal.append(self.world, *next, events).await {
             Ok(head) => {
                 *next = head.next;
-                progress.epoch = epoch;
-                progress.durable = recorded;
-            }
-            Err(error) => {
-                progress.failure = Some(match error {
-                    AppendError::Conflict { .. } | AppendError::Empty => NotRecorded::Overtaken,
-                    AppendError::Sealed { .. } => NotRecorded::Frozen,
-                    AppendError::Store(error) => NotRecorded::Failed(error),
+                self.progress.send_modify(|progress| {
+                    if progress.epoch != epoch {
+                        progress.begin(epoch);
+                    }
+                    progress.durable = recorded;
                 });
             }
-        });
+            Err(AppendError::Sealed { .. }) => self.refuse_from_now_on(),
+            Err(error) => {
+                if matches!(error, AppendError::Conflict { .. }) {
+                    self.queue().left_over = notes;
+                }
+                let failure = Some(error.into());
+                self.progress
+                    .send_modify(|progress| progress.failure = failure);
+            }
+        }
     }
 }
 
-/// One line of the journal for each recorded event, and for each run of notes between them; with
-/// each line whether it holds notes.
-fn to_events(entries: Vec<Entry>) -> Vec<(NewEvent, bool)> {
+/// One event of the journal for each recorded one, and for each run of notes between them; with
+/// each whether it holds notes that stay true if it cannot be written here.
+fn to_events(entries: Vec<Entry>, durable: u64) -> Vec<(NewEvent, bool)> {
     let mut events: Vec<(NewEvent, bool)> = Vec::with_capacity(entries.len());
+    // Which notes the last event takes more of.
+    let mut open: Option<(&'static str, bool)> = None;
     for entry in entries {
+        let is_kept_note = entry.standing.is_kept_note(durable);
+        let joins = match entry.standing {
+            Standing::Recorded => None,
+            Standing::Noted { .. } => Some((entry.kind, is_kept_note)),
+        };
         let payload = (entry.payload)();
         match events.last_mut() {
-            Some((last, true)) if entry.is_note && &*last.kind == entry.kind => {
+            Some((last, _)) if joins.is_some() && joins == open => {
                 last.payload.push(b'\n');
                 last.payload.extend_from_slice(&payload);
             }
@@ -374,9 +507,10 @@ fn to_events(entries: Vec<Entry>) -> Vec<(NewEvent, bool)> {
                     kind: entry.kind.into(),
                     payload,
                 },
-                entry.is_note,
+                is_kept_note,
             )),
         }
+        open = joins;
     }
     events
 }

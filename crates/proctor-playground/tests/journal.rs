@@ -2,72 +2,38 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod house;
+
 use std::{sync::Arc, time::Duration};
 
+use house::{House, WORLD};
 use http::Method;
-use proctor_core::{
-    id::kinds::WorldId,
-    time::{ManualClock, Timestamp},
-};
+use proctor_core::time::{ManualClock, Timestamp};
 use proctor_playground::{
     fhir::{
         Base, FhirService, Seed, Settings,
+        interaction::Interaction,
         rest::{Request, Response},
-        service::{READ_EVENT, WRITE_EVENT},
+        service::{FreezeError, READ_EVENT, WRITE_EVENT},
     },
-    recorder::Recorder,
+    recorder::NotRecorded,
 };
-use proctor_store::{
-    Store, StoreOptions,
-    ambient::{RandomIds, SystemClock},
-};
+use proctor_store::journal::SEAL;
 use serde_json::{Value, json};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use uuid::Uuid;
+use tokio_util::task::TaskTracker;
 
-const WORLD: WorldId = WorldId::from_uuid(Uuid::from_u128(42));
-
-struct House {
-    store: Store,
-    tasks: TaskTracker,
-    closing: CancellationToken,
-    _directory: tempfile::TempDir,
-}
-
-impl House {
-    async fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let options = StoreOptions::embedded(directory.path());
-        let store = Store::open(
-            &options,
-            Arc::new(SystemClock),
-            Arc::new(RandomIds::default()),
-        )
-        .await
-        .unwrap();
-        Self {
-            store,
-            tasks: TaskTracker::new(),
-            closing: CancellationToken::new(),
-            _directory: directory,
-        }
-    }
-
-    async fn service(&self) -> FhirService {
-        let journal = self.store.journal().clone();
-        let recorder = Recorder::open(journal, WORLD, &self.tasks, self.closing.clone());
-        let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_000_000)));
-        let settings = Arc::new(Settings::at("http://x"));
-        FhirService::open(
-            Base::empty(),
-            settings,
-            Seed::from_number(1),
-            clock,
-            recorder,
-        )
-        .await
-        .unwrap()
-    }
+async fn open(house: &House) -> FhirService {
+    let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_000_000)));
+    let settings = Arc::new(Settings::at("http://x"));
+    FhirService::open(
+        Base::empty(),
+        settings,
+        Seed::from_number(1),
+        clock,
+        house.recorder(),
+    )
+    .await
+    .unwrap()
 }
 
 async fn ask(service: &FhirService, method: Method, path: &str, body: Option<Value>) -> Response {
@@ -86,7 +52,7 @@ async fn put(service: &FhirService, id: &str) -> Response {
 #[tokio::test]
 async fn what_was_answered_is_there_after_reopening() {
     let house = House::new().await;
-    let service = house.service().await;
+    let service = open(&house).await;
     for id in ["a", "b"] {
         assert_eq!(put(&service, id).await.status, 201);
     }
@@ -103,7 +69,7 @@ async fn what_was_answered_is_there_after_reopening() {
             .status,
         204
     );
-    let again = house.service().await;
+    let again = open(&house).await;
     let digest = |service: &FhirService| service.look(proctor_playground::fhir::State::digest);
     assert_eq!(digest(&service), digest(&again));
     assert!(service.look(|one| again.look(|other| one == other)));
@@ -126,16 +92,13 @@ async fn what_was_answered_is_there_after_reopening() {
 #[tokio::test]
 async fn every_interaction_is_an_event_and_the_chain_holds() {
     let house = House::new().await;
-    let service = house.service().await;
+    let service = open(&house).await;
     put(&service, "a").await;
     ask(&service, Method::GET, "Patient/a", None).await;
     ask(&service, Method::GET, "Patient?gender=male", None).await;
     ask(&service, Method::GET, "Patient/zzz", None).await;
     put(&service, "b").await;
-    house.closing.cancel();
-    house.tasks.close();
-    house.tasks.wait().await;
-    let events = house.store.journal().read(WORLD, 0, 100).await.unwrap();
+    let events = house.final_events().await;
     let kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
     assert_eq!(kinds, [WRITE_EVENT, READ_EVENT, WRITE_EVENT]);
     let lines: Vec<Value> = events[1]
@@ -145,6 +108,11 @@ async fn every_interaction_is_an_event_and_the_chain_holds() {
         .collect();
     assert_eq!(lines.len(), 3);
     assert_eq!(lines[0]["shown"], json!(["Patient/a/_history/1"]));
+    assert_eq!(
+        lines[0]["response"],
+        Value::Null,
+        "the version is in the journal already"
+    );
     assert_eq!(lines[1]["request"]["query"], "gender=male");
     assert_eq!(lines[2]["status"], 404);
     let written: Value = serde_json::from_slice(&events[0].payload).unwrap();
@@ -153,9 +121,50 @@ async fn every_interaction_is_an_event_and_the_chain_holds() {
 }
 
 #[tokio::test]
+async fn the_events_of_a_world_are_shown_with_both_bodies() {
+    let house = House::new().await;
+    let service = open(&house).await;
+    put(&service, "a").await;
+    let mut sent = Vec::new();
+    for path in ["Patient/a", "Patient?gender=male", "Patient/zzz"] {
+        sent.push(ask(&service, Method::GET, path, None).await.body);
+    }
+    ask(&service, Method::DELETE, "Patient/a", None).await;
+    let events = house.final_events().await;
+    // Shown by a node that has just come to know of the world.
+    let other = open(&house).await;
+    let mut shown = Vec::new();
+    for event in events {
+        shown.extend(other.interactions(&event).await.unwrap());
+    }
+    let bodies: Vec<_> = shown[1..4]
+        .iter()
+        .map(|shown| shown.response_body.clone())
+        .collect();
+    assert_eq!(bodies, sent);
+    let shown: Value = shown.iter().map(Interaction::to_json).collect();
+    insta::assert_snapshot!(format!("{shown:#}"));
+}
+
+#[tokio::test]
+async fn a_node_that_lags_behind_shows_what_another_wrote() {
+    let house = House::new().await;
+    let (one, other) = (open(&house).await, open(&house).await);
+    put(&one, "a").await;
+    let events = house.events().await;
+    let shown = other.interactions(&events[0]).await.unwrap();
+    assert_eq!(shown[0].status, 201);
+    assert!(
+        shown[0]
+            .response_body
+            .starts_with(b"{\"resourceType\":\"Patient\"")
+    );
+}
+
+#[tokio::test]
 async fn a_large_event_is_compressed_and_read_back() {
     let house = House::new().await;
-    let service = house.service().await;
+    let service = open(&house).await;
     let entry = |number: usize| {
         json!({
             "request": {"method": "POST", "url": "Patient"},
@@ -168,22 +177,22 @@ async fn a_large_event_is_compressed_and_read_back() {
         ask(&service, Method::POST, "", Some(bundle)).await.status,
         200
     );
-    let events = house.store.journal().read(WORLD, 0, 10).await.unwrap();
+    let events = house.events().await;
     let json = proctor_playground::payload::unpack(&events[0].payload).unwrap();
     assert!(json.len() > 10 * events[0].payload.len());
-    let again = house.service().await;
+    let again = open(&house).await;
     assert!(service.look(|one| again.look(|other| one == other)));
 }
 
 #[tokio::test]
 async fn two_services_on_one_world_both_get_through() {
     let house = House::new().await;
-    let (one, other) = (house.service().await, house.service().await);
+    let (one, other) = (open(&house).await, open(&house).await);
     for round in 0..5 {
         assert_eq!(put(&one, &format!("one-{round}")).await.status, 201);
         assert_eq!(put(&other, &format!("other-{round}")).await.status, 201);
     }
-    let third = house.service().await;
+    let third = open(&house).await;
     assert_eq!(
         third.look(proctor_playground::fhir::State::resource_count),
         10
@@ -197,7 +206,7 @@ async fn two_services_on_one_world_both_get_through() {
 #[tokio::test]
 async fn a_reader_learns_of_what_another_node_wrote_and_its_notes_are_kept() {
     let house = House::new().await;
-    let (one, other) = (house.service().await, house.service().await);
+    let (one, other) = (open(&house).await, open(&house).await);
     put(&one, "a").await;
     // The note of this read cannot be written where the reader thinks it can.
     assert_eq!(
@@ -212,10 +221,7 @@ async fn a_reader_learns_of_what_another_node_wrote_and_its_notes_are_kept() {
     tokio::time::timeout(Duration::from_secs(30), found)
         .await
         .unwrap();
-    house.closing.cancel();
-    house.tasks.close();
-    house.tasks.wait().await;
-    let events = house.store.journal().read(WORLD, 0, 100).await.unwrap();
+    let events = house.final_events().await;
     let notes: String = events
         .iter()
         .filter(|event| &*event.kind == READ_EVENT)
@@ -229,7 +235,7 @@ async fn a_reader_learns_of_what_another_node_wrote_and_its_notes_are_kept() {
 #[tokio::test]
 async fn many_writers_at_once_lose_nothing_and_share_commits() {
     let house = House::new().await;
-    let service = house.service().await;
+    let service = open(&house).await;
     let before = house.store.journal().stats().commits;
     let writers = TaskTracker::new();
     for number in 0..200 {
@@ -242,7 +248,7 @@ async fn many_writers_at_once_lose_nothing_and_share_commits() {
     writers.wait().await;
     let commits = house.store.journal().stats().commits - before;
     assert!(commits < 200, "{commits} commits for 200 writes");
-    let again = house.service().await;
+    let again = open(&house).await;
     assert_eq!(
         again.look(proctor_playground::fhir::State::resource_count),
         200
@@ -252,7 +258,7 @@ async fn many_writers_at_once_lose_nothing_and_share_commits() {
 #[tokio::test]
 async fn of_two_updates_of_one_version_one_is_refused() {
     let house = House::new().await;
-    let service = house.service().await;
+    let service = open(&house).await;
     put(&service, "a").await;
     let racers = TaskTracker::new();
     let handles: Vec<_> = (0..8)
@@ -278,7 +284,7 @@ async fn of_two_updates_of_one_version_one_is_refused() {
 #[tokio::test]
 async fn a_frozen_world_is_read_and_not_written() {
     let house = House::new().await;
-    let service = house.service().await;
+    let service = open(&house).await;
     put(&service, "a").await;
     let head = house.store.journal().head(WORLD).await.unwrap();
     let now = Timestamp::from_millis(2_000_000);
@@ -301,9 +307,62 @@ async fn a_frozen_world_is_read_and_not_written() {
 }
 
 #[tokio::test]
+async fn what_was_read_is_on_disk_before_the_world_is_frozen() {
+    let house = House::new().await;
+    let service = open(&house).await;
+    put(&service, "a").await;
+    for _ in 0..3 {
+        ask(&service, Method::GET, "Patient/a", None).await;
+    }
+    // No time passes in which notes would be written anyway.
+    let head = service.freeze().await.unwrap().unwrap();
+    let events = house.events().await;
+    let kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
+    assert_eq!(kinds, [WRITE_EVENT, READ_EVENT, SEAL]);
+    assert_eq!(head.next, 3);
+    assert_eq!(service.interactions(&events[1]).await.unwrap().len(), 3);
+    assert!(matches!(
+        service.freeze().await,
+        Err(FreezeError::NotRecorded(NotRecorded::Frozen))
+    ));
+    assert_eq!(put(&service, "b").await.status, 409);
+}
+
+#[tokio::test]
+async fn a_world_that_another_node_wrote_to_is_frozen_with_what_was_read_here() {
+    let house = House::new().await;
+    let (one, other) = (open(&house).await, open(&house).await);
+    ask(&other, Method::GET, "Patient/a", None).await;
+    put(&one, "a").await;
+    other.freeze().await.unwrap();
+    let events = house.events().await;
+    let kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
+    assert_eq!(kinds, [WRITE_EVENT, READ_EVENT, SEAL]);
+    assert_eq!(put(&one, "b").await.status, 409);
+}
+
+#[tokio::test]
+async fn a_frozen_world_can_be_read_for_ever() {
+    let house = House::new().await;
+    let service = open(&house).await;
+    put(&service, "a").await;
+    service.freeze().await.unwrap();
+    let reads = async {
+        // More than the recorder would hold.
+        for _ in 0..70_000 {
+            let answer = ask(&service, Method::GET, "Patient/a", None).await;
+            assert_eq!(answer.status, 200);
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(300), reads)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
 async fn readers_do_not_wait_for_notes() {
     let house = House::new().await;
-    let service = house.service().await;
+    let service = open(&house).await;
     put(&service, "a").await;
     let reads = async {
         for _ in 0..100 {

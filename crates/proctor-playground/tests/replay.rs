@@ -9,6 +9,7 @@ use proctor_core::time::Timestamp;
 use proctor_playground::fhir::{
     Base, BaseBuilder, Seed, Settings, State,
     change::{Effects, Event},
+    interaction::Interaction,
     rest::{Request, Response},
 };
 use proptest::prelude::*;
@@ -219,6 +220,39 @@ fn found(state: &State, path: &str) -> Vec<String> {
     names
 }
 
+/// Reads whose answers are made in ways of their own.
+const READS: &[&str] = &[
+    "Patient/a",
+    "Patient/a/_history/1",
+    "Patient/a?_pretty=true",
+    "Patient/b?_elements=gender",
+    "Patient/nobody",
+    "Patient/a/_history",
+    "_history?_count=5",
+    "Patient?_summary=true",
+    "Patient?_pretty=true&gender=male",
+    "Patient?unknown=1",
+    "Patient/a/$everything",
+];
+
+/// A batch that reads in every way, and writes.
+fn mixed_batch(at: Timestamp) -> Request {
+    let mut entries: Vec<Value> = SEARCHES
+        .iter()
+        .chain(READS)
+        .filter(|url| !url.contains("_pretty"))
+        .map(|url| json!({"request": {"method": "GET", "url": url}}))
+        .collect();
+    entries.push(json!({
+        "request": {"method": "PUT", "url": "Patient/a"},
+        "resource": {"resourceType": "Patient", "id": "a", "gender": "other"},
+    }));
+    let body = json!({"resourceType": "Bundle", "type": "batch", "entry": entries});
+    let mut request = Request::new(Method::POST, "", at).with_body(body.to_string());
+    request.headers.prefer = Some("return=representation".to_owned());
+    request
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
@@ -292,5 +326,40 @@ proptest! {
         for search in SEARCHES {
             prop_assert_eq!(found(&seeded, search), found(&written, search), "{}", search);
         }
+    }
+}
+
+proptest! {
+    // Each case asks a great deal.
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn an_event_tells_request_and_answer_byte_for_byte(steps in prop::collection::vec(step(), 0..25)) {
+        let base = base();
+        let mut state = branch(base.clone());
+        let mut events = run(&mut state, &steps);
+        let at = Timestamp::from_millis(2_000_000);
+        for path in SEARCHES.iter().chain(READS) {
+            for method in [Method::GET, Method::HEAD] {
+                events.push(state.apply(Request::new(method, path, at)));
+            }
+        }
+        events.push(state.apply(mixed_batch(at)));
+        events.push(state.apply(Request::new(Method::POST, "Patient", at).with_body(&b"\xff{"[..])));
+        // A store that knows only the journal, and the newest versions at that.
+        let mut rebuilt = branch(base);
+        for (_, event) in &events {
+            proctor_playground::fhir::service::replay(&mut rebuilt, &event.to_json()).unwrap();
+        }
+        for (response, event) in &events {
+            let told = Interaction::read(&rebuilt, &event.to_json()).unwrap();
+            prop_assert_eq!(told.len(), 1);
+            prop_assert_eq!(&told[0].response_body, &response.body);
+            prop_assert_eq!(&told[0].request_body, &event.request.body);
+            prop_assert_eq!(told[0].status, response.status.as_u16());
+            prop_assert_eq!(told[0].method.as_str(), event.request.method.as_str());
+        }
+        let lines = events.iter().map(|(_, event)| event.to_json()).collect::<Vec<_>>().join(&b'\n');
+        prop_assert_eq!(Interaction::read(&rebuilt, &lines).unwrap().len(), events.len());
     }
 }

@@ -53,7 +53,8 @@ CREATE TABLE secrets (
 );
 CREATE UNIQUE INDEX secrets_by_name ON secrets (organization, name);
 
--- Definitions by their content: written once, never changed, shared by versions and runs.
+-- Frozen benchmarks and environments by their content: written once, never changed, shared by
+-- versions and runs.
 CREATE TABLE definitions (
     digest TEXT PRIMARY KEY,
     body TEXT NOT NULL
@@ -62,12 +63,13 @@ CREATE TABLE definitions (
 CREATE TABLE benchmarks (
     id TEXT PRIMARY KEY,
     organization TEXT NOT NULL REFERENCES organizations (id),
-    name TEXT NOT NULL,
-    draft TEXT NOT NULL REFERENCES definitions (digest),
+    -- The draft; versions and runs have definitions of their own.
+    body TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     updated_at BIGINT NOT NULL,
     archived_at BIGINT,
-    revision BIGINT NOT NULL
+    -- Versions and runs go on naming their benchmark, so its row outlives it.
+    deleted_at BIGINT
 );
 CREATE INDEX benchmarks_by_organization ON benchmarks (organization, id);
 

@@ -19,6 +19,9 @@ pub enum StoreError {
     /// Something of this name exists.
     #[error("{0} exists")]
     Taken(&'static str),
+    /// Something else still needs it.
+    #[error("{0}")]
+    InUse(&'static str),
     /// Somebody else changed it since it was read: read again and decide anew.
     #[error("the record was changed in the meantime")]
     Stale,
@@ -70,6 +73,28 @@ impl StoreError {
         } else {
             self
         }
+    }
+
+    /// Says why something cannot be deleted, if the cause is that others point to it.
+    pub(crate) fn or_in_use(self, why: &'static str) -> Self {
+        if self.is_foreign_key_violation() {
+            Self::InUse(why)
+        } else {
+            self
+        }
+    }
+
+    /// Says that what was read is no longer there, if the cause is that a link leads nowhere.
+    pub(crate) fn or_stale(self) -> Self {
+        if self.is_foreign_key_violation() {
+            Self::Stale
+        } else {
+            self
+        }
+    }
+
+    fn is_foreign_key_violation(&self) -> bool {
+        matches!(self, Self::Internal(sqlx::Error::Database(error)) if error.kind() == ErrorKind::ForeignKeyViolation)
     }
 
     pub(crate) fn corrupt(what: &str, why: impl StdError) -> Self {

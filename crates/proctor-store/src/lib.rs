@@ -9,22 +9,34 @@
 //! durable before an append returns. [`blobs::Blobs`] keeps large bytes outside of the database.
 
 pub mod ambient;
+pub mod benchmarks;
 pub mod blobs;
 mod credential_cache;
 pub mod credentials;
+pub mod criteria;
 mod database;
-pub mod definitions;
+pub mod datasets;
+mod definitions;
+pub mod drafts;
+pub mod entities;
+pub mod environments;
 mod error;
 pub mod idempotency;
 pub mod jobs;
 pub mod journal;
+mod links;
 pub mod organizations;
 pub mod page;
+pub mod playgrounds;
 pub mod runs;
 pub mod secrets;
+pub mod simulators;
 pub mod solvers;
 mod store;
+pub mod tasks;
 mod vault;
+mod versions;
+pub mod whole_benchmark;
 
 pub use error::{StoreError, Unavailability};
 pub use store::{Store, StoreOptions};

@@ -81,6 +81,15 @@ impl Listing {
         self
     }
 
+    /// Only those among the ids that `select` finds, which ends with the name of the column that
+    /// has this value.
+    pub(crate) fn among(mut self, select: &'static str, value: impl Into<Param>) -> Self {
+        self.params.push(value.into());
+        self.filters
+            .push(format!("id IN ({select} = ${})", self.params.len()));
+        self
+    }
+
     /// Only those where this holds; a fixed text without parameters.
     pub(crate) fn only(mut self, condition: &'static str) -> Self {
         self.filters.push(condition.to_owned());

@@ -133,10 +133,7 @@ impl Store {
         read: &Solver,
         profile: SolverProfile,
     ) -> Result<Solver, StoreError> {
-        // Later than what it replaces, so that `updated_at` tells any two states apart.
-        let now = self
-            .now()
-            .max(Timestamp::from_millis(read.updated_at.as_millis() + 1));
+        let now = self.now_after(read.updated_at);
         let query = Query::new(
             "UPDATE solvers SET alias = $1, real_name = $2, agent_description = $3, contact_email = $4, \
              agent_version = $5, updated_at = $6 \

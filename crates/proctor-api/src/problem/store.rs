@@ -17,6 +17,10 @@ impl From<StoreError> for Problem {
             StoreError::Taken(what) => {
                 Self::new(ProblemKind::Taken, format!("{what} exists already"))
             }
+            StoreError::InUse(why) => Self::new(
+                ProblemKind::IllegalState,
+                format!("it is still needed: {why}"),
+            ),
             StoreError::Stale => Self::new(
                 ProblemKind::Conflict,
                 "it was changed in the meantime; read it again and decide anew",

@@ -2,8 +2,10 @@
 //!
 //! An event holds what was asked (method, path, headers that mattered, body), how it was answered,
 //! and the changes as effects. State is rebuilt from the effects alone, so a journal keeps its
-//! meaning when the code that made it is corrected.
+//! meaning when the code that made it is corrected. What it says to people is read in
+//! [`super::interaction`].
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use proctor_core::time::Timestamp;
 use serde_json::{Map, Value};
@@ -11,8 +13,9 @@ use serde_json::{Map, Value};
 use super::{
     json_writer::JsonObject,
     kind::ResourceKind,
-    resource::{Verb, Version, VersionName, to_bytes},
+    resource::{Verb, Version, to_bytes},
     rest::{Request, Response},
+    said::Said,
 };
 
 /// One version of one resource coming to be.
@@ -33,11 +36,8 @@ pub struct Event {
     pub request: Request,
     /// The status of the answer.
     pub status: u16,
-    /// The versions that the answer showed. Together with the request they tell what the client
-    /// saw, without a second copy of every resource.
-    pub shown: Vec<VersionName>,
-    /// The body of the answer when it is not made of stored versions: an outcome.
-    pub said: Option<Bytes>,
+    /// The body of the answer, without a second copy of every resource.
+    pub said: Said,
     /// What the request changed.
     pub changes: Vec<Change>,
     /// How many ids had been drawn when it was done.
@@ -47,7 +47,7 @@ pub struct Event {
 /// A payload that is no event of this store.
 #[derive(Debug, thiserror::Error)]
 #[error("the journal holds an event that is not of a FHIR store: {0}")]
-pub struct BadEvent(String);
+pub struct BadEvent(pub(super) String);
 
 impl From<std::io::Error> for BadEvent {
     fn from(error: std::io::Error) -> Self {
@@ -80,12 +80,10 @@ impl Event {
         changes: Vec<Change>,
         drawn: u64,
     ) -> Self {
-        let said = (response.status.as_u16() >= 400).then(|| response.body.clone());
         Self {
             request,
             status: response.status.as_u16(),
-            shown: response.shown.clone(),
-            said,
+            said: Said::of(response),
             changes,
             drawn,
         }
@@ -98,18 +96,13 @@ impl Event {
             .iter()
             .filter_map(|change| change.version.body.as_ref());
         let stored: usize = bodies.map(Bytes::len).sum();
-        let mut out = JsonObject::with_capacity(512 + self.request.body.len() * 2 + stored);
+        let asked = self.request.body.len() * 2;
+        let mut out = JsonObject::with_capacity(512 + asked + self.said.length() + stored);
         out.field("at").number(self.request.at.as_millis());
         out.field("request")
             .object(|asked| self.write_request(asked));
         out.field("status").number(i64::from(self.status));
-        if !self.shown.is_empty() {
-            out.field("shown")
-                .list(&self.shown, |out, name| out.text(&name.to_string()));
-        }
-        if let Some(said) = &self.said {
-            out.field("said").raw(said);
-        }
+        self.said.write(&mut out);
         if !self.changes.is_empty() {
             out.field("changes").list(&self.changes, |out, change| {
                 out.object(|out| change.write(out));
@@ -124,11 +117,15 @@ impl Event {
         let request = &self.request;
         out.field("method").text(request.method.as_str());
         out.field("path").text(&request.path);
-        let body = String::from_utf8_lossy(&request.body);
+        let (body, bytes) = match std::str::from_utf8(&request.body) {
+            Ok(text) => (text, String::new()),
+            Err(_) => ("", BASE64_STANDARD.encode(&request.body)),
+        };
         let headers = &request.headers;
         let rest = [
             ("query", Some(request.query.as_str())),
-            ("body", Some(&*body)),
+            ("body", Some(body)),
+            ("bodyBase64", Some(&*bytes)),
             ("ifMatch", headers.if_match.as_deref()),
             ("ifNoneMatch", headers.if_none_match.as_deref()),
             ("ifModifiedSince", headers.if_modified_since.as_deref()),

@@ -1,5 +1,7 @@
 //! Writes JSON around resources that are already bytes, without taking them apart.
 
+use std::ops::Range;
+
 /// A JSON object under way. Fields are written in the order given.
 pub(crate) struct JsonObject {
     out: Vec<u8>,
@@ -36,14 +38,25 @@ impl JsonObject {
         }
     }
 
+    /// The name of a version; its type and id need no escapes.
+    pub(crate) fn version_name(&mut self, kind: &str, id: &str, version: u32) {
+        for part in ["\"", kind, "/", id, "/_history/"] {
+            self.out.extend_from_slice(part.as_bytes());
+        }
+        self.number(i64::from(version));
+        self.out.push(b'"');
+    }
+
     /// A whole number.
     pub(crate) fn number(&mut self, number: i64) {
         serde_json::to_writer(&mut self.out, &number).expect("a number can be written to memory");
     }
 
-    /// Bytes that are JSON already.
-    pub(crate) fn raw(&mut self, json: &[u8]) {
+    /// Bytes that are JSON already; where they stand.
+    pub(crate) fn raw(&mut self, json: &[u8]) -> Range<usize> {
+        let start = self.out.len();
         self.out.extend_from_slice(json);
+        start..self.out.len()
     }
 
     /// An object.

@@ -8,12 +8,13 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use http::StatusCode;
 use proctor_core::time::Clock;
-use proctor_store::StoreError;
+use proctor_store::{StoreError, journal};
 use serde_json::Value;
 
 use super::{
     base::Base,
     change::{BadEvent, Effects, Event},
+    interaction::{Interaction, Unreadable},
     outcome::{Issue, IssueCode, Refusal},
     rest::{Request, Response},
     seed::Seed,
@@ -72,6 +73,28 @@ pub enum OpenError {
     /// The journal holds a change that cannot be repeated.
     #[error("a change in the journal cannot be repeated: {0}")]
     Change(Box<Refusal>),
+}
+
+/// Why a world could not be frozen.
+#[derive(Debug, thiserror::Error)]
+pub enum FreezeError {
+    /// The journal does not take the seal.
+    #[error(transparent)]
+    NotRecorded(#[from] NotRecorded),
+    /// The store cannot be rebuilt.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+/// Why the journal of a store cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The event cannot be shown.
+    #[error(transparent)]
+    Event(#[from] Unreadable),
+    /// The store cannot be rebuilt.
+    #[error(transparent)]
+    Open(#[from] OpenError),
 }
 
 impl FhirService {
@@ -140,6 +163,26 @@ impl FhirService {
         look(&self.read().state)
     }
 
+    /// What an event of the world's journal tells of this store; nothing when it is of another
+    /// service.
+    pub async fn interactions(
+        &self,
+        event: &journal::Event,
+    ) -> Result<Vec<Interaction>, HistoryError> {
+        if !matches!(&*event.kind, WRITE_EVENT | READ_EVENT) {
+            return Ok(Vec::new());
+        }
+        let read = || self.look(|state| Interaction::read(state, &event.payload));
+        match read() {
+            Err(Unreadable::Unknown(_)) => {
+                // Another node may have written since this one last looked.
+                self.rebuild().await?;
+                Ok(read()?)
+            }
+            outcome => Ok(outcome?),
+        }
+    }
+
     /// Carries out a request. Its time is set here.
     pub async fn handle(&self, mut request: Request) -> Response {
         request.at = self.inner.clock.now();
@@ -160,43 +203,48 @@ impl FhirService {
         recorder.is_some_and(Recorder::is_overtaken) || self.read().is_void
     }
 
-    async fn answer(&self, request: Request) -> Response {
-        let (response, ticket) = {
-            let current = self.read();
-            let Some(response) = current.state.answer(&request) else {
-                drop(current);
-                return Refusal::bad_request(IssueCode::Invalid, "the request is no read").into();
-            };
-            let ticket = self.note(current.epoch, request, &response);
-            (response, ticket)
-        };
-        match self.wait(ticket).await {
-            // A frozen world takes no notes, and needs none to be read.
-            Ok(()) | Err(NotRecorded::Frozen) => response,
-            Err(error) => self.give_up(&error),
+    async fn answer(&self, mut request: Request) -> Response {
+        for _ in 0..TRIES {
+            match self.glance(request) {
+                Ok((response, ticket)) => {
+                    return match self.wait(ticket).await {
+                        // A frozen world takes no notes, and needs none to be read.
+                        Ok(()) | Err(NotRecorded::Frozen) => response,
+                        Err(error) => self.give_up(&error),
+                    };
+                }
+                Err(unanswered) => {
+                    request = *unanswered;
+                    if let Err(error) = self.rebuild().await {
+                        return unavailable(&error);
+                    }
+                }
+            }
         }
+        self.give_up(&NotRecorded::Overtaken)
+    }
+
+    /// Answers from the state in memory; gives the request back when that is void.
+    fn glance(&self, request: Request) -> Result<(Response, Option<Ticket>), Box<Request>> {
+        let current = self.read();
+        if current.is_void {
+            return Err(Box::new(request));
+        }
+        let response = current.state.answer(&request).unwrap_or_else(|| {
+            Refusal::bad_request(IssueCode::Invalid, "the request is no read").into()
+        });
+        let ticket = self.note(current.epoch, request, &response);
+        Ok((response, ticket))
     }
 
     async fn change(&self, request: Request) -> Response {
         for _ in 0..TRIES {
-            let (response, ticket) = {
-                let mut current = self.write();
-                let epoch = current.epoch;
-                let (response, event) = current.state.apply(request.clone());
-                if event.changes.is_empty() {
-                    (response, Ok(self.note_event(epoch, event)))
-                } else {
-                    let ticket = self.record(epoch, event);
-                    current.is_void |= ticket.is_err();
-                    (response, ticket)
-                }
-            };
-            let outcome = match ticket {
-                Ok(ticket) => self.wait(ticket).await,
+            let outcome = match self.attempt(request.clone()) {
+                Ok((response, ticket)) => self.wait(ticket).await.map(|()| response),
                 Err(error) => Err(error),
             };
             match outcome {
-                Ok(()) => return response,
+                Ok(response) => return response,
                 Err(NotRecorded::Overtaken) => {
                     self.write().is_void = true;
                     if let Err(error) = self.rebuild().await {
@@ -207,6 +255,39 @@ impl FhirService {
             }
         }
         self.give_up(&NotRecorded::Overtaken)
+    }
+
+    /// Carries out a request on the state in memory, and gives its event to the recorder.
+    fn attempt(&self, request: Request) -> Result<(Response, Option<Ticket>), NotRecorded> {
+        let mut current = self.write();
+        if current.is_void {
+            return Err(NotRecorded::Overtaken);
+        }
+        let epoch = current.epoch;
+        let (response, event) = current.state.apply(request);
+        let ticket = if event.changes.is_empty() {
+            Ok(self.note_event(epoch, event))
+        } else {
+            self.record(epoch, event)
+        };
+        current.is_void |= ticket.is_err();
+        Ok((response, ticket?))
+    }
+
+    /// Freezes the world: everything that happened in this store is on disk before the seal, reads
+    /// included. Nothing for a store without a journal.
+    pub async fn freeze(&self) -> Result<Option<journal::Head>, FreezeError> {
+        let Some(recorder) = &self.inner.recorder else {
+            return Ok(None);
+        };
+        for _ in 0..TRIES {
+            match recorder.seal(self.inner.clock.now()).await {
+                Ok(head) => return Ok(Some(head)),
+                Err(NotRecorded::Overtaken) => self.rebuild().await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(NotRecorded::Overtaken.into())
     }
 
     fn note(&self, epoch: Option<Epoch>, request: Request, response: &Response) -> Option<Ticket> {

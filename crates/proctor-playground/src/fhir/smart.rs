@@ -30,6 +30,32 @@ pub struct Smart {
     lifetime: Duration,
 }
 
+/// The client that a playground's store knows.
+pub struct Client {
+    /// Its name.
+    pub id: String,
+    /// Its secret.
+    pub secret: String,
+    signing_key: [u8; 32],
+}
+
+impl Client {
+    /// The client of the store with this number in the playground with this seed.
+    pub fn of(seed: crate::seed::Seed, store: usize) -> Self {
+        let number = store as u64;
+        Self {
+            id: format!("client-{}", seed.short_id("smart client", number)),
+            secret: URL_SAFE_NO_PAD.encode(seed.derive("smart secret", number)),
+            signing_key: seed.derive("smart signing key", number),
+        }
+    }
+
+    /// The tokens it gets.
+    pub fn smart(&self, lifetime: Duration) -> Smart {
+        Smart::new(&*self.id, &*self.secret, self.signing_key, lifetime)
+    }
+}
+
 /// What every token allows.
 const SCOPE: &str = "system/*.*";
 

@@ -17,7 +17,7 @@ use super::{
     kind::ResourceKind,
     outcome::Answer,
     overlay::{KindView, OverlayKind, Undo},
-    resource::{Resource, Verb, Version},
+    resource::{Resource, Verb, Version, VersionName},
     seed::{IdSequence, Seed},
     settings::Settings,
 };
@@ -100,6 +100,15 @@ impl State {
             base: self.base.kind(kind),
             overlay: self.kinds[kind.index()].as_deref(),
         }
+    }
+
+    /// A version, if it was ever made here.
+    pub(crate) fn version(&self, name: &VersionName) -> Option<&Version> {
+        let view = self.view(name.kind);
+        let versions = view.versions(view.row_of(&name.id)?);
+        versions
+            .iter()
+            .find(|version| version.number == name.version)
     }
 
     /// When the last change of this playground was made; the beginning of time before the first.

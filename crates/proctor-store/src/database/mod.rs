@@ -210,6 +210,18 @@ impl Database {
         })
     }
 
+    /// Begins a transaction that only reads, and sees everything as it is at one moment.
+    pub(crate) async fn snapshot(&self) -> Result<Transaction, StoreError> {
+        Ok(match self {
+            // With a write-ahead log a reader goes on seeing what it saw first.
+            Self::Sqlite { readers, .. } => Transaction::Sqlite(readers.begin().await?),
+            Self::Postgres(pool) => Transaction::Postgres(
+                pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                    .await?,
+            ),
+        })
+    }
+
     /// A connection to keep for a series of writes, until [`Database::others_wait_to_write`].
     pub(crate) async fn write_connection(&self) -> Result<WriteConnection, StoreError> {
         Ok(match self {

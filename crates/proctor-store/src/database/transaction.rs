@@ -32,6 +32,10 @@ impl Transaction {
         on_either!(self, |connection| query.fetch_optional(connection).await)
     }
 
+    pub(crate) async fn read_all(&mut self, query: Query) -> Result<Vec<Row>, StoreError> {
+        on_either!(self, |connection| query.fetch_all(connection).await)
+    }
+
     pub(crate) async fn execute(&mut self, query: Query) -> Result<u64, StoreError> {
         on_either!(self, |connection| query.execute(connection).await)
     }

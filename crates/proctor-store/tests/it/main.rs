@@ -1,6 +1,8 @@
 //! The store through its public face, each behaviour on both databases.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod authoring;
+mod benchmarks;
 mod credentials;
 mod definitions;
 mod faults;
@@ -12,3 +14,4 @@ mod pages;
 mod runs;
 mod secrets;
 mod solvers;
+mod versions;

@@ -16,28 +16,32 @@ use proctor_store::{
 use rstest::rstest;
 
 use crate::{
+    benchmarks::draft,
     definitions::benchmark,
     fixture::{Fixture, On, START},
 };
 
 async fn run_with_tasks(store: &Store, organization: OrganizationId, tasks: usize) -> Run {
-    let draft = store
-        .create_benchmark(organization, &benchmark("Fax"))
+    let drafted = store
+        .create_benchmark(organization, draft("Fax"))
         .await
         .unwrap();
+    let digest = store.put_definition(&benchmark("Fax")).await.unwrap();
     let run = Run {
         id: store.fresh_id(),
         organization,
         solver: None,
         pinned: Pinned {
-            benchmark: draft.id,
+            benchmark: drafted.id,
             version: None,
-            digest: draft.draft,
+            digest,
         },
         scored: true,
-        agent: Some("claude".to_owned()),
+        agent: Some("ward-clerk".to_owned()),
         concurrency: NonZeroU32::MIN,
         created_at: store.now(),
+        expires_at: None,
+        ranked_at: None,
         state: RunState::Created,
     };
     let task_runs: Vec<TaskRun> = (0..tasks)
@@ -50,7 +54,7 @@ async fn run_with_tasks(store: &Store, organization: OrganizationId, tasks: usiz
             )
         })
         .collect();
-    store.create_run(&run, &task_runs).await.unwrap();
+    store.create_run(&run, &task_runs, &[]).await.unwrap();
     run
 }
 

@@ -185,13 +185,12 @@ pub(super) fn bundle_response(
     let mut out = JsonObject::with_capacity(length);
     out.field("resourceType").text("Bundle");
     out.field("type").text(kind);
+    let mut shown = Vec::new();
     out.field("entry").list(answers, |out, answer| {
-        out.object(|out| write_response(out, &answer.response, show(answer)));
+        out.object(|out| shown.extend(write_response(out, &answer.response, show(answer))));
     });
-    let mut response = Response::with_body(StatusCode::OK, out.finish());
-    let shown = answers.iter().filter(|answer| show(answer));
-    response.shown = shown
-        .flat_map(|answer| answer.response.shown.clone())
-        .collect();
-    response
+    Response {
+        shown,
+        ..Response::with_body(StatusCode::OK, out.finish())
+    }
 }

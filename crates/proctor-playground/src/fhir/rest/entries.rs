@@ -5,7 +5,7 @@ use http::{Method, StatusCode};
 use proctor_core::time::Timestamp;
 use serde_json::Value;
 
-use super::{Headers, Request, Response, route::Route};
+use super::{Headers, Request, Response, Shown, route::Route};
 use crate::fhir::{
     json_writer::JsonObject,
     outcome::{Answer, IssueCode, Refusal},
@@ -93,10 +93,17 @@ fn relative<'a>(url: &'a str, base_url: &str) -> &'a str {
         .trim_start_matches('/')
 }
 
-/// Writes the entry that answers one of a bundle.
-pub(super) fn write_response(out: &mut JsonObject, response: &Response, show_body: bool) {
+/// Writes the entry that answers one of a bundle, and tells which versions it shows.
+pub(super) fn write_response(
+    out: &mut JsonObject,
+    response: &Response,
+    show_body: bool,
+) -> Vec<Shown> {
+    let mut shown = Vec::new();
     if show_body && response.status.is_success() && !response.body.is_empty() {
-        out.field("resource").raw(&response.body);
+        let place = out.field("resource").raw(&response.body);
+        let versions = response.shown.iter();
+        shown.extend(versions.map(|version| version.moved_by(place.start)));
     }
     out.field("response").object(|out| {
         out.field("status").text(&status_line(response.status));
@@ -113,6 +120,7 @@ pub(super) fn write_response(out: &mut JsonObject, response: &Response, show_bod
             out.field("outcome").raw(&response.body);
         }
     });
+    shown
 }
 
 fn status_line(status: StatusCode) -> String {

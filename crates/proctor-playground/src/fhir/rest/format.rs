@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use http::StatusCode;
 use serde_json::Value;
 
-use super::{Request, Response};
+use super::{Request, Response, Shown};
 use crate::fhir::{
     outcome::{Answer, Issue, IssueCode, Refusal},
     query,
@@ -65,6 +65,7 @@ pub(super) fn prettify(response: Response, request: &Request) -> Response {
     match serde_json::from_slice::<Value>(&response.body) {
         Ok(value) => Response {
             body: format!("{value:#}").into(),
+            shown: response.shown.into_iter().map(Shown::in_part).collect(),
             ..response
         },
         Err(_) => response,

@@ -1,10 +1,12 @@
 //! What happened: to one resource, to all of a type, to the whole store.
 
+use std::ops::Range;
+
 use http::StatusCode;
 use proctor_core::time::Timestamp;
-use proctor_fhir::primitive::moment::Moment;
+use proctor_fhir::primitive::moment::{Moment, Span};
 
-use super::{Request, Response, read::known_row, response::etag};
+use super::{Request, Response, Shown, read::known_row, response::etag};
 use crate::fhir::{
     json_writer::JsonObject,
     kind::ResourceKind,
@@ -18,6 +20,8 @@ use crate::fhir::{
 struct Window {
     count: usize,
     since: Option<Timestamp>,
+    /// Only versions that were current at some time in this period.
+    current: Option<Span>,
     /// How many of the newest entries were shown on earlier pages, counted from the oldest entry,
     /// so that the place stays right when more happens.
     before: Option<usize>,
@@ -27,6 +31,22 @@ struct Window {
 struct Line<'a> {
     name: VersionName,
     version: &'a Version,
+    /// When a later version took its place.
+    replaced: Option<Timestamp>,
+}
+
+impl Line<'_> {
+    /// Whether the version was what a reader saw at some time in `period`. A deletion is seen when
+    /// it happens.
+    fn was_current_in(&self, period: Span) -> bool {
+        let start = self.version.at.as_millis();
+        let end = match (&self.version.body, self.replaced) {
+            (None, _) => start + 1,
+            (Some(_), Some(replaced)) => replaced.as_millis(),
+            (Some(_), None) => Span::OPEN_END,
+        };
+        period.overlaps(Span { start, end })
+    }
 }
 
 impl State {
@@ -48,6 +68,7 @@ impl State {
                 version: versions[place].number,
             },
             version: &versions[place],
+            replaced: versions.get(place + 1).map(|later| later.at),
         };
         Ok(self.history_page(versions.len(), line, |_| true, &window, request))
     }
@@ -84,6 +105,7 @@ impl State {
                     version: number,
                 },
                 version: &versions[place],
+                replaced: versions.get(place + 1).map(|later| later.at),
             }
         };
         let of_kind = |place: usize| kind.is_none_or(|kind| kind_at(place) == kind);
@@ -100,27 +122,30 @@ impl State {
         request: &Request,
     ) -> Response {
         let start = window.before.unwrap_or(length).min(length);
+        // Time does not run backwards: lines before the first that is too old need not be looked at.
+        let lines = |end: usize| {
+            let places = (0..end).rev().filter(|place| belongs(*place));
+            places
+                .map(|place| (place, line(place)))
+                .take_while(|(_, line)| window.since.is_none_or(|since| line.version.at >= since))
+                .filter(|(_, line)| {
+                    let period = window.current;
+                    period.is_none_or(|period| line.was_current_in(period))
+                })
+        };
         let mut shown = Vec::new();
         let mut next = None;
-        for place in (0..start).rev().filter(|place| belongs(*place)) {
-            let line = line(place);
-            // Time does not run backwards: older lines need not be looked at.
-            if window.since.is_some_and(|since| line.version.at < since) {
-                break;
-            }
+        for (place, line) in lines(start) {
             if shown.len() == window.count {
                 next = Some(place + 1);
                 break;
             }
             shown.push(line);
         }
-        let total = match window.since {
-            None => (0..length).filter(|place| belongs(*place)).count(),
-            Some(since) => (0..length)
-                .rev()
-                .filter(|place| belongs(*place))
-                .take_while(|place| line(*place).version.at >= since)
-                .count(),
+        let total = if window.since.is_none() && window.current.is_none() {
+            (0..length).filter(|place| belongs(*place)).count()
+        } else {
+            lines(length).count()
         };
         self.history_bundle(&shown, total, next, request)
     }
@@ -165,12 +190,19 @@ impl State {
                 out.field("url").text(url);
             });
         });
+        let mut shown = Vec::with_capacity(lines.len());
         out.field("entry").list(lines, |out, line| {
-            out.object(|out| write_line(out, line, base_url));
+            out.object(|out| {
+                shown.push(Shown {
+                    name: line.name.clone(),
+                    place: write_line(out, line, base_url),
+                });
+            });
         });
-        let mut response = Response::with_body(StatusCode::OK, out.finish());
-        response.shown = lines.iter().map(|line| line.name.clone()).collect();
-        response
+        Response {
+            shown,
+            ..Response::with_body(StatusCode::OK, out.finish())
+        }
     }
 
     fn window(&self, request: &Request) -> Answer<Window> {
@@ -178,6 +210,7 @@ impl State {
         let mut window = Window {
             count: settings.default_count,
             since: None,
+            current: None,
             before: None,
         };
         for (name, value) in query::parse(&request.query)? {
@@ -198,6 +231,11 @@ impl State {
                         .ok_or_else(|| wrong("an instant such as 2026-04-21T17:00:00Z"))?;
                     window.since = Some(Timestamp::from_millis(moment.span.start));
                 }
+                "_at" => {
+                    let moment = Moment::parse(&value)
+                        .ok_or_else(|| wrong("a date or instant such as 2026-04-21T17:00:00Z"))?;
+                    window.current = Some(moment.span);
+                }
                 "_page_token" => {
                     let token = value.parse().map_err(|_| wrong("the token of a link"))?;
                     window.before = Some(token);
@@ -206,7 +244,7 @@ impl State {
                 _ => {
                     return Err(Refusal::bad_request(
                         IssueCode::NotSupported,
-                        format!("the parameter '{name}' means nothing for a history: there are _count and _since"),
+                        format!("the parameter '{name}' means nothing for a history: there are _count, _since and _at"),
                     )
                     .at(&format!("http.{name}")));
                 }
@@ -216,13 +254,13 @@ impl State {
     }
 }
 
-fn write_line(out: &mut JsonObject, line: &Line<'_>, base_url: &str) {
+/// Writes a line, and tells where its resource stands.
+fn write_line(out: &mut JsonObject, line: &Line<'_>, base_url: &str) -> Option<Range<usize>> {
     let (name, version) = (&line.name, line.version);
     let address = format!("{}/{}", name.kind, name.id);
     out.field("fullUrl").text(&format!("{base_url}/{address}"));
-    if let Some(body) = &version.body {
-        out.field("resource").raw(body);
-    }
+    let body = version.body.as_ref();
+    let place = body.map(|body| out.field("resource").raw(body));
     out.field("request").object(|out| {
         out.field("method").text(version.verb.as_str());
         let url = if version.verb == Verb::Post {
@@ -242,4 +280,5 @@ fn write_line(out: &mut JsonObject, line: &Line<'_>, base_url: &str) {
         out.field("etag").text(&etag(version.number));
         out.field("lastModified").text(&version.at.to_string());
     });
+    place
 }

@@ -21,7 +21,7 @@ mod validate;
 mod write;
 
 pub use request::{Handling, Headers, Preferences, Request, Return};
-pub use response::{FHIR_JSON, Response};
+pub use response::{FHIR_JSON, Response, Shown};
 
 use super::{change::Event, outcome::Answer, state::State};
 use route::Route;

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use proctor_core::time::Timestamp;
 
-use super::{Request, Response, request::Headers, response::parse_http_date};
+use super::{Request, Response, Shown, request::Headers, response::parse_http_date};
 use crate::fhir::{
     index::Row,
     kind::ResourceKind,
@@ -76,15 +76,17 @@ fn show(view: &KindView<'_>, row: Row, version: &Version, request: &Request) -> 
         return Ok(response);
     }
     response.status = StatusCode::OK;
-    response.body = match View::from_query(&request.query)? {
-        View::Full => body.clone(),
-        projection => projection.apply(body),
+    let place;
+    (response.body, place) = match View::from_query(&request.query)? {
+        View::Full => (body.clone(), Some(0..body.len())),
+        projection => (projection.apply(body), None),
     };
-    response.shown.push(VersionName {
+    let name = VersionName {
         kind: view.kind,
         id: view.id(row).clone(),
         version: version.number,
-    });
+    };
+    response.shown.push(Shown { name, place });
     Ok(response)
 }
 

@@ -1,5 +1,7 @@
 //! What the store answers, ready to be written to any transport.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use proctor_core::time::Timestamp;
@@ -27,8 +29,38 @@ pub struct Response {
     pub allow: Option<&'static str>,
     /// The body; empty when there is none.
     pub body: Bytes,
-    /// The versions that the body shows: enough to tell later what the client saw.
-    pub shown: Vec<VersionName>,
+    /// The versions that the body shows, in the order in which it shows them.
+    pub shown: Vec<Shown>,
+}
+
+/// A stored version that a body shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Which version.
+    pub name: VersionName,
+    /// Where in the body it stands, when it is there whole and unchanged.
+    pub place: Option<Range<usize>>,
+}
+
+impl Shown {
+    /// The same version in a body that does not show it as it is stored.
+    #[must_use]
+    pub(super) fn in_part(self) -> Self {
+        Self {
+            place: None,
+            ..self
+        }
+    }
+
+    /// The same version in a body that holds this one's from `start` on.
+    #[must_use]
+    pub(super) fn moved_by(&self, start: usize) -> Self {
+        let place = self.place.as_ref();
+        Self {
+            name: self.name.clone(),
+            place: place.map(|place| place.start + start..place.end + start),
+        }
+    }
 }
 
 impl Response {
@@ -90,6 +122,7 @@ impl Response {
     pub fn for_method(mut self, method: &Method) -> Self {
         if method == Method::HEAD {
             self.body = Bytes::new();
+            self.shown.clear();
         }
         self
     }

@@ -4,7 +4,8 @@ use http::StatusCode;
 use proctor_core::time::Timestamp;
 
 use super::{
-    Request, Response, Return, conditional::Found, format::check_content, request::version_of_tag,
+    Request, Response, Return, Shown, conditional::Found, format::check_content,
+    request::version_of_tag,
 };
 use crate::fhir::{
     index::Row,
@@ -209,7 +210,10 @@ impl State {
                 (returns.unwrap_or(Return::Representation), &version.body)
             {
                 response.body = body.clone();
-                response.shown.push(view.name(row));
+                response.shown.push(Shown {
+                    name: view.name(row),
+                    place: Some(0..body.len()),
+                });
             }
         }
         if returns == Some(Return::OperationOutcome) {

@@ -5,6 +5,7 @@ use crate::fhir::{
     json_writer::JsonObject,
     outcome::{Issue, operation_outcome_bytes},
     query,
+    rest::Shown,
     state::State,
     view::View,
 };
@@ -45,7 +46,7 @@ impl Links<'_> {
     }
 }
 
-/// Writes a page as a bundle of type `searchset`.
+/// Writes a page as a bundle of type `searchset`, and tells which versions it shows.
 pub(super) fn write_bundle(
     state: &State,
     view: &View,
@@ -53,7 +54,7 @@ pub(super) fn write_bundle(
     came_along: &[Found],
     warnings: &[Issue],
     links: &Links<'_>,
-) -> Vec<u8> {
+) -> (Vec<u8>, Vec<Shown>) {
     let sizes = page.matches.iter().chain(came_along).map(|found| {
         let body = state.view(found.kind).newest(found.row).body.as_ref();
         body.map_or(0, bytes::Bytes::len) + 128
@@ -73,7 +74,7 @@ pub(super) fn write_bundle(
             });
         });
     if page.matches.is_empty() && warnings.is_empty() {
-        return out.finish();
+        return (out.finish(), Vec::new());
     }
     let entries: Vec<Entry<'_>> = page
         .matches
@@ -86,10 +87,11 @@ pub(super) fn write_bundle(
         )
         .chain((!warnings.is_empty()).then_some(Entry::Outcome(warnings)))
         .collect();
+    let mut shown = Vec::with_capacity(entries.len());
     out.field("entry").list(&entries, |out, entry| {
-        out.object(|out| write_entry(out, state, view, entry, links.base_url));
+        out.object(|out| shown.extend(write_entry(out, state, view, entry, links.base_url)));
     });
-    out.finish()
+    (out.finish(), shown)
 }
 
 enum Entry<'a> {
@@ -103,17 +105,24 @@ fn write_entry(
     view: &View,
     entry: &Entry<'_>,
     base_url: &str,
-) {
+) -> Option<Shown> {
+    let mut shown = None;
     let mode = match entry {
         Entry::Found(found, mode) => {
             let kind = state.view(found.kind);
             out.field("fullUrl")
                 .address(base_url, found.kind.name(), kind.id(found.row));
             if let Some(body) = &kind.newest(found.row).body {
-                match view {
-                    View::Full => out.field("resource").raw(body),
-                    projection => out.field("resource").raw(&projection.apply(body)),
-                }
+                let resource = out.field("resource");
+                let place = match view {
+                    View::Full => Some(resource.raw(body)),
+                    projection => {
+                        resource.raw(&projection.apply(body));
+                        None
+                    }
+                };
+                let name = kind.name(found.row);
+                shown = Some(Shown { name, place });
             }
             mode
         }
@@ -124,4 +133,5 @@ fn write_entry(
     };
     out.field("search")
         .object(|out| out.field("mode").text(mode));
+    shown
 }

@@ -127,7 +127,7 @@ impl State {
             next: page.next,
             previous: page.previous,
         };
-        let body = write_bundle(
+        let (body, shown) = write_bundle(
             self,
             &search.view,
             &page,
@@ -135,14 +135,10 @@ impl State {
             &search.warnings,
             &links,
         );
-        let mut response = Response::with_body(StatusCode::OK, body);
-        response.shown = page
-            .matches
-            .iter()
-            .chain(&came_along.found)
-            .map(|found| self.view(found.kind).name(found.row))
-            .collect();
-        response
+        Response {
+            shown,
+            ..Response::with_body(StatusCode::OK, body)
+        }
     }
 
     fn page(&self, search: &Search) -> Page {

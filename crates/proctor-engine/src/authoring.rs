@@ -1,0 +1,124 @@
+//! From drafts to frozen benchmarks.
+//!
+//! Drafts may be incomplete and wrong; a frozen benchmark is neither. [`freeze`] puts a benchmark
+//! together from its drafts and keeps it under its digest, [`publish`] makes that the next version.
+//! Both name everything that is wrong at once. Nothing here changes a draft.
+
+mod assertions;
+mod compose;
+mod inspect;
+
+use proctor_core::{
+    canonical::Digest,
+    definition::{Benchmark, BenchmarkVersion, Slug, Visibility},
+    id::kinds::{BenchmarkId, OrganizationId},
+};
+use proctor_store::{Store, StoreError, benchmarks::BenchmarkRecord};
+
+pub use self::{assertions::warnings, inspect::scenario_problems};
+
+/// A benchmark that can no longer change, kept under its digest together with its environment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frozen {
+    /// What is examined.
+    pub definition: Benchmark,
+    /// The name of the definition.
+    pub digest: Digest,
+}
+
+/// Something that is wrong with a draft.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where: the id of the draft at fault, and the path inside it.
+    pub place: String,
+    /// What.
+    pub message: String,
+    /// What it stands in the way of.
+    pub prevents: Prevents,
+}
+
+/// What a problem stands in the way of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Prevents {
+    /// A draft may be tried with it, but not published.
+    Publishing,
+    /// Not even a trial run can begin.
+    Running,
+}
+
+/// Why a benchmark was not frozen.
+#[derive(Debug, thiserror::Error)]
+pub enum NotFrozen {
+    /// The organization has no such benchmark.
+    #[error("no benchmark '{0}'")]
+    NoSuchBenchmark(BenchmarkId),
+    /// The drafts are not fit for it; all problems are named.
+    #[error("the benchmark is not fit for it: {} problems", .0.len())]
+    Unfit(Vec<Problem>),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The inspection broke off.
+    #[error("the inspection broke off")]
+    BrokenOff(#[from] tokio::task::JoinError),
+}
+
+/// Freezes a benchmark as its drafts stand, for a run of them.
+pub async fn freeze(
+    store: &Store,
+    organization: OrganizationId,
+    benchmark: BenchmarkId,
+) -> Result<Frozen, NotFrozen> {
+    let (_, frozen) = freeze_for(store, organization, benchmark, Prevents::Running).await?;
+    Ok(frozen)
+}
+
+/// Freezes a benchmark as its drafts stand, and makes that its next version.
+pub async fn publish(
+    store: &Store,
+    organization: OrganizationId,
+    benchmark: BenchmarkId,
+    slug: Slug,
+    visibility: Visibility,
+) -> Result<BenchmarkVersion, NotFrozen> {
+    let (read, frozen) = freeze_for(store, organization, benchmark, Prevents::Publishing).await?;
+    let version = store
+        .publish_benchmark(organization, &read, frozen.digest, slug, visibility)
+        .await?;
+    Ok(version)
+}
+
+/// Freezes a benchmark unless a problem prevents `purpose`.
+async fn freeze_for(
+    store: &Store,
+    organization: OrganizationId,
+    benchmark: BenchmarkId,
+    purpose: Prevents,
+) -> Result<(BenchmarkRecord, Frozen), NotFrozen> {
+    let whole = store
+        .whole_benchmark(organization, benchmark)
+        .await?
+        .ok_or(NotFrozen::NoSuchBenchmark(benchmark))?;
+    let environment = whole.environment.as_ref().map(compose::environment);
+    // Reading megabytes of data sets takes long enough to keep others waiting.
+    let inspection = tokio::task::spawn_blocking(move || {
+        let problems = inspect::problems(&whole, environment.as_ref());
+        (whole, environment, problems)
+    });
+    let (whole, environment, mut problems) = inspection.await?;
+    problems.retain(|problem| problem.prevents >= purpose);
+    let place = match (&whole.environment, &environment) {
+        (Some(whole), Some(environment)) => Some((
+            whole.environment.id,
+            store.put_environment_definition(environment).await?,
+        )),
+        _ => None,
+    };
+    match compose::benchmark(&whole, place) {
+        Some(definition) if problems.is_empty() => {
+            let digest = store.put_definition(&definition).await?;
+            Ok((whole.benchmark, Frozen { definition, digest }))
+        }
+        _ => Err(NotFrozen::Unfit(problems)),
+    }
+}

@@ -1,0 +1,172 @@
+//! Finds what is wrong with drafts, all of it at once.
+
+use std::{collections::BTreeSet, fmt};
+
+use proctor_core::{definition::Check, environment::Environment};
+use proctor_playground::{environment as playground, scenario::Step};
+use proctor_store::{
+    criteria::CriterionRecord,
+    whole_benchmark::{WholeBenchmark, WholeTask},
+};
+use serde_json::Value;
+
+use super::{Prevents, Problem, assertions};
+
+/// What is wrong with the benchmark and everything that it is made of.
+pub(super) fn problems(whole: &WholeBenchmark, environment: Option<&Environment>) -> Vec<Problem> {
+    let mut found = Found::default();
+    let benchmark = &whole.benchmark;
+    if whole.tasks.is_empty() {
+        found.running(benchmark.id, "has no tasks");
+    }
+    if let Some(environment) = environment {
+        for (place, message) in playground::problems(environment) {
+            found.running(place_in(environment, &place), message);
+        }
+    }
+    for task in &whole.tasks {
+        if task
+            .task
+            .content
+            .timeout
+            .or(benchmark.content.timeout)
+            .is_none()
+        {
+            let message = "neither the task nor its benchmark says how long it may take";
+            found.add(task.task.id, message, limit_prevents(task));
+        }
+        if task.task.content.devbox.is_none() {
+            scenario(task, environment, &mut found);
+        }
+        entities(task, &mut found);
+        for one in &task.criteria {
+            criterion(one, task, &mut found);
+        }
+    }
+    found.0
+}
+
+/// What is wrong with the steps of a scenario by themselves: the number of the step, and what.
+pub fn scenario_problems(scenario: &[Value]) -> Vec<(usize, String)> {
+    let read = scenario.iter().map(Step::read).enumerate();
+    read.filter_map(|(number, step)| Some((number, step.err()?.to_string())))
+        .collect()
+}
+
+#[derive(Default)]
+struct Found(Vec<Problem>);
+
+impl Found {
+    fn running(&mut self, place: impl fmt::Display, message: impl Into<String>) {
+        self.add(place, message, Prevents::Running);
+    }
+
+    fn publishing(&mut self, place: impl fmt::Display, message: impl Into<String>) {
+        self.add(place, message, Prevents::Publishing);
+    }
+
+    fn add(&mut self, place: impl fmt::Display, message: impl Into<String>, prevents: Prevents) {
+        self.0.push(Problem {
+            place: place.to_string(),
+            message: message.into(),
+            prevents,
+        });
+    }
+}
+
+/// A playground without a limit would stand for ever; a devbox has one of its own.
+fn limit_prevents(task: &WholeTask) -> Prevents {
+    match task.task.content.devbox {
+        Some(_) => Prevents::Publishing,
+        None => Prevents::Running,
+    }
+}
+
+/// Says the simulator's id in place of its number.
+fn place_in(environment: &Environment, place: &str) -> String {
+    let simulator = place
+        .strip_prefix("simulators.")
+        .map(|rest| rest.split_once('.').unwrap_or((rest, "")))
+        .and_then(|(number, path)| {
+            let simulator = environment.simulators.get(number.parse::<usize>().ok()?)?;
+            Some(inside(simulator.id, path))
+        });
+    simulator.unwrap_or_else(|| place.to_owned())
+}
+
+/// A path inside the draft of `id`.
+fn inside(id: impl fmt::Display, path: &str) -> String {
+    if path.is_empty() {
+        id.to_string()
+    } else {
+        format!("{id}.{path}")
+    }
+}
+
+fn scenario(task: &WholeTask, environment: Option<&Environment>, found: &mut Found) {
+    let id = task.task.id;
+    let Some(environment) = environment else {
+        found.running(id, "needs an environment: its benchmark has none");
+        return;
+    };
+    for (number, step) in task.task.content.scenario.iter().enumerate() {
+        let problem = match Step::read(step) {
+            Ok(step) => nobody_for(&step, environment),
+            Err(bad) => Some(bad.to_string()),
+        };
+        if let Some(problem) = problem {
+            found.running(format_args!("{id}.scenario.{number}"), problem);
+        }
+    }
+}
+
+/// Why no simulator can carry out the step, if none can.
+fn nobody_for(step: &Step, environment: &Environment) -> Option<String> {
+    let mut fitting = environment
+        .simulators
+        .iter()
+        .filter(|simulator| step.targets().contains(&simulator.kind));
+    let types: Vec<_> = step.targets().iter().map(|kind| kind.as_str()).collect();
+    let types = types.join(" or ");
+    let kind = step.kind();
+    match &step.simulator {
+        None => fitting.next().is_none().then(|| {
+            format!("the step '{kind}' needs a simulator of type {types}; the environment has none")
+        }),
+        Some(name) => (!fitting.any(|simulator| simulator.name == *name)).then(|| {
+            format!(
+                "the environment has no simulator '{name}' of type {types} for the step '{kind}'"
+            )
+        }),
+    }
+}
+
+fn entities(task: &WholeTask, found: &mut Found) {
+    let mut keys = BTreeSet::new();
+    for entity in &task.entities {
+        let key = entity.content.key.as_str();
+        if !keys.insert(key) {
+            let place = format_args!("{}.entities", task.task.id);
+            found.publishing(place, format!("is about two entities with the key '{key}'"));
+        }
+    }
+}
+
+fn criterion(criterion: &CriterionRecord, task: &WholeTask, found: &mut Found) {
+    let id = criterion.id;
+    if let Some(entity) = criterion.content.input_entity
+        && !task.entities.iter().any(|linked| linked.id == entity)
+    {
+        let message = format!("its task is not about the entity '{entity}'");
+        found.publishing(format_args!("{id}.input_entity_id"), message);
+    }
+    match &criterion.content.check {
+        Check::Assertion(assertion) => {
+            for (path, message) in assertions::problems(assertion) {
+                found.publishing(inside(format_args!("{id}.assertion"), &path), message);
+            }
+        }
+        // A scorer is read by the devbox that runs it.
+        Check::Scorer(_) => {}
+    }
+}

@@ -1,0 +1,131 @@
+//! What a world's journal says: one line of JSON for each thing that happened at a door.
+
+use proctor_core::{
+    id::kinds::{EventId, WorldId},
+    time::Timestamp,
+};
+use proctor_store::journal;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    BadEvent, CHANGE, Contents, LOOK, Origin, PROVISION,
+    contents::{Body, door_of},
+};
+use crate::{
+    environment::Target, fhir::interaction::Interaction, payload::unpack, simulator::Direction,
+};
+
+/// Something that happened at a door of a world, for people to look at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorldEvent {
+    /// Its name; the same whenever the journal is read.
+    pub id: EventId,
+    /// The door.
+    pub door: usize,
+    /// Its place in the world, counted from 0.
+    pub seq: u64,
+    /// What kind of thing.
+    pub kind: String,
+    /// Which way it went.
+    pub direction: String,
+    /// Everything about it.
+    pub payload: Value,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A line: what happened, with the door it happened at.
+pub(super) fn of(door: usize, body: &[u8]) -> Vec<u8> {
+    let mut line = Vec::with_capacity(body.len() + 16);
+    line.extend_from_slice(b"{\"sandbox\":");
+    line.extend_from_slice(door.to_string().as_bytes());
+    line.push(b',');
+    line.extend_from_slice(body.get(1..).unwrap_or(b"}"));
+    line
+}
+
+/// Adds what an event of the journal tells to `shown`.
+pub(super) fn show(
+    origin: &Origin,
+    contents: &Contents,
+    event: &journal::Event,
+    only: Option<usize>,
+    shown: &mut Vec<WorldEvent>,
+) -> Result<(), BadEvent> {
+    if !matches!(&*event.kind, CHANGE | LOOK | PROVISION) {
+        return Ok(());
+    }
+    let text = unpack(&event.payload).map_err(|error| BadEvent::new(event.seq, error))?;
+    let lines = text.split(|byte| *byte == b'\n');
+    for (number, line) in lines.filter(|line| !line.is_empty()).enumerate() {
+        let door = door_of(line).map_err(|error| BadEvent::new(event.seq, error))?;
+        let id = event_id(origin.id, event, number);
+        let target = origin.blueprint.doors().get(door).map(|door| door.target);
+        let (kind, direction, payload, at) = match target {
+            None => return Err(BadEvent::new(event.seq, "there is no such sandbox")),
+            Some(_) if only.is_some_and(|only| only != door) => continue,
+            Some(Target::Fhir(store)) => {
+                let interactions = Interaction::read(contents.fhir(store), line)
+                    .map_err(|error| BadEvent::new(event.seq, error))?;
+                let Some(interaction) = interactions.first() else {
+                    continue;
+                };
+                let (kind, direction) = if &*event.kind == PROVISION {
+                    ("fhir_provision", Direction::Inbound)
+                } else {
+                    ("fhir_request", Direction::Outbound)
+                };
+                (
+                    kind.to_owned(),
+                    direction.as_str().to_owned(),
+                    interaction.to_json(),
+                    interaction.at,
+                )
+            }
+            Some(Target::Machine(_)) => {
+                let body: Body = serde_json::from_slice(line)
+                    .map_err(|error| BadEvent::new(event.seq, error))?;
+                let at = Timestamp::from_millis(body.at);
+                (body.kind, body.direction, body.payload, at)
+            }
+        };
+        shown.push(WorldEvent {
+            id,
+            door,
+            seq: shown.len() as u64,
+            kind,
+            direction,
+            payload,
+            at,
+        });
+    }
+    Ok(())
+}
+
+/// The name of an event: its time, and a hash of where it stands.
+fn event_id(world: WorldId, event: &journal::Event, line: usize) -> EventId {
+    let hash = Sha256::new()
+        .chain_update(world.uuid().as_bytes())
+        .chain_update(event.seq.to_be_bytes())
+        .chain_update((line as u64).to_be_bytes())
+        .finalize();
+    let mut random = [0; 10];
+    random.copy_from_slice(&hash[..10]);
+    // A position in the first bytes keeps events of one millisecond in their order.
+    random[..4].copy_from_slice(&u32::try_from(event.seq).unwrap_or(u32::MAX).to_be_bytes());
+    random[4..6].copy_from_slice(&u16::try_from(line).unwrap_or(u16::MAX).to_be_bytes());
+    let millis = u64::try_from(event.at.as_millis()).unwrap_or(0);
+    EventId::from_uuid(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_its_body_with_the_door_in_front() {
+        assert_eq!(of(3, b"{\"at\":1}"), b"{\"sandbox\":3,\"at\":1}");
+        assert_eq!(door_of(&of(3, b"{\"at\":1}")).unwrap(), 3);
+    }
+}

@@ -1,0 +1,165 @@
+//! Published versions of benchmarks: frozen for ever.
+
+use std::collections::BTreeMap;
+
+use proctor_core::{
+    canonical::Digest,
+    definition::{BenchmarkVersion, Slug, Visibility},
+    id::kinds::{BenchmarkId, OrganizationId},
+};
+
+use crate::{
+    Store, StoreError,
+    benchmarks::BenchmarkRecord,
+    database::{Query, Row},
+    links::one_of,
+};
+
+const COLUMNS: &str = "benchmark, version, slug, visibility, digest, published_at, unpublished_at";
+const SLUG_TAKEN: &str = "a published benchmark with this slug";
+
+impl Store {
+    /// Makes the definition with this digest the benchmark's next version. [`StoreError::Stale`]
+    /// when the draft is not as it was read, [`StoreError::Taken`] when another benchmark has this
+    /// slug.
+    pub async fn publish_benchmark(
+        &self,
+        organization: OrganizationId,
+        read: &BenchmarkRecord,
+        digest: Digest,
+        slug: Slug,
+        visibility: Visibility,
+    ) -> Result<BenchmarkVersion, StoreError> {
+        let mut transaction = self.database().begin().await?;
+        // Writing the draft first makes two publishers of one benchmark take turns.
+        self.write_draft(&mut transaction, read, read.content.clone(), Vec::new())
+            .await?;
+        let query = Query::new("SELECT COALESCE(MAX(version), 0) AS latest FROM benchmark_versions WHERE benchmark = $1")
+            .bind(read.id);
+        let latest = match transaction.read_optional(query).await? {
+            Some(row) => row.number("latest")?,
+            None => 0,
+        };
+        let taken = Query::new("SELECT slug FROM benchmark_versions WHERE slug = $1 AND benchmark <> $2 AND organization = $3")
+            .bind(slug.as_str())
+            .bind(read.id)
+            .bind(organization);
+        if transaction.read_optional(taken).await?.is_some() {
+            return Err(StoreError::Taken(SLUG_TAKEN));
+        }
+        let version = BenchmarkVersion {
+            benchmark: read.id,
+            version: latest + 1,
+            slug,
+            visibility,
+            digest,
+            published_at: self.now(),
+            unpublished_at: None,
+        };
+        let query = Query::new(
+            "INSERT INTO benchmark_versions (benchmark, version, organization, slug, visibility, digest, published_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        )
+        .bind(version.benchmark)
+        .bind(version.version)
+        .bind(organization)
+        .bind(version.slug.as_str())
+        .bind(version.visibility.as_str())
+        .bind(version.digest.to_string())
+        .bind(version.published_at);
+        transaction
+            .execute(query)
+            .await
+            .map_err(|error| error.or_taken(SLUG_TAKEN))?;
+        transaction.commit().await?;
+        Ok(version)
+    }
+
+    /// Takes every version of a benchmark back: nobody can start it any more. Runs go on.
+    pub async fn unpublish_benchmark(&self, benchmark: BenchmarkId) -> Result<u64, StoreError> {
+        let query = Query::new(
+            "UPDATE benchmark_versions SET unpublished_at = $1 WHERE benchmark = $2 AND unpublished_at IS NULL",
+        )
+        .bind(self.now())
+        .bind(benchmark);
+        self.database().execute(query).await
+    }
+
+    /// All versions of a benchmark, newest first.
+    pub async fn benchmark_versions(
+        &self,
+        benchmark: BenchmarkId,
+    ) -> Result<Vec<BenchmarkVersion>, StoreError> {
+        let text = format!(
+            "SELECT {COLUMNS} FROM benchmark_versions WHERE benchmark = $1 ORDER BY version DESC"
+        );
+        let rows = self
+            .database()
+            .read_all(Query::assembled(text, vec![benchmark.into()]))
+            .await?;
+        rows.iter().map(read_version).collect()
+    }
+
+    /// The newest version of each of these benchmarks that has one, taken back or not.
+    pub async fn latest_versions(
+        &self,
+        benchmarks: &[BenchmarkId],
+    ) -> Result<BTreeMap<BenchmarkId, BenchmarkVersion>, StoreError> {
+        if benchmarks.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let (list, params) = one_of(benchmarks);
+        let text = format!(
+            "SELECT {COLUMNS} FROM benchmark_versions v WHERE benchmark IN ({list}) \
+             AND version = (SELECT MAX(version) FROM benchmark_versions WHERE benchmark = v.benchmark)"
+        );
+        let rows = self
+            .database()
+            .read_all(Query::assembled(text, params))
+            .await?;
+        rows.iter()
+            .map(|row| read_version(row).map(|version| (version.benchmark, version)))
+            .collect()
+    }
+
+    /// The published version that a member of `organization` means by `slug@version`: its own
+    /// benchmark first, then a public one.
+    pub async fn find_version(
+        &self,
+        organization: OrganizationId,
+        slug: &Slug,
+        version: u32,
+    ) -> Result<Option<BenchmarkVersion>, StoreError> {
+        let text = format!(
+            "SELECT {COLUMNS} FROM benchmark_versions \
+             WHERE slug = $1 AND version = $2 AND unpublished_at IS NULL \
+             AND (organization = $3 OR visibility = 'Public') \
+             ORDER BY CASE WHEN organization = $3 THEN 0 ELSE 1 END LIMIT 1"
+        );
+        let query = Query::assembled(text, Vec::new())
+            .bind(slug.as_str())
+            .bind(version)
+            .bind(organization);
+        self.database()
+            .read_optional(query)
+            .await?
+            .map(|row| read_version(&row))
+            .transpose()
+    }
+}
+
+fn read_version(row: &Row) -> Result<BenchmarkVersion, StoreError> {
+    Ok(BenchmarkVersion {
+        benchmark: row.id("benchmark")?,
+        version: row.number("version")?,
+        slug: Slug::try_from(row.text("slug")?)
+            .map_err(|error| StoreError::corrupt("slug", error))?,
+        visibility: match row.text("visibility")?.as_str() {
+            "Public" => Visibility::Public,
+            _ => Visibility::Private,
+        },
+        digest: row.parsed("digest")?,
+        published_at: row.time("published_at")?,
+        unpublished_at: row.opt_time("unpublished_at")?,
+    })
+}
