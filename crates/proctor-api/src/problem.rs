@@ -12,6 +12,7 @@ use axum::{
 };
 use http::Method;
 
+mod authoring;
 pub(crate) mod render;
 mod store;
 
