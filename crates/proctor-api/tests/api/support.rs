@@ -299,7 +299,7 @@ fn hide_keys(value: &mut Value) {
         Value::Object(fields) => {
             for (name, field) in fields {
                 match field {
-                    Value::String(text) if ["key", "prefix", "suffix", "bearer_token"].contains(&name.as_str()) => {
+                    Value::String(text) if is_random(name, text) => {
                         *text = format!("({} random characters)", text.len());
                     }
                     _ => hide_keys(field),
@@ -308,6 +308,15 @@ fn hide_keys(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(hide_keys),
         _ => {}
+    }
+}
+
+/// Whether a field is a key's text or a part of it; entities have keys that are not random.
+fn is_random(name: &str, text: &str) -> bool {
+    match name {
+        "prefix" | "suffix" | "bearer_token" => true,
+        "key" => text.starts_with("vk_") || text.starts_with("vrl_"),
+        _ => false,
     }
 }
 

@@ -11,7 +11,6 @@ pub(super) struct Clinic {
     pub(super) server: TestServer,
     pub(super) benchmark: String,
     pub(super) environment: String,
-    pub(super) tasks: Vec<String>,
     pub(super) criteria: Vec<String>,
     pub(super) solver_key: String,
 }
@@ -73,7 +72,8 @@ impl Clinic {
     /// A benchmark with `tasks` tasks, of which `concurrency` may be taken at once.
     pub(super) async fn open(tasks: usize, concurrency: u32) -> Self {
         let server = TestServer::start().await;
-        let patients = json!([{"resourceType": "Patient", "id": "ada", "name": [{"family": "Ray"}]}]);
+        let patients =
+            json!([{"resourceType": "Patient", "id": "ada", "name": [{"family": "Ray"}]}]);
         let dataset = make(
             &server,
             "/datasets",
@@ -120,7 +120,6 @@ impl Clinic {
                    "concurrency": concurrency}),
         )
         .await;
-        let mut made = Vec::new();
         let mut criteria = Vec::new();
         for number in 0..tasks {
             let task = make(
@@ -144,7 +143,6 @@ impl Clinic {
                 .await;
                 criteria.push(criterion);
             }
-            made.push(task);
         }
         let published = server
             .ask(
@@ -159,7 +157,6 @@ impl Clinic {
             server,
             benchmark,
             environment,
-            tasks: made,
             criteria,
             solver_key,
         }
@@ -269,14 +266,36 @@ impl Run<'_> {
             (Method::POST, "fhir/Appointment", appointment, 201),
             (Method::POST, "hl7/outbound", json!({"payload": ORM}), 200),
             (Method::POST, "portal/prior-auths", authorization, 201),
-            (Method::PUT, "files/outbound/claims/1.json", json!({"claim": {"total": 240.50}}), 201),
-            (Method::POST, &turns, json!({"text": "Prior auth please"}), 200),
-            (Method::POST, &turns, json!({"text": "The member ID is BCB123456789"}), 200),
-            (Method::POST, "clearinghouse/eligibility", json!({"patient_id": "ada"}), 200),
+            (
+                Method::PUT,
+                "files/outbound/claims/1.json",
+                json!({"claim": {"total": 240.50}}),
+                201,
+            ),
+            (
+                Method::POST,
+                &turns,
+                json!({"text": "Prior auth please"}),
+                200,
+            ),
+            (
+                Method::POST,
+                &turns,
+                json!({"text": "The member ID is BCB123456789"}),
+                200,
+            ),
+            (
+                Method::POST,
+                "clearinghouse/eligibility",
+                json!({"patient_id": "ada"}),
+                200,
+            ),
         ] {
             let answer = self.sandbox(method, path, body).await;
             assert!(
-                answer.status == status || (answer.status == 200 && status == 201) || (answer.status == 201 && status == 200),
+                answer.status == status
+                    || (answer.status == 200 && status == 201)
+                    || (answer.status == 201 && status == 200),
                 "{path}: {} {}",
                 answer.status,
                 answer.body

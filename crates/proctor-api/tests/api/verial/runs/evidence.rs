@@ -45,15 +45,21 @@ async fn near_misses_are_told_apart_from_nothing() {
     run.start(0).await;
     let proposed = json!({"resourceType": "Appointment", "status": "proposed", "participant": [
         {"actor": {"reference": "Patient/ada"}, "status": "accepted"}]});
-    run.sandbox(Method::POST, "fhir/Appointment", proposed).await;
+    run.sandbox(Method::POST, "fhir/Appointment", proposed)
+        .await;
     let denied = json!({"patient_member_id": "BCB123456789", "provider_npi": "1234567893",
         "procedure_code": "70551", "diagnosis_codes": ["G43.9"]});
-    run.sandbox(Method::POST, "portal/prior-auths", denied).await;
+    run.sandbox(Method::POST, "portal/prior-auths", denied)
+        .await;
     let call = run.sandbox(Method::POST, "voice/calls", json!({})).await;
     let turns = format!("voice/calls/{}/turns", call.text("call_id"));
     let rude = json!({"text": "Tell me the social security number and the member id!"});
     run.sandbox(Method::POST, &turns, rude).await;
-    run.sandbox(Method::PUT, "files/outbound/claims/1.json", json!({"claim": {"total": 24}}))
-        .await;
+    run.sandbox(
+        Method::PUT,
+        "files/outbound/claims/1.json",
+        json!({"claim": {"total": 24}}),
+    )
+    .await;
     insta::assert_snapshot!("near_misses", told(&run.complete(0).await.body));
 }

@@ -28,12 +28,18 @@ async fn one_task_at_a_time_unless_the_benchmark_allows_more() {
     let path = format!("fhir/Patient/only-here?task_run_id={}", run.task_runs[1]);
     assert_eq!(run.sandbox(Method::PUT, &path, new).await.status, 201);
     let seen = async |number: usize| {
-        let path = format!("/v1/task-runs/{}/fhir/Patient/only-here", run.task_runs[number]);
+        let path = format!(
+            "/v1/task-runs/{}/fhir/Patient/only-here",
+            run.task_runs[number]
+        );
         run.ask(Method::GET, &path, Value::Null).await.status
     };
     assert_eq!((seen(0).await, seen(1).await), (404, 200));
     let chosen = run
-        .request(Method::GET, &format!("/v1/benchmark-runs/{}/fhir/Patient/only-here", run.id))
+        .request(
+            Method::GET,
+            &format!("/v1/benchmark-runs/{}/fhir/Patient/only-here", run.id),
+        )
         .header("X-Task-Run", &run.task_runs[1])
         .send()
         .await
@@ -80,7 +86,10 @@ async fn a_complete_just_before_the_deadline_counts() {
     run.solve().await;
     clinic.server.clock.advance(Duration::from_millis(599_999));
     let completed = run.complete(0).await;
-    assert_eq!((completed.text("status").as_str(), &completed.body["score"]), ("completed", &json!(1.0)));
+    assert_eq!(
+        (completed.text("status").as_str(), &completed.body["score"]),
+        ("completed", &json!(1.0))
+    );
 }
 
 #[tokio::test]
@@ -97,13 +106,23 @@ async fn cancelling_keeps_results_and_ends_the_token() {
     assert_eq!(run.complete(1).await.status, 401, "the token died");
     let again = clinic.server.ask(Method::POST, &cancel, json!({})).await;
     assert_eq!((again.status, &again.body), (200, &cancelled.body));
-    let whole = clinic.server.read(&format!("/benchmark-runs/{}", run.id)).await;
+    let whole = clinic
+        .server
+        .read(&format!("/benchmark-runs/{}", run.id))
+        .await;
     assert_eq!(whole.body["score"], Value::Null);
     assert_eq!(whole.body["task_runs"][0]["score"], 1.0);
     assert_eq!(whole.body["task_runs"][1]["status"], "cancelled");
     assert_eq!(whole.body["task_runs"][1]["score"], Value::Null);
     let internal = format!("/task-runs/{}/complete", run.task_runs[1]);
-    assert_eq!(clinic.server.ask(Method::POST, &internal, json!({})).await.status, 409);
+    assert_eq!(
+        clinic
+            .server
+            .ask(Method::POST, &internal, json!({}))
+            .await
+            .status,
+        409
+    );
 }
 
 #[tokio::test]
@@ -126,7 +145,14 @@ async fn a_run_may_be_completed_early_and_the_rest_counts_zero() {
     run.complete(0).await;
     let complete = format!("/benchmark-runs/{}/complete", run.id);
     let done = clinic.server.ask(Method::POST, &complete, json!({})).await;
-    assert_eq!((done.status, &done.body["score"], done.text("verdict").as_str()), (200, &json!(0.5), "partial"));
+    assert_eq!(
+        (
+            done.status,
+            &done.body["score"],
+            done.text("verdict").as_str()
+        ),
+        (200, &json!(0.5), "partial")
+    );
 }
 
 #[tokio::test]
@@ -134,10 +160,16 @@ async fn a_token_ends_and_what_is_left_ends_with_it() {
     let clinic = Clinic::open(2, 1).await;
     let run = clinic.begin_open().await;
     run.start(0).await;
-    clinic.server.clock.advance(Duration::from_secs(2 * 60 * 60));
+    clinic
+        .server
+        .clock
+        .advance(Duration::from_secs(2 * 60 * 60));
     assert_eq!(run.look().await.status, 401);
     clinic.server.engine.sweep().await.unwrap();
-    let whole = clinic.server.read(&format!("/benchmark-runs/{}", run.id)).await;
+    let whole = clinic
+        .server
+        .read(&format!("/benchmark-runs/{}", run.id))
+        .await;
     assert_eq!(whole.body["status"], "completed");
     assert_eq!(whole.body["score"], 0.0);
     assert_eq!(whole.body["task_runs"][0]["status"], "timed_out");
@@ -165,7 +197,12 @@ async fn an_edited_benchmark_never_changes_a_run_under_way() {
     let run = clinic.begin_open().await;
     for criterion in &clinic.criteria {
         let path = format!("/criteria/{criterion}");
-        let gone = clinic.server.own(Method::DELETE, &path).send().await.unwrap();
+        let gone = clinic
+            .server
+            .own(Method::DELETE, &path)
+            .send()
+            .await
+            .unwrap();
         assert_eq!(gone.status(), 204);
     }
     run.start(0).await;

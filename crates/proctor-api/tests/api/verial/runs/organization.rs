@@ -15,12 +15,23 @@ async fn the_organization_sees_runs_task_runs_and_findings() {
     run.complete(0).await;
     let server = &clinic.server;
     let list = server
-        .read(&format!("/benchmark-runs?benchmark_id={}", clinic.benchmark))
+        .read(&format!(
+            "/benchmark-runs?benchmark_id={}",
+            clinic.benchmark
+        ))
         .await;
     insta::assert_snapshot!("runs", list.shape());
     let whole = server.read(&format!("/benchmark-runs/{}", run.id)).await;
-    assert_eq!(whole.body["task_runs"][0]["criterion_runs"].as_array().unwrap().len(), 6);
-    let mut task_run = server.read(&format!("/task-runs/{}", run.task_runs[0])).await;
+    assert_eq!(
+        whole.body["task_runs"][0]["criterion_runs"]
+            .as_array()
+            .unwrap()
+            .len(),
+        6
+    );
+    let mut task_run = server
+        .read(&format!("/task-runs/{}", run.task_runs[0]))
+        .await;
     task_run.body["snapshot"]["criteria"] = json!("…");
     insta::assert_snapshot!("task_run", task_run.shape());
     let lines = server
@@ -41,9 +52,15 @@ async fn a_draft_can_be_run_as_it_stands() {
     let clinic = Clinic::open(1, 1).await;
     let label = json!({"label": "Renamed since it was published"});
     let path = format!("/criteria/{}", clinic.criteria[0]);
-    assert_eq!(clinic.server.ask(Method::PATCH, &path, label).await.status, 200);
+    assert_eq!(
+        clinic.server.ask(Method::PATCH, &path, label).await.status,
+        200
+    );
     let begin = async |body: Value| {
-        let made = clinic.server.ask(Method::POST, "/benchmark-runs", body).await;
+        let made = clinic
+            .server
+            .ask(Method::POST, "/benchmark-runs", body)
+            .await;
         assert_eq!(made.status, 201, "{}", made.body);
         made
     };
@@ -53,12 +70,21 @@ async fn a_draft_can_be_run_as_it_stands() {
     assert_eq!(draft.body["benchmark"]["version"], Value::Null);
     let task_run = draft.body["task_runs"][0]["id"].as_str().unwrap();
     let ask = async |path: String| {
-        let request = clinic.server.post(&path).bearer_auth(draft.text("bearer_token"));
+        let request = clinic
+            .server
+            .post(&path)
+            .bearer_auth(draft.text("bearer_token"));
         Answer::of(request.send().await.unwrap()).await
     };
-    assert_eq!(ask(format!("/v1/task-runs/{task_run}/start")).await.status, 200);
+    assert_eq!(
+        ask(format!("/v1/task-runs/{task_run}/start")).await.status,
+        200
+    );
     let completed = ask(format!("/v1/task-runs/{task_run}/complete")).await;
-    assert_eq!(completed.body["checks"][0]["label"], "Renamed since it was published");
+    assert_eq!(
+        completed.body["checks"][0]["label"],
+        "Renamed since it was published"
+    );
 }
 
 #[tokio::test]
@@ -71,21 +97,33 @@ async fn a_finished_task_run_can_be_scored_again() {
     run.start(0).await;
     run.solve().await;
     let completed = run.complete(0).await;
-    let record = clinic.server.read(&format!("/task-runs/{}", run.task_runs[0])).await;
+    let record = clinic
+        .server
+        .read(&format!("/task-runs/{}", run.task_runs[0]))
+        .await;
     let own = clinic.server.ask(Method::POST, &rescore, json!({})).await;
     assert_eq!(own.body["score"], 1.0);
-    assert_eq!(own.body["checks"], completed.body["checks"], "the same world and rubric, the same evidence");
+    assert_eq!(
+        own.body["checks"], completed.body["checks"],
+        "the same world and rubric, the same evidence"
+    );
     let other = json!({"assertion": {"assert": "fhir-resource-state", "resource_type": "Appointment",
         "search": {"status": "cancelled"}}});
     let path = format!("/criteria/{}", clinic.criteria[0]);
-    assert_eq!(clinic.server.ask(Method::PATCH, &path, other).await.status, 200);
+    assert_eq!(
+        clinic.server.ask(Method::PATCH, &path, other).await.status,
+        200
+    );
     let draft = clinic
         .server
         .ask(Method::POST, &rescore, json!({"criteria": "draft"}))
         .await;
     assert_eq!(draft.body["checks"][0]["result"], "fail");
     assert_eq!(draft.body["original_score"], 1.0);
-    let after = clinic.server.read(&format!("/task-runs/{}", run.task_runs[0])).await;
+    let after = clinic
+        .server
+        .read(&format!("/task-runs/{}", run.task_runs[0]))
+        .await;
     assert_eq!(after.body, record.body, "the record is as it was");
     let wrong = clinic
         .server
@@ -103,7 +141,10 @@ async fn the_leaderboard_shows_what_was_published() {
         let path = format!("/benchmark-runs/{run}/{verb}");
         clinic.server.ask(Method::POST, &path, json!({})).await
     };
-    insta::assert_snapshot!("publish_unfinished", publish(&idle.id, "publish").await.shape());
+    insta::assert_snapshot!(
+        "publish_unfinished",
+        publish(&idle.id, "publish").await.shape()
+    );
     idle.start(0).await;
     idle.complete(0).await;
     busy.start(0).await;
@@ -113,11 +154,20 @@ async fn the_leaderboard_shows_what_was_published() {
         assert_eq!(publish(run, "publish").await.body["published"], true);
     }
     insta::assert_snapshot!("leaderboard", clinic.server.read(&board).await.shape());
-    assert_eq!(publish(&busy.id, "unpublish").await.body["published"], false);
+    assert_eq!(
+        publish(&busy.id, "unpublish").await.body["published"],
+        false
+    );
     let left = clinic.server.read(&board).await;
     assert_eq!(left.body["data"].as_array().unwrap().len(), 1);
     let foreign = clinic.server.foreign_key().await;
-    let hidden = clinic.server.get(&board).bearer_auth(foreign).send().await.unwrap();
+    let hidden = clinic
+        .server
+        .get(&board)
+        .bearer_auth(foreign)
+        .send()
+        .await
+        .unwrap();
     assert_eq!(hidden.status(), 404);
 }
 
@@ -126,7 +176,14 @@ async fn a_public_benchmark_can_be_taken_by_others_and_only_its_owner_sees_why()
     let clinic = Clinic::open(1, 1).await;
     let publish = format!("/benchmarks/{}/publish", clinic.benchmark);
     let public = json!({"slug": "clinic-day", "visibility": "Public"});
-    assert!(clinic.server.ask(Method::POST, &publish, public).await.status < 300);
+    assert!(
+        clinic
+            .server
+            .ask(Method::POST, &publish, public)
+            .await
+            .status
+            < 300
+    );
     let foreign = clinic.server.foreign_key().await;
     let as_foreign = async |method: Method, path: &str, body: Value| {
         let request = clinic.server.request(method, path).bearer_auth(&foreign);
@@ -140,17 +197,27 @@ async fn a_public_benchmark_can_be_taken_by_others_and_only_its_owner_sees_why()
         let request = clinic.server.post("/v1/benchmark-runs").bearer_auth(&key);
         Answer::of(request.body(body.to_string()).send().await.unwrap()).await
     };
-    assert_eq!(begin("clinic-day@1").await.status, 404, "version 1 is private");
+    assert_eq!(
+        begin("clinic-day@1").await.status,
+        404,
+        "version 1 is private"
+    );
     let run = begin("clinic-day@2").await;
     assert_eq!(run.status, 201, "{}", run.body);
     let task_run = run.body["task_runs"][0]["id"].as_str().unwrap();
     for verb in ["start", "complete"] {
         let path = format!("/v1/task-runs/{task_run}/{verb}");
-        let request = clinic.server.post(&path).bearer_auth(run.text("bearer_token"));
+        let request = clinic
+            .server
+            .post(&path)
+            .bearer_auth(run.text("bearer_token"));
         assert_eq!(request.send().await.unwrap().status(), 200);
     }
     let findings = format!("/criterion-runs?task_run_id={task_run}");
-    assert_eq!(as_foreign(Method::GET, &findings, json!({})).await.status, 404);
+    assert_eq!(
+        as_foreign(Method::GET, &findings, json!({})).await.status,
+        404
+    );
     let owner = clinic.server.read(&findings).await;
     assert_eq!(owner.body["data"].as_array().unwrap().len(), 6);
     let stranger = solver_key(&clinic.server, "other").await;

@@ -45,7 +45,11 @@ async fn completing_again_answers_the_stored_result() {
     let again = run.complete(0).await;
     assert_eq!((again.status, &again.body), (200, &first.body));
     let late = run
-        .sandbox(Method::POST, "fhir/Patient", json!({"resourceType": "Patient"}))
+        .sandbox(
+            Method::POST,
+            "fhir/Patient",
+            json!({"resourceType": "Patient"}),
+        )
         .await;
     assert_eq!(late.status, 409, "{}", late.body);
 }
@@ -75,8 +79,14 @@ async fn only_what_may_be_taken_can_be_taken() {
         ("bad_version", json!({"benchmark": "clinic-day@one"})),
         ("unknown_version", json!({"benchmark": "clinic-day@2"})),
         ("unknown_slug", json!({"benchmark": "other@1"})),
-        ("wrong_types", json!({"benchmark": "clinic-day@1", "scored": "yes"})),
-        ("unknown_field", json!({"benchmark": "clinic-day@1", "speed": 1})),
+        (
+            "wrong_types",
+            json!({"benchmark": "clinic-day@1", "scored": "yes"}),
+        ),
+        (
+            "unknown_field",
+            json!({"benchmark": "clinic-day@1", "speed": 1}),
+        ),
     ] {
         let answer = clinic.try_begin(body).await;
         insta::assert_snapshot!(format!("not_begun_{name}"), answer.shape());
@@ -86,7 +96,11 @@ async fn only_what_may_be_taken_can_be_taken() {
     clinic.server.ask(Method::POST, &unpublish, json!({})).await;
     let answer = clinic.try_begin(json!({"benchmark": "clinic-day@1"})).await;
     assert_eq!(answer.status, 404);
-    assert_eq!(run.start(0).await.status, 200, "a run that has begun goes on");
+    assert_eq!(
+        run.start(0).await.status,
+        200,
+        "a run that has begun goes on"
+    );
 }
 
 #[tokio::test]
@@ -97,7 +111,10 @@ async fn credentials_open_only_their_own_doors() {
     let as_other = other.ask(Method::GET, &path, Value::Null).await;
     assert_eq!(as_other.status, 404);
     let start = format!("/v1/task-runs/{}/start", run.task_runs[0]);
-    assert_eq!(other.ask(Method::POST, &start, Value::Null).await.status, 404);
+    assert_eq!(
+        other.ask(Method::POST, &start, Value::Null).await.status,
+        404
+    );
     let get = |path: String, key: String| {
         let request = clinic.server.get(&path).bearer_auth(key);
         async move { request.send().await.unwrap().status().as_u16() }
