@@ -41,6 +41,12 @@ const SECURITY_SCHEMES: [(&str, &str); 3] = [
     ),
     tags(
         (name = "Verial: organization keys", description = "Keys that may do everything in their organization."),
+        (name = "Verial: environments", description = "Simulators that belong together: where tasks are done."),
+        (name = "Verial: simulators", description = "Services to be simulated."),
+        (name = "Verial: datasets", description = "Data that simulators begin with, and the entities that tasks are about."),
+        (name = "Verial: benchmarks", description = "Sets of tasks: drafts that change, versions that do not."),
+        (name = "Verial: tasks", description = "What is to be done."),
+        (name = "Verial: criteria", description = "What is checked afterwards."),
         (name = "Verial: Solvers", description = "Parties that take benchmarks, and their keys."),
         (name = "Runloop: secrets", description = "Named values for devboxes. A value goes in and never comes back."),
         (name = "Runloop: account", description = "Who is calling."),

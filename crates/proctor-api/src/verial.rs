@@ -6,6 +6,13 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::state::ApiState;
 
 mod api_keys;
+mod benchmark_versions;
+mod benchmarks;
+mod criteria;
+mod datasets;
+mod entities;
+mod environments;
+mod found;
 mod internal_runs;
 mod internal_tasks;
 mod page;
@@ -13,14 +20,27 @@ mod playgrounds;
 mod public_runs;
 mod public_tasks;
 mod run_views;
+mod simulators;
 mod solver_keys;
 mod solvers;
+mod task_entities;
+mod tasks;
 mod worlds;
 
 pub use page::{VerialList, VerialListMeta, VerialPage};
 
 /// The dialect's routes.
 pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .merge(credential_routes())
+        .merge(world_routes())
+        .merge(benchmark_routes())
+        .merge(run_routes())
+        .merge(playground_routes())
+}
+
+/// Who may do what.
+fn credential_routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(api_keys::list_api_keys, api_keys::create_api_key))
         .routes(routes!(api_keys::get_api_key, api_keys::revoke_api_key))
@@ -35,12 +55,10 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
             solver_keys::create_solver_key
         ))
         .routes(routes!(solver_keys::revoke_solver_key))
-        .merge(runs())
-        .merge(worlds())
 }
 
 /// Runs, from both sides.
-fn runs() -> OpenApiRouter<ApiState> {
+fn run_routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(public_runs::create_run))
         .routes(routes!(public_runs::get_run))
@@ -63,7 +81,7 @@ fn runs() -> OpenApiRouter<ApiState> {
 }
 
 /// Playgrounds, sandboxes, and the ways into them.
-fn worlds() -> OpenApiRouter<ApiState> {
+fn playground_routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(
             playgrounds::list_playgrounds,
@@ -86,4 +104,77 @@ fn worlds() -> OpenApiRouter<ApiState> {
         .route("/v1/task-runs/{id}/{*path}", any(worlds::of_task_run))
         .route("/sandboxes/{id}/{*path}", any(worlds::of_sandbox))
         .route("/services/{id}/{*path}", any(worlds::of_sandbox))
+}
+
+/// What worlds are made of.
+fn world_routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(
+            environments::list_environments,
+            environments::create_environment
+        ))
+        .routes(routes!(
+            environments::get_environment,
+            environments::update_environment,
+            environments::delete_environment
+        ))
+        .routes(routes!(
+            environments::add_simulator,
+            environments::remove_simulator
+        ))
+        .routes(routes!(
+            simulators::list_simulators,
+            simulators::create_simulator
+        ))
+        .routes(routes!(
+            simulators::get_simulator,
+            simulators::update_simulator,
+            simulators::delete_simulator
+        ))
+        .routes(routes!(datasets::list_datasets, datasets::create_dataset))
+        .routes(routes!(
+            datasets::get_dataset,
+            datasets::update_dataset,
+            datasets::delete_dataset
+        ))
+        .routes(routes!(entities::list_entities, entities::create_entity))
+        .routes(routes!(
+            entities::get_entity,
+            entities::update_entity,
+            entities::delete_entity
+        ))
+}
+
+/// What is examined.
+fn benchmark_routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(
+            benchmarks::list_benchmarks,
+            benchmarks::create_benchmark
+        ))
+        .routes(routes!(
+            benchmarks::get_benchmark,
+            benchmarks::update_benchmark,
+            benchmarks::delete_benchmark
+        ))
+        .routes(routes!(benchmark_versions::publish_benchmark))
+        .routes(routes!(benchmark_versions::unpublish_benchmark))
+        .routes(routes!(benchmark_versions::list_benchmark_versions))
+        .routes(routes!(tasks::list_tasks, tasks::create_task))
+        .routes(routes!(
+            tasks::get_task,
+            tasks::update_task,
+            tasks::delete_task
+        ))
+        .routes(routes!(
+            task_entities::list_task_entities,
+            task_entities::add_task_entity
+        ))
+        .routes(routes!(task_entities::remove_task_entity))
+        .routes(routes!(criteria::list_criteria, criteria::create_criterion))
+        .routes(routes!(
+            criteria::get_criterion,
+            criteria::update_criterion,
+            criteria::delete_criterion
+        ))
 }

@@ -103,7 +103,10 @@ impl<K: Kind> Id<K> {
 
 /// A text that is no id of the kind asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not the id of a {noun}: such an id is '{prefix}_' and 26 letters and digits")]
+#[error(
+    "not the id of {} {noun}: such an id is '{prefix}_' and 26 letters and digits",
+    article(noun)
+)]
 pub struct BadId {
     noun: &'static str,
     prefix: &'static str,
@@ -113,6 +116,14 @@ impl BadId {
     /// What the id should have named.
     pub fn noun(&self) -> &'static str {
         self.noun
+    }
+}
+
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
     }
 }
 

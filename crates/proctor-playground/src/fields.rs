@@ -80,6 +80,11 @@ impl Fields {
         number
     }
 
+    /// A field as it came; null counts as missing.
+    pub(crate) fn value(&self, name: &str) -> Option<Value> {
+        self.map.get(name).filter(|value| !value.is_null()).cloned()
+    }
+
     /// Says that a field is wrong.
     pub(crate) fn wrong(&mut self, name: &str, message: impl Into<String>) {
         self.problems.push((name.to_owned(), message.into()));
@@ -90,10 +95,10 @@ impl Fields {
         !self.problems.is_empty()
     }
 
-    /// The refusal that names everything that is wrong, if anything is.
-    pub(crate) fn finish(self) -> Result<(), Box<Response>> {
+    /// All fields, or the refusal that names everything that is wrong.
+    pub(crate) fn finish(self) -> Result<Map<String, Value>, Box<Response>> {
         if self.problems.is_empty() {
-            Ok(())
+            Ok(self.map)
         } else {
             Err(Box::new(Response::invalid(&self.problems)))
         }

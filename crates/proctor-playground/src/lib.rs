@@ -1,11 +1,10 @@
 //! The simulated services of a playground, each a deterministic state machine.
 //!
 //! * [`simulator`]: the shape that every simulator has; [`exchange`]: what it is asked and answers.
-//!   [`voice`]: a telephone line; [`fax`]: a fax machine; [`messages`]: messages to and from patients.
-//! * [`fhir`]: a FHIR R4 store.
-//! * [`fhir`]: a FHIR R4 store; [`hl7`]: an HL7 v2 interface; [`files`]: a tree of files.
 //! * [`fhir`]: a FHIR R4 store; [`hl7`]: an HL7 v2 interface; [`files`]: a tree of files;
-//! * [`payer`]: a payer's desk: its portal, its web pages, and the clearinghouse in front of it.
+//!   [`voice`]: a telephone line; [`fax`]: a fax machine; [`messages`]: messages to and from patients;
+//!   [`cds_hooks`]: decision support; [`payer`]: a payer's desk: its portal, its web pages, and the
+//!   clearinghouse in front of it.
 //! * [`rows`]: the plain state that some of them have.
 //! * [`scenario`]: what happens before the agent comes; [`exhibits`]: what checks look at after.
 //! * [`world`]: a playground at work; [`environment`]: what it is made from.
@@ -16,6 +15,7 @@
 //! journal) lives in modules of its own.
 
 mod account;
+pub mod cds_hooks;
 mod content;
 pub mod environment;
 pub mod exchange;
@@ -29,6 +29,7 @@ mod machine;
 pub mod messages;
 pub mod payer;
 pub mod payload;
+mod problems;
 pub mod recorder;
 #[cfg(test)]
 mod rehearsal;

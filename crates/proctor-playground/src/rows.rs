@@ -46,6 +46,10 @@ impl Rows {
         self.rows.push(row);
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter()
+    }
+
     /// The refusal of one more row, when there are as many as are kept.
     pub(crate) fn check_room(&self) -> Result<(), Box<Response>> {
         if self.rows.len() < MOST_ROWS && self.bytes < MOST_BYTES {

@@ -3,8 +3,13 @@
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use crate::problem::{FieldErrors, Problem};
+
+/// How deep a document of a client may be nested. What it is put into adds a few levels, and at 128
+/// reading gives up.
+const DEEPEST: usize = 100;
 
 /// Collects what is wrong with a request while its fields are turned into domain values.
 ///
@@ -53,6 +58,62 @@ impl Checks {
         }
     }
 
+    /// A value that must be there.
+    pub(crate) fn required<T>(&mut self, field: &str, value: Option<T>) -> Option<T> {
+        if value.is_none() {
+            self.errors.add(field, "is required");
+        }
+        value
+    }
+
+    /// A value of an update: absent keeps `old`, null is no value.
+    pub(crate) fn replaced<T>(&mut self, field: &str, value: Option<Option<T>>, old: T) -> T {
+        match value {
+            None => old,
+            Some(Some(value)) => value,
+            Some(None) => {
+                self.errors.add(field, "must not be null");
+                old
+            }
+        }
+    }
+
+    /// Checks that a number, if it is there, lies in `range`.
+    pub(crate) fn within(&mut self, field: &str, value: Option<u32>, range: RangeInclusive<u32>) {
+        if value.is_some_and(|value| !range.contains(&value)) {
+            let (least, most) = (range.start(), range.end());
+            self.errors.add(
+                field,
+                format!("must be a whole number from {least} to {most}"),
+            );
+        }
+    }
+
+    /// Checks that a document can be kept.
+    pub(crate) fn document(&mut self, field: &str, value: &Value) {
+        if deeper_than(value, DEEPEST) {
+            self.errors.add(
+                field,
+                format!("must not be nested deeper than {DEEPEST} levels"),
+            );
+        }
+    }
+
+    /// Labels: not too many, each once, none blank.
+    pub(crate) fn labels(&mut self, field: &str, labels: &[String], most: usize, longest: usize) {
+        if labels.len() > most {
+            self.errors.add(field, format!("must have at most {most}"));
+            return;
+        }
+        for (number, label) in labels.iter().enumerate() {
+            let place = format!("{field}.{number}");
+            self.given_text(&place, label.clone(), 1..=longest);
+            if labels[..number].contains(label) {
+                self.errors.add(place, format!("'{label}' is there twice"));
+            }
+        }
+    }
+
     /// Checks that a text looks like an address that mail could be sent to.
     pub(crate) fn email(&mut self, field: &str, value: &str) {
         if !value.is_empty() && !looks_like_email(value) {
@@ -94,6 +155,21 @@ impl Checks {
     fn fault(&mut self, field: &str, message: &str) -> String {
         self.errors.add(field, message);
         String::new()
+    }
+}
+
+fn deeper_than(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(items) => {
+            levels == 0 || items.iter().any(|item| deeper_than(item, levels - 1))
+        }
+        Value::Object(members) => {
+            levels == 0
+                || members
+                    .values()
+                    .any(|member| deeper_than(member, levels - 1))
+        }
+        Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Null => false,
     }
 }
 
@@ -148,6 +224,34 @@ mod tests {
              d: must not contain control characters; e: must not be null; \
              f: must be an e-mail address such as 'name@example.org'"
         );
+    }
+
+    #[test]
+    fn numbers_labels_and_documents_have_bounds() {
+        let nested =
+            |levels: usize| (0..levels).fold(Value::Null, |inner, _| Value::from(vec![inner]));
+        let mut checks = Checks::default();
+        assert_eq!(checks.required::<u32>("a", None), None);
+        assert_eq!(checks.replaced("b", Some(None), 5), 5);
+        checks.within("c", Some(0), 1..=9);
+        checks.document("d", &nested(101));
+        checks.labels("e", &["x".to_owned(), " ".to_owned(), "x".to_owned()], 3, 9);
+        checks.labels("f", &["x".to_owned(), "y".to_owned()], 1, 9);
+        assert_eq!(
+            checks.finish().unwrap_err().message(),
+            "a: is required; b: must not be null; c: must be a whole number from 1 to 9; \
+             d: must not be nested deeper than 100 levels; e.1: must not be blank; \
+             e.2: 'x' is there twice; f: must have at most 1"
+        );
+        let mut checks = Checks::default();
+        assert_eq!(checks.required("a", Some(1)), Some(1));
+        assert_eq!(checks.replaced("b", Some(Some(1)), 5), 1);
+        assert_eq!(checks.replaced("b", None, 5), 5);
+        checks.within("c", Some(9), 1..=9);
+        checks.within("c", None, 1..=9);
+        checks.document("d", &nested(100));
+        checks.labels("e", &["x".to_owned()], 1, 1);
+        checks.finish().unwrap();
     }
 
     #[test]

@@ -11,7 +11,10 @@ use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::page::{VerialList, VerialPage, VerialPageQuery};
+use super::{
+    found::{found, not_found, removed},
+    page::{VerialList, VerialPage, VerialPageQuery},
+};
 use crate::{
     auth::OrganizationCaller,
     extract::{Checks, Json, Path},
@@ -118,23 +121,18 @@ impl Keys<'_> {
             .await?;
         match (issued, self.owner) {
             (Some(issued), _) => Ok((StatusCode::CREATED, Json(NewKeyView::of(issued)))),
-            (None, KeyOwner::Solver(solver)) => Err(super::solvers::not_found(solver)),
+            (None, KeyOwner::Solver(solver)) => Err(not_found(solver)),
             (None, KeyOwner::Organization) => Err(Problem::not_found("the organization is gone")),
         }
     }
 
     pub(super) async fn revoke(&self, id: CredentialId) -> Result<StatusCode, Problem> {
         let store = self.state.store();
-        if store.revoke_key(self.organization, self.owner, id).await? {
-            Ok(StatusCode::NO_CONTENT)
-        } else {
-            Err(not_found(id))
-        }
+        removed(
+            id,
+            store.revoke_key(self.organization, self.owner, id).await?,
+        )
     }
-}
-
-fn not_found(id: CredentialId) -> Problem {
-    Problem::not_found(format!("no key '{id}'"))
 }
 
 fn own_keys<'s>(state: &'s ApiState, caller: &OrganizationCaller) -> Keys<'s> {
@@ -178,9 +176,8 @@ pub(crate) async fn get_api_key(
     let key = state
         .store()
         .key(caller.id(), KeyOwner::Organization, id)
-        .await?
-        .ok_or_else(|| not_found(id))?;
-    Ok(Json(KeyView::of(key)))
+        .await?;
+    Ok(Json(KeyView::of(found(id, key)?)))
 }
 
 /// Revokes one of the organization's keys.

@@ -106,6 +106,21 @@ pub struct VerialListMeta {
     limit: u32,
 }
 
+impl<T> VerialList<T> {
+    /// A list that is never so long that it would need pages.
+    pub(super) fn whole(data: Vec<T>) -> Self {
+        Self {
+            meta: VerialListMeta {
+                next: None,
+                prev: None,
+                limit: LARGEST_LIMIT,
+            },
+            next_cursor: None,
+            data,
+        }
+    }
+}
+
 impl<K: Kind> VerialPage<K> {
     /// The answer that shows `page`.
     pub fn answer<T, V>(

@@ -10,7 +10,10 @@ use proctor_store::solvers::{Solver, SolverProfile};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::page::{VerialList, VerialPage, VerialPageQuery};
+use super::{
+    found::{found, removed},
+    page::{VerialList, VerialPage, VerialPageQuery},
+};
 use crate::{
     auth::OrganizationCaller,
     extract::{Checks, Json, Path, present},
@@ -165,11 +168,7 @@ pub(super) async fn find(
     id: SolverId,
 ) -> Result<Solver, Problem> {
     let solver = state.store().solver(caller.id(), id).await?;
-    solver.ok_or_else(|| not_found(id))
-}
-
-pub(super) fn not_found(id: SolverId) -> Problem {
-    Problem::not_found(format!("no solver '{id}'"))
+    found(id, solver)
 }
 
 /// Lists the organization's Solvers.
@@ -237,9 +236,5 @@ pub(crate) async fn delete_solver(
     caller: OrganizationCaller,
     Path(id): Path<SolverId>,
 ) -> Result<StatusCode, Problem> {
-    if state.store().delete_solver(caller.id(), id).await? {
-        Ok(StatusCode::NO_CONTENT)
-    } else {
-        Err(not_found(id))
-    }
+    removed(id, state.store().delete_solver(caller.id(), id).await?)
 }

@@ -39,6 +39,7 @@ pub(crate) struct TestServer {
     pub(crate) stop: CancellationToken,
     pub(crate) ended: JoinHandle<Drained>,
     pub(crate) store: Store,
+    pub(crate) engine: Engine,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) organization: OrganizationId,
     /// The key of the organization.
@@ -91,7 +92,7 @@ impl Setup {
         let address = server.local_addr();
         let engine = Engine::new(store.clone(), clock.clone(), &format!("http://{address}"));
         engine.run().await.unwrap();
-        let state = ApiState::new(self.api, engine, ids, metrics);
+        let state = ApiState::new(self.api, engine.clone(), ids, metrics);
         let router = Api::new()
             .with_routes(self.routes)
             .unhurried("/test/unhurried")
@@ -104,6 +105,7 @@ impl Setup {
             stop,
             ended,
             store,
+            engine,
             clock,
             organization: organization.id,
             key: issued.secret.expose_secret().to_owned(),
@@ -297,7 +299,7 @@ fn hide_keys(value: &mut Value) {
         Value::Object(fields) => {
             for (name, field) in fields {
                 match field {
-                    Value::String(text) if ["key", "prefix", "suffix"].contains(&name.as_str()) => {
+                    Value::String(text) if is_random(name, text) => {
                         *text = format!("({} random characters)", text.len());
                     }
                     _ => hide_keys(field),
@@ -306,6 +308,15 @@ fn hide_keys(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(hide_keys),
         _ => {}
+    }
+}
+
+/// Whether a field is a key's text or a part of it; entities have keys that are not random.
+fn is_random(name: &str, text: &str) -> bool {
+    match name {
+        "prefix" | "suffix" | "bearer_token" => true,
+        "key" => text.starts_with("vk_") || text.starts_with("vrl_"),
+        _ => false,
     }
 }
 

@@ -1,9 +1,19 @@
 //! The Verial dialect's routes.
 
 mod api_keys;
+mod authoring;
+mod benchmarks;
+mod criteria;
+mod datasets;
+mod environments;
 mod lists;
+mod publishing;
+mod runs;
+mod simulators;
 mod solver_keys;
 mod solvers;
+mod studio;
+mod tasks;
 
 use serde_json::{Value, json};
 

@@ -6,6 +6,7 @@ use proctor_core::environment::Simulator;
 use serde::Deserialize;
 
 use crate::{
+    problems::Problems,
     simulator::{NotProvided, read_config},
     telephone,
 };
@@ -32,39 +33,28 @@ impl Blueprint {
     /// Reads the simulator's configuration.
     pub fn read(simulator: &Simulator) -> Result<Self, NotProvided> {
         let config: Config = read_config(&simulator.config)?;
-        let mut problems = Vec::new();
-        if let Some(dataset) = simulator.datasets.first() {
-            problems.push(format!(
-                "data set '{}': a Fax simulator takes no data sets; use the step 'fax_inbound'",
-                dataset.name
-            ));
-        }
-        if let Some(number) = &config.fax_number
-            && telephone::digits(number).is_none()
-        {
-            problems.push(format!(
-                "config.fax_number: '{number}' is no telephone number"
-            ));
-        }
-        let mut unreachable = BTreeSet::new();
-        for number in &config.unreachable {
-            match telephone::digits(number) {
-                Some(digits) => {
-                    unreachable.insert(digits);
-                }
-                None => problems.push(format!(
-                    "config.unreachable: '{number}' is no telephone number"
-                )),
+        let mut problems = Problems::default();
+        problems.refuse_datasets(simulator);
+        let mut digits = |place: &str, number: &str| {
+            let digits = telephone::digits(number);
+            if digits.is_none() {
+                problems.add(place, format!("'{number}' is no telephone number"));
             }
+            digits
+        };
+        if let Some(number) = &config.fax_number {
+            digits("fax_number", number);
         }
-        if problems.is_empty() {
-            Ok(Self {
-                fax_number: config.fax_number,
-                unreachable,
-            })
-        } else {
-            Err(NotProvided(problems.join("; ")))
-        }
+        let unreachable = config
+            .unreachable
+            .iter()
+            .filter_map(|number| digits("unreachable", number))
+            .collect();
+        problems.finish()?;
+        Ok(Self {
+            fax_number: config.fax_number,
+            unreachable,
+        })
     }
 
     /// Whether somebody takes faxes at this number.

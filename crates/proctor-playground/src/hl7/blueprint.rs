@@ -4,7 +4,10 @@ use proctor_core::environment::Simulator;
 use proctor_hl7::{ErrorCode, Message, Place, Problem, Value};
 use serde::Deserialize;
 
-use crate::simulator::{NotProvided, read_config};
+use crate::{
+    problems::Problems,
+    simulator::{NotProvided, read_config},
+};
 
 use super::kind::MessageKind;
 
@@ -35,28 +38,20 @@ impl Blueprint {
     /// Reads the simulator's configuration.
     pub fn read(simulator: &Simulator) -> Result<Self, NotProvided> {
         let config: Config = read_config(&simulator.config)?;
-        let mut problems = Vec::new();
-        if let Some(dataset) = simulator.datasets.first() {
-            problems.push(format!(
-                "data set '{}': an Hl7 simulator takes no data sets; use the step 'hl7_inbound'",
-                dataset.name
-            ));
-        }
+        let mut problems = Problems::default();
+        problems.refuse_datasets(simulator);
         let accept = config.accept.map(|kinds| {
             let read = kinds.iter().filter_map(|text| {
                 let kind = MessageKind::read(text);
                 if kind.is_none() {
-                    problems.push(format!(
-                        "config.accept: '{text}' is no message type like ORM or ORM^O01"
-                    ));
+                    let message = format!("'{text}' is no message type like ORM or ORM^O01");
+                    problems.add("accept", message);
                 }
                 kind
             });
             read.collect()
         });
-        if !problems.is_empty() {
-            return Err(NotProvided(problems.join("; ")));
-        }
+        problems.finish()?;
         Ok(Self {
             receiving_application: config.receiving_application,
             sending_application: config.sending_application,

@@ -3,7 +3,10 @@
 use proctor_core::{environment::Simulator, phrase::Phrase};
 use serde::Deserialize;
 
-use crate::simulator::{NotProvided, read_config};
+use crate::{
+    problems::Problems,
+    simulator::{NotProvided, read_config},
+};
 
 /// What all playgrounds with these messages share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,39 +37,25 @@ impl Blueprint {
     /// Reads the simulator's configuration.
     pub fn read(simulator: &Simulator) -> Result<Self, NotProvided> {
         let config: Config = read_config(&simulator.config)?;
-        let mut problems = Vec::new();
-        if let Some(dataset) = simulator.datasets.first() {
-            problems.push(format!(
-                "data set '{}': a Message simulator takes no data sets; use the step 'message_inbound'",
-                dataset.name
-            ));
-        }
+        let mut problems = Problems::default();
+        problems.refuse_datasets(simulator);
         if config.channels.iter().any(|name| name.trim().is_empty()) {
-            problems.push("config.channels: a channel must have a name".to_owned());
+            problems.add("channels", "a channel must have a name");
         }
         let mut replies = Vec::new();
         for (index, rule) in config.auto_replies.into_iter().enumerate() {
-            let phrase = Phrase::fold(&rule.phrase);
-            if phrase.is_empty() {
-                problems.push(format!(
-                    "config.auto_replies.{index}.match: must have at least one word"
-                ));
-            }
+            let place = |field: &str| format!("auto_replies.{index}.{field}");
+            let phrase = problems.phrase(&place("match"), &rule.phrase);
             if rule.reply.trim().is_empty() {
-                problems.push(format!(
-                    "config.auto_replies.{index}.reply: must say something"
-                ));
+                problems.add(&place("reply"), "must say something");
             }
             replies.push((phrase, rule.reply));
         }
-        if problems.is_empty() {
-            Ok(Self {
-                channels: config.channels,
-                replies,
-            })
-        } else {
-            Err(NotProvided(problems.join("; ")))
-        }
+        problems.finish()?;
+        Ok(Self {
+            channels: config.channels,
+            replies,
+        })
     }
 
     /// The channels that there are, if this is none of them.

@@ -65,7 +65,7 @@ impl Messages {
     }
 
     /// The row of a message; `number` is how many there were before it.
-    fn row(&self, number: u64, direction: Direction, letter: Letter, at: Timestamp) -> Row {
+    fn row(&self, number: u64, direction: Direction, letter: &Letter, at: Timestamp) -> Row {
         let id = format!("msg_{}", self.seed.short_id("message", number));
         let thread = format!("thread {}\n{}", letter.channel, letter.patient_id);
         let status = match direction {
@@ -97,9 +97,9 @@ impl Messages {
             patient_id: letter.patient_id.clone(),
             body: body.to_owned(),
         });
-        let sent = self.row(number, Direction::Outbound, letter, now);
+        let sent = self.row(number, Direction::Outbound, &letter, now);
         let reply = reply.map(|letter| {
-            let mut reply = self.row(number + 1, Direction::Inbound, letter, now);
+            let mut reply = self.row(number + 1, Direction::Inbound, &letter, now);
             reply.fields["in_reply_to"] = sent.id.as_str().into();
             reply
         });
@@ -201,7 +201,7 @@ impl Machine for Messages {
         let row = self.row(
             self.messages.count(),
             Direction::Inbound,
-            letter,
+            &letter,
             around.now,
         );
         Ok(Provided {

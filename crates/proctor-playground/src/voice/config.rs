@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proctor_core::{environment::Simulator, phrase::Phrase};
+use proctor_core::environment::Simulator;
 use serde::Deserialize;
 
 use crate::{
+    problems::Problems,
     simulator::{NotProvided, read_config},
     telephone,
 };
@@ -81,12 +82,7 @@ impl Blueprint {
     pub fn read(simulator: &Simulator) -> Result<Self, NotProvided> {
         let config: Config = read_config(&simulator.config)?;
         let mut reader = Reader::default();
-        if let Some(dataset) = simulator.datasets.first() {
-            reader.problems.push(format!(
-                "data set '{}': a Voice simulator takes no data sets",
-                dataset.name
-            ));
-        }
+        reader.problems.refuse_datasets(simulator);
         if let Some(number) = &config.phone_number
             && telephone::digits(number).is_none()
         {
@@ -94,9 +90,7 @@ impl Blueprint {
         }
         let menu = config.ivr.map(|ivr| reader.menu(ivr));
         let persona = reader.persona(config.persona);
-        if !reader.problems.is_empty() {
-            return Err(NotProvided(reader.problems.join("; ")));
-        }
+        reader.problems.finish()?;
         Ok(Self {
             phone_number: config.phone_number,
             menu,
@@ -108,13 +102,12 @@ impl Blueprint {
 /// Makes a script of a configuration and collects what is wrong.
 #[derive(Default)]
 struct Reader {
-    problems: Vec<String>,
+    problems: Problems,
 }
 
 impl Reader {
     fn wrong(&mut self, place: &str, message: impl AsRef<str>) {
-        let message = message.as_ref();
-        self.problems.push(format!("config.{place}: {message}"));
+        self.problems.add(place, message);
     }
 
     fn saying(&mut self, place: &str, text: String) -> String {
@@ -125,14 +118,6 @@ impl Reader {
             self.wrong(place, message);
         }
         text
-    }
-
-    fn phrase(&mut self, place: &str, text: &str) -> Phrase {
-        let phrase = Phrase::fold(text);
-        if phrase.is_empty() {
-            self.wrong(place, "must have at least one word");
-        }
-        phrase
     }
 
     fn menu(&mut self, ivr: IvrConfig) -> Menu {
@@ -202,7 +187,9 @@ impl Reader {
         let speech = node.speech.into_iter().enumerate();
         let speech = speech
             .map(|(index, choice)| Choice {
-                phrase: self.phrase(&place(&format!("speech.{index}.match")), &choice.phrase),
+                phrase: self
+                    .problems
+                    .phrase(&place(&format!("speech.{index}.match")), &choice.phrase),
                 to: choice.to,
             })
             .collect();
@@ -252,7 +239,9 @@ impl Reader {
             .map(|(index, beat)| {
                 let place = |field: &str| format!("persona.beats.{index}.{field}");
                 Beat {
-                    when: beat.when.map(|text| self.phrase(&place("when"), &text)),
+                    when: beat
+                        .when
+                        .map(|text| self.problems.phrase(&place("when"), &text)),
                     say: self.saying(&place("say"), beat.say),
                     is_repeated: beat.repeat,
                     hangs_up: beat.hangup,

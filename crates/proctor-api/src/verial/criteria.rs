@@ -1,0 +1,299 @@
+//! `/criteria`: what is checked afterwards.
+
+use axum::extract::State;
+use http::StatusCode;
+use proctor_core::{
+    definition::Check,
+    id::kinds::{CriterionId, CriterionKind, EntityId, TaskId},
+    scoring::Weight,
+    time::Timestamp,
+};
+use proctor_engine::authoring;
+use proctor_store::criteria::{CriterionDraft, CriterionRecord};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use super::{
+    entities,
+    found::{found, removed},
+    page::{VerialList, VerialPage, VerialPageQuery},
+    tasks,
+};
+use crate::{
+    auth::OrganizationCaller,
+    extract::{Checks, Json, Path, Query, present},
+    problem::Problem,
+    state::ApiState,
+};
+
+/// A criterion.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CriterionView {
+    #[schema(value_type = String, example = "crit_01K0000000000000000000000A")]
+    id: CriterionId,
+    #[schema(value_type = String, example = "task_01K0000000000000000000000A")]
+    task_id: TaskId,
+    /// What people call it.
+    label: String,
+    /// How much it counts.
+    #[schema(value_type = f64)]
+    weight: Weight,
+    /// The axis it counts on.
+    axis: Option<String>,
+    /// The one of the task's entities that templates mean by `entity`.
+    #[schema(value_type = Option<String>, example = "ent_01K0000000000000000000000A")]
+    input_entity_id: Option<EntityId>,
+    /// How it is checked, as it was given; null when a scorer checks it.
+    #[schema(value_type = Object)]
+    assertion: Value,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: Timestamp,
+    /// What its author should know; only in the answer to a change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warnings: Option<Vec<String>>,
+}
+
+impl CriterionView {
+    fn of(criterion: CriterionRecord) -> Self {
+        let draft = criterion.content;
+        Self {
+            id: criterion.id,
+            task_id: draft.task,
+            label: draft.label,
+            weight: draft.weight,
+            axis: draft.axis,
+            input_entity_id: draft.input_entity,
+            assertion: match draft.check {
+                Check::Assertion(assertion) => assertion,
+                Check::Scorer(_) => Value::Null,
+            },
+            created_at: criterion.created_at,
+            updated_at: criterion.updated_at,
+            warnings: None,
+        }
+    }
+
+    /// The view for its author, who just changed it.
+    fn with_warnings(criterion: CriterionRecord) -> Self {
+        let warnings = authoring::warnings(&criterion.content.label, &criterion.content.check);
+        Self {
+            warnings: Some(warnings),
+            ..Self::of(criterion)
+        }
+    }
+}
+
+// Lengths in characters.
+const LABEL: usize = 500;
+const AXIS: usize = 100;
+
+/// What a new criterion is.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct NewCriterionBody {
+    #[schema(value_type = String, required, example = "task_01K0000000000000000000000A")]
+    task_id: Option<TaskId>,
+    #[schema(value_type = String, required, min_length = 1, max_length = 500)]
+    label: Option<String>,
+    /// How much it counts: finite, at least 0; 1 when absent.
+    #[schema(minimum = 0, default = 1)]
+    weight: Option<f64>,
+    /// The axis it counts on.
+    #[schema(min_length = 1, max_length = 100)]
+    axis: Option<String>,
+    /// The one of the task's entities that templates mean by `entity`.
+    #[schema(value_type = Option<String>, example = "ent_01K0000000000000000000000A")]
+    input_entity_id: Option<EntityId>,
+    /// How it is checked. It is kept as it is given; what is not supported is warned about, and
+    /// refused when the benchmark is published.
+    #[schema(value_type = Object, required)]
+    assertion: Option<Value>,
+}
+
+impl NewCriterionBody {
+    fn into_draft(self) -> Result<CriterionDraft, Problem> {
+        let mut checks = Checks::default();
+        let task = checks.required("task_id", self.task_id);
+        let label = checks.text("label", self.label, 1..=LABEL);
+        let weight = self
+            .weight
+            .map_or_else(Weight::default, |weight| read_weight(&mut checks, weight));
+        let axis = checks.optional_text("axis", self.axis, 1..=AXIS);
+        let assertion = checks.required("assertion", self.assertion);
+        let assertion = assertion.unwrap_or_default();
+        checks.document("assertion", &assertion);
+        checks.finish()?;
+        Ok(CriterionDraft {
+            task: task.ok_or_else(|| Problem::field("task_id", "is required"))?,
+            label,
+            weight,
+            axis,
+            input_entity: self.input_entity_id,
+            check: Check::Assertion(assertion),
+        })
+    }
+}
+
+fn read_weight(checks: &mut Checks, weight: f64) -> Weight {
+    Weight::new(weight).unwrap_or_else(|bad| {
+        checks.refuse("weight", bad.to_string());
+        Weight::default()
+    })
+}
+
+/// What is to change; what is absent stays.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct CriterionChanges {
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = String, min_length = 1, max_length = 500)]
+    label: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = f64, minimum = 0)]
+    weight: Option<Option<f64>>,
+    /// Null removes it.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 100)]
+    axis: Option<Option<String>>,
+    /// Null removes it.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    input_entity_id: Option<Option<EntityId>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Object)]
+    assertion: Option<Option<Value>>,
+}
+
+impl CriterionChanges {
+    fn apply(self, old: &CriterionDraft) -> Result<CriterionDraft, Problem> {
+        let mut checks = Checks::default();
+        let mut draft = old.clone();
+        if let Some(label) = checks.replaced_text("label", self.label, 1..=LABEL) {
+            draft.label = label;
+        }
+        let weight = checks.replaced("weight", self.weight, draft.weight.value());
+        draft.weight = read_weight(&mut checks, weight);
+        if let Some(axis) = self.axis {
+            draft.axis = checks.optional_text("axis", axis, 1..=AXIS);
+        }
+        if let Some(entity) = self.input_entity_id {
+            draft.input_entity = entity;
+        }
+        if let Some(Some(assertion)) = &self.assertion {
+            checks.document("assertion", assertion);
+        }
+        let check = self.assertion.map(|new| new.map(Check::Assertion));
+        draft.check = checks.replaced("assertion", check, draft.check);
+        checks.finish()?;
+        Ok(draft)
+    }
+}
+
+/// Which criteria are listed.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct CriterionFilter {
+    /// Only those of this task.
+    #[param(value_type = Option<String>)]
+    task_id: Option<TaskId>,
+}
+
+async fn find(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    id: CriterionId,
+) -> Result<CriterionRecord, Problem> {
+    found(id, state.store().criterion(caller.id(), id).await?)
+}
+
+/// Refuses a criterion whose entity is not the caller's. Whether its task is about the entity is
+/// asked when the benchmark is published.
+async fn know_entity(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    draft: &CriterionDraft,
+) -> Result<(), Problem> {
+    if let Some(entity) = draft.input_entity {
+        entities::find(state, caller, entity).await?;
+    }
+    Ok(())
+}
+
+/// Lists the organization's criteria, of one task or all.
+#[utoipa::path(get, path = "/criteria", tag = "Verial: criteria", params(CriterionFilter, VerialPageQuery), security(("organization_key" = [])),
+    responses((status = 200, description = "The criteria, newest first", body = VerialList<CriterionView>)))]
+pub(crate) async fn list_criteria(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Query(filter): Query<CriterionFilter>,
+    page: VerialPage<CriterionKind>,
+) -> Result<Json<VerialList<CriterionView>>, Problem> {
+    if let Some(task) = filter.task_id {
+        tasks::find(&state, &caller, task).await?;
+    }
+    let criteria = state
+        .store()
+        .criteria(caller.id(), filter.task_id, page.0)
+        .await?;
+    Ok(page.answer(criteria, |one| one.id, CriterionView::of))
+}
+
+/// Makes a criterion.
+#[utoipa::path(post, path = "/criteria", tag = "Verial: criteria", request_body = NewCriterionBody, security(("organization_key" = [])),
+    responses((status = 201, description = "The criterion, with warnings for its author", body = CriterionView)))]
+pub(crate) async fn create_criterion(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Json(body): Json<NewCriterionBody>,
+) -> Result<(StatusCode, Json<CriterionView>), Problem> {
+    let draft = body.into_draft()?;
+    tasks::find(&state, &caller, draft.task).await?;
+    know_entity(&state, &caller, &draft).await?;
+    let criterion = state.store().create_criterion(caller.id(), draft).await?;
+    Ok((
+        StatusCode::CREATED,
+        Json(CriterionView::with_warnings(criterion)),
+    ))
+}
+
+/// Shows a criterion.
+#[utoipa::path(get, path = "/criteria/{id}", tag = "Verial: criteria", params(("id" = String, Path, description = "The criterion's id")), security(("organization_key" = [])),
+    responses((status = 200, description = "The criterion", body = CriterionView)))]
+pub(crate) async fn get_criterion(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<CriterionId>,
+) -> Result<Json<CriterionView>, Problem> {
+    let criterion = find(&state, &caller, id).await?;
+    Ok(Json(CriterionView::of(criterion)))
+}
+
+/// Changes a criterion.
+///
+/// Fields that are absent stay as they are. Published versions keep what they froze.
+#[utoipa::path(patch, path = "/criteria/{id}", tag = "Verial: criteria", params(("id" = String, Path, description = "The criterion's id")), request_body = CriterionChanges, security(("organization_key" = [])),
+    responses((status = 200, description = "The criterion as it is now, with warnings for its author", body = CriterionView)))]
+pub(crate) async fn update_criterion(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<CriterionId>,
+    Json(changes): Json<CriterionChanges>,
+) -> Result<Json<CriterionView>, Problem> {
+    let criterion = find(&state, &caller, id).await?;
+    let draft = changes.apply(&criterion.content)?;
+    know_entity(&state, &caller, &draft).await?;
+    let criterion = state.store().update_criterion(&criterion, draft).await?;
+    Ok(Json(CriterionView::with_warnings(criterion)))
+}
+
+/// Removes a criterion.
+#[utoipa::path(delete, path = "/criteria/{id}", tag = "Verial: criteria", params(("id" = String, Path, description = "The criterion's id")), security(("organization_key" = [])),
+    responses((status = 204, description = "The criterion is gone")))]
+pub(crate) async fn delete_criterion(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<CriterionId>,
+) -> Result<StatusCode, Problem> {
+    removed(id, state.store().delete_criterion(caller.id(), id).await?)
+}

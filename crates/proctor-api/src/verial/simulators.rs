@@ -1,0 +1,264 @@
+//! `/simulators`: services to be simulated.
+//!
+//! In the configuration `dataset_ids` names the data sets that a simulator begins with. Below this
+//! file they are a list of their own, so that a data set in use cannot be lost.
+
+use axum::extract::State;
+use http::StatusCode;
+use proctor_core::{
+    environment::SimulatorType,
+    id::kinds::{DatasetId, SimulatorId, SimulatorKind},
+    time::Timestamp,
+};
+use proctor_store::simulators::{SimulatorDraft, SimulatorRecord};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::{
+    found::{found, not_found, removed},
+    page::{VerialList, VerialPage, VerialPageQuery},
+};
+use crate::{
+    auth::OrganizationCaller,
+    extract::{Checks, Json, Path, present, shortened},
+    problem::Problem,
+    state::ApiState,
+};
+
+/// A simulator.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SimulatorView {
+    #[schema(value_type = String, example = "sim_01K0000000000000000000000A")]
+    id: SimulatorId,
+    /// What it simulates.
+    #[serde(rename = "type")]
+    #[schema(value_type = String, example = "Fhir")]
+    kind: SimulatorType,
+    /// What people call it.
+    name: String,
+    /// How it behaves; `dataset_ids` names the data sets that it begins with.
+    #[schema(value_type = Object)]
+    config: Map<String, Value>,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: Timestamp,
+}
+
+impl SimulatorView {
+    fn of(simulator: SimulatorRecord) -> Self {
+        let SimulatorDraft {
+            kind,
+            name,
+            mut config,
+            datasets,
+        } = simulator.content;
+        if !datasets.is_empty() {
+            let ids = datasets.iter().map(|id| Value::from(id.to_string()));
+            config.insert(DATASET_IDS.to_owned(), ids.collect());
+        }
+        Self {
+            id: simulator.id,
+            kind,
+            name,
+            config,
+            created_at: simulator.created_at,
+            updated_at: simulator.updated_at,
+        }
+    }
+}
+
+const DATASET_IDS: &str = "dataset_ids";
+const NAME: usize = 200;
+const MOST_DATASETS: usize = 100;
+
+/// What a new simulator is.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct NewSimulatorBody {
+    /// `Fhir`, `Hl7`, `Files`, `Payer`, `Voice`, `Clearinghouse`, `Fax`, `Message` or `CdsHooks`,
+    /// in any case; `X12` is a Clearinghouse and `Sftp` are Files.
+    #[serde(rename = "type")]
+    #[schema(value_type = String, required, example = "Fhir")]
+    kind: Option<String>,
+    #[schema(value_type = String, required, min_length = 1, max_length = 200)]
+    name: Option<String>,
+    /// How it behaves; `dataset_ids` names the data sets that it begins with.
+    #[schema(value_type = Option<Object>)]
+    config: Option<Map<String, Value>>,
+}
+
+impl NewSimulatorBody {
+    fn into_draft(self) -> Result<SimulatorDraft, Problem> {
+        let mut checks = Checks::default();
+        let kind = simulator_type(&mut checks, self.kind);
+        let name = checks.text("name", self.name, 1..=NAME);
+        let (config, datasets) = read_config(&mut checks, self.config.unwrap_or_default());
+        checks.finish()?;
+        Ok(SimulatorDraft {
+            kind,
+            name,
+            config,
+            datasets,
+        })
+    }
+}
+
+/// The type that a text names; a stand-in if it names none.
+fn simulator_type(checks: &mut Checks, text: Option<String>) -> SimulatorType {
+    let Some(text) = checks.required("type", text) else {
+        return SimulatorType::Fhir;
+    };
+    SimulatorType::from_name(&text).unwrap_or_else(|| {
+        let all: Vec<_> = SimulatorType::ALL.iter().map(|one| one.as_str()).collect();
+        let message = format!("'{}' is none of {}", shortened(&text), all.join(", "));
+        checks.refuse("type", message);
+        SimulatorType::Fhir
+    })
+}
+
+/// Takes the data sets out of a configuration.
+fn read_config(
+    checks: &mut Checks,
+    mut config: Map<String, Value>,
+) -> (Map<String, Value>, Vec<DatasetId>) {
+    const FIELD: &str = "config.dataset_ids";
+    let mut datasets = Vec::new();
+    match config.remove(DATASET_IDS) {
+        None | Some(Value::Null) => {}
+        Some(Value::Array(ids)) if ids.len() > MOST_DATASETS => {
+            checks.refuse(FIELD, format!("must have at most {MOST_DATASETS}"));
+        }
+        Some(Value::Array(ids)) => {
+            for (number, id) in ids.iter().enumerate() {
+                let place = format!("{FIELD}.{number}");
+                match id.as_str().unwrap_or_default().parse::<DatasetId>() {
+                    Ok(id) if datasets.contains(&id) => checks.refuse(&place, "is there twice"),
+                    Ok(id) => datasets.push(id),
+                    Err(bad) => checks.refuse(&place, bad.to_string()),
+                }
+            }
+        }
+        Some(_) => checks.refuse(FIELD, "must be a list of ids of data sets"),
+    }
+    for (name, value) in &config {
+        checks.document(&format!("config.{name}"), value);
+    }
+    (config, datasets)
+}
+
+/// What is to change; what is absent stays. The type never changes.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct SimulatorChanges {
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = String, min_length = 1, max_length = 200)]
+    name: Option<Option<String>>,
+    /// Replaces the whole configuration; null empties it.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Object>)]
+    config: Option<Option<Map<String, Value>>>,
+}
+
+impl SimulatorChanges {
+    fn apply(self, old: &SimulatorDraft) -> Result<SimulatorDraft, Problem> {
+        let mut checks = Checks::default();
+        let mut draft = old.clone();
+        if let Some(name) = checks.replaced_text("name", self.name, 1..=NAME) {
+            draft.name = name;
+        }
+        if let Some(config) = self.config {
+            (draft.config, draft.datasets) = read_config(&mut checks, config.unwrap_or_default());
+        }
+        checks.finish()?;
+        Ok(draft)
+    }
+}
+
+/// The caller's simulator of this id.
+pub(super) async fn find(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    id: SimulatorId,
+) -> Result<SimulatorRecord, Problem> {
+    found(id, state.store().simulator(caller.id(), id).await?)
+}
+
+/// Refuses a simulator that begins with data sets which are not the caller's.
+async fn know_datasets(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    draft: &SimulatorDraft,
+) -> Result<(), Problem> {
+    let store = state.store();
+    match store.missing_dataset(caller.id(), &draft.datasets).await? {
+        Some(missing) => Err(not_found(missing)),
+        None => Ok(()),
+    }
+}
+
+/// Lists the organization's simulators.
+#[utoipa::path(get, path = "/simulators", tag = "Verial: simulators", params(VerialPageQuery), security(("organization_key" = [])),
+    responses((status = 200, description = "The simulators, newest first", body = VerialList<SimulatorView>)))]
+pub(crate) async fn list_simulators(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    page: VerialPage<SimulatorKind>,
+) -> Result<Json<VerialList<SimulatorView>>, Problem> {
+    let simulators = state.store().simulators(caller.id(), page.0).await?;
+    Ok(page.answer(simulators, |one| one.id, SimulatorView::of))
+}
+
+/// Makes a simulator that no environment has.
+#[utoipa::path(post, path = "/simulators", tag = "Verial: simulators", request_body = NewSimulatorBody, security(("organization_key" = [])),
+    responses((status = 201, description = "The simulator", body = SimulatorView)))]
+pub(crate) async fn create_simulator(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Json(body): Json<NewSimulatorBody>,
+) -> Result<(StatusCode, Json<SimulatorView>), Problem> {
+    let draft = body.into_draft()?;
+    know_datasets(&state, &caller, &draft).await?;
+    let simulator = state.store().create_simulator(caller.id(), draft).await?;
+    Ok((StatusCode::CREATED, Json(SimulatorView::of(simulator))))
+}
+
+/// Shows a simulator.
+#[utoipa::path(get, path = "/simulators/{id}", tag = "Verial: simulators", params(("id" = String, Path, description = "The simulator's id")), security(("organization_key" = [])),
+    responses((status = 200, description = "The simulator", body = SimulatorView)))]
+pub(crate) async fn get_simulator(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<SimulatorId>,
+) -> Result<Json<SimulatorView>, Problem> {
+    let simulator = find(&state, &caller, id).await?;
+    Ok(Json(SimulatorView::of(simulator)))
+}
+
+/// Changes a simulator.
+///
+/// Fields that are absent stay as they are. Published versions keep what they froze.
+#[utoipa::path(patch, path = "/simulators/{id}", tag = "Verial: simulators", params(("id" = String, Path, description = "The simulator's id")), request_body = SimulatorChanges, security(("organization_key" = [])),
+    responses((status = 200, description = "The simulator as it is now", body = SimulatorView)))]
+pub(crate) async fn update_simulator(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<SimulatorId>,
+    Json(changes): Json<SimulatorChanges>,
+) -> Result<Json<SimulatorView>, Problem> {
+    let simulator = find(&state, &caller, id).await?;
+    let draft = changes.apply(&simulator.content)?;
+    know_datasets(&state, &caller, &draft).await?;
+    let simulator = state.store().update_simulator(&simulator, draft).await?;
+    Ok(Json(SimulatorView::of(simulator)))
+}
+
+/// Removes a simulator.
+#[utoipa::path(delete, path = "/simulators/{id}", tag = "Verial: simulators", params(("id" = String, Path, description = "The simulator's id")), security(("organization_key" = [])),
+    responses((status = 204, description = "The simulator is gone"), (status = 409, description = "An environment has it")))]
+pub(crate) async fn delete_simulator(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<SimulatorId>,
+) -> Result<StatusCode, Problem> {
+    removed(id, state.store().delete_simulator(caller.id(), id).await?)
+}
