@@ -7,6 +7,8 @@
 mod assertions;
 pub(crate) mod compose;
 mod inspect;
+pub mod null_agent;
+mod review;
 
 use proctor_core::{
     canonical::Digest,
@@ -15,7 +17,7 @@ use proctor_core::{
 };
 use proctor_store::{Store, StoreError, benchmarks::BenchmarkRecord};
 
-pub use self::{assertions::warnings, inspect::scenario_problems};
+pub use self::{assertions::warnings, inspect::scenario_problems, review::{Drafted, Given, Review, Untouched, drafted, review}};
 
 /// A benchmark that can no longer change, kept under its digest together with its environment.
 #[derive(Clone, Debug, PartialEq)]
