@@ -220,7 +220,10 @@ fn reasons(text: &str) -> String {
     };
     for (field, messages) in error["details"].as_object().into_iter().flatten() {
         for message in messages.as_array().into_iter().flatten() {
-            said.push_str(&format!("\n  {field}: {}", message.as_str().unwrap_or_default()));
+            said.push_str(&format!(
+                "\n  {field}: {}",
+                message.as_str().unwrap_or_default()
+            ));
         }
     }
     said

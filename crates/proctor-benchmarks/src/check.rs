@@ -141,7 +141,10 @@ fn without_agent(
     };
     let met = untouched.met.into_iter();
     met.map(|given| {
-        let place = task.criteria.iter().position(|one| one.id == given.criterion);
+        let place = task
+            .criteria
+            .iter()
+            .position(|one| one.id == given.criterion);
         let path = format!("{path}.criteria.{}", place.unwrap_or_default());
         let share = if given.score.value() >= 1.0 {
             "is met"

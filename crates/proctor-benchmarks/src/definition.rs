@@ -14,8 +14,7 @@ use proctor_core::{
 use serde_json::{Map, Value};
 
 use crate::file::{
-    BenchmarkFile, CriterionPart, DatasetPart, EntityPart, EnvironmentPart, SimulatorPart,
-    TaskPart,
+    BenchmarkFile, CriterionPart, DatasetPart, EntityPart, EnvironmentPart, SimulatorPart, TaskPart,
 };
 
 /// The id that follows from a name.
@@ -163,7 +162,11 @@ impl BenchmarkFile {
                 Value::Object(config) => config.clone(),
                 _ => Map::new(),
             },
-            datasets: simulator.datasets.iter().map(|one| one.name.clone()).collect(),
+            datasets: simulator
+                .datasets
+                .iter()
+                .map(|one| one.name.clone())
+                .collect(),
         };
         let simulators = &mut self.environment.simulators;
         if simulators.iter().any(|other| other.name == part.name) {
@@ -214,7 +217,11 @@ impl BenchmarkFile {
             task_item: task.brief.clone(),
             scenario: scenario.clone(),
             entities: about,
-            criteria: task.criteria.iter().map(criterion).collect::<Result<_, _>>()?,
+            criteria: task
+                .criteria
+                .iter()
+                .map(criterion)
+                .collect::<Result<_, _>>()?,
             solution: match &task.reference {
                 Value::Array(solution) => solution.clone(),
                 Value::Null => Vec::new(),
@@ -241,7 +248,7 @@ pub enum NoFile {
 
 #[cfg(test)]
 mod tests {
-    use proctor_core::id::kinds::{TaskId, EntityId};
+    use proctor_core::id::kinds::{EntityId, TaskId};
 
     use super::*;
 

@@ -17,7 +17,9 @@ impl Folder {
     /// The text of a file below the folder, or why there is none.
     pub(crate) fn read(&self, relative: &str) -> Result<String, String> {
         let path = Path::new(relative);
-        let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+        let is_plain = path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
         if relative.is_empty() || !is_plain {
             return Err(format!(
                 "'{relative}' must be a path below the folder of this file, without '..'"

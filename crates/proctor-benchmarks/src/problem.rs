@@ -155,7 +155,9 @@ impl Diagnostic for OneProblem {
     }
 
     fn source_code(&self) -> Option<&dyn miette::SourceCode> {
-        self.problem.span.map(|_| &self.source as &dyn miette::SourceCode)
+        self.problem
+            .span
+            .map(|_| &self.source as &dyn miette::SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {

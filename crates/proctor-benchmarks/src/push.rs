@@ -86,7 +86,9 @@ impl Pushing<'_> {
         let datasets = self.datasets(&[]).await?;
         let simulators = self.simulators(&[], &datasets).await?;
         let environment = self.environment(None, &[], &simulators).await?;
-        let benchmark = self.make("/benchmarks", &self.benchmark(&environment)).await?;
+        let benchmark = self
+            .make("/benchmarks", &self.benchmark(&environment))
+            .await?;
         let entities = self.entities(&benchmark, &[], &datasets).await?;
         self.tasks(&benchmark, &[], &entities).await?;
         Ok(benchmark)
@@ -118,13 +120,21 @@ impl Pushing<'_> {
         }
         let dataset_ids = self.datasets(&datasets).await?;
         let simulators = self.simulators(&there.simulators, &dataset_ids).await?;
-        let known = row.environment_id.as_deref().map(|id| (id, there.name.as_str()));
-        let environment = self.environment(known, &there.simulators, &simulators).await?;
+        let known = row
+            .environment_id
+            .as_deref()
+            .map(|id| (id, there.name.as_str()));
+        let environment = self
+            .environment(known, &there.simulators, &simulators)
+            .await?;
         let path = format!("/benchmarks/{}", row.id);
         self.api.patch(&path, &self.benchmark(&environment)).await?;
-        let entities = self.entities(&row.id, &definition.tasks, &dataset_ids).await?;
+        let entities = self
+            .entities(&row.id, &definition.tasks, &dataset_ids)
+            .await?;
         self.tasks(&row.id, &definition.tasks, &entities).await?;
-        self.clear(there, &datasets, &simulators, &dataset_ids).await?;
+        self.clear(there, &datasets, &simulators, &dataset_ids)
+            .await?;
         Ok(row.id.clone())
     }
 
@@ -207,7 +217,9 @@ impl Pushing<'_> {
         let id = match known {
             Some((id, name)) => {
                 if name != self.file.environment.name {
-                    self.api.patch(&format!("/environments/{id}"), &body).await?;
+                    self.api
+                        .patch(&format!("/environments/{id}"), &body)
+                        .await?;
                 }
                 id.to_owned()
             }
@@ -217,7 +229,9 @@ impl Pushing<'_> {
         if linked != simulators {
             // Their order is the order in which they were added.
             for one in &linked {
-                self.api.delete(&format!("/environments/{id}/simulators/{one}")).await?;
+                self.api
+                    .delete(&format!("/environments/{id}/simulators/{one}"))
+                    .await?;
             }
             for one in simulators {
                 let path = format!("/environments/{id}/simulators/{one}");
@@ -236,12 +250,20 @@ impl Pushing<'_> {
     ) -> Result<Ids, ApiError> {
         let mut known: BTreeMap<String, Value> = BTreeMap::new();
         for task in there {
-            for entity in self.api.all(&format!("/tasks/{}/entities", task.id)).await? {
+            for entity in self
+                .api
+                .all(&format!("/tasks/{}/entities", task.id))
+                .await?
+            {
                 known.insert(self.api.text(benchmark, &entity, "key")?, entity);
             }
         }
         for dataset in datasets.values() {
-            for entity in self.api.all(&format!("/datasets/{dataset}/entities")).await? {
+            for entity in self
+                .api
+                .all(&format!("/datasets/{dataset}/entities"))
+                .await?
+            {
                 let key = self.api.text(benchmark, &entity, "key")?;
                 known.entry(key).or_insert(entity);
             }
@@ -265,7 +287,8 @@ impl Pushing<'_> {
                         }
                     };
                     let body = json!({"kind": part.kind, "key": key, "data": part.data});
-                    self.make(&format!("/datasets/{home}/entities"), &body).await?
+                    self.make(&format!("/datasets/{home}/entities"), &body)
+                        .await?
                 }
             };
             ids.insert(key.clone(), id);
@@ -287,15 +310,12 @@ impl Pushing<'_> {
 
     /// Tasks stand in the order in which they were made: those up to the first other name are
     /// changed, the rest is made anew.
-    async fn tasks(
-        &self,
-        benchmark: &str,
-        there: &[Task],
-        entities: &Ids,
-    ) -> Result<(), ApiError> {
+    async fn tasks(&self, benchmark: &str, there: &[Task], entities: &Ids) -> Result<(), ApiError> {
         let parts = &self.file.tasks;
         let pairs = there.iter().zip(parts);
-        let same = pairs.take_while(|(task, part)| task.name == part.name).count();
+        let same = pairs
+            .take_while(|(task, part)| task.name == part.name)
+            .count();
         for task in &there[same..] {
             self.api.delete(&format!("/tasks/{}", task.id)).await?;
         }
@@ -303,9 +323,12 @@ impl Pushing<'_> {
             let body = task_body(part);
             let differs = task_body_of(task) != body;
             if differs {
-                self.api.patch(&format!("/tasks/{}", task.id), &body).await?;
+                self.api
+                    .patch(&format!("/tasks/{}", task.id), &body)
+                    .await?;
             }
-            self.task_parts(&task.id.to_string(), Some(task), part, entities).await?;
+            self.task_parts(&task.id.to_string(), Some(task), part, entities)
+                .await?;
         }
         for part in &parts[same..] {
             let mut body = task_body(part);
@@ -328,7 +351,11 @@ impl Pushing<'_> {
             .flat_map(|task| &task.entities)
             .map(|one| one.id.to_string())
             .collect();
-        let wanted: Vec<&String> = part.entities.iter().filter_map(|key| entities.get(key)).collect();
+        let wanted: Vec<&String> = part
+            .entities
+            .iter()
+            .filter_map(|key| entities.get(key))
+            .collect();
         for one in wanted.iter().filter(|one| !linked.contains(one)) {
             let path = format!("/tasks/{id}/entities");
             self.api.post(&path, &json!({"entity_id": one})).await?;
@@ -340,7 +367,9 @@ impl Pushing<'_> {
             match criteria.get(place) {
                 Some(known) => {
                     if criterion_body_of(known) != Some(body.clone()) {
-                        self.api.patch(&format!("/criteria/{}", known.id), &body).await?;
+                        self.api
+                            .patch(&format!("/criteria/{}", known.id), &body)
+                            .await?;
                     }
                 }
                 None => {
@@ -353,7 +382,9 @@ impl Pushing<'_> {
             self.api.delete(&format!("/criteria/{}", known.id)).await?;
         }
         for one in linked.iter().filter(|one| !wanted.contains(one)) {
-            self.api.delete(&format!("/tasks/{id}/entities/{one}")).await?;
+            self.api
+                .delete(&format!("/tasks/{id}/entities/{one}"))
+                .await?;
         }
         Ok(())
     }
@@ -380,7 +411,11 @@ impl Pushing<'_> {
 
     async fn remove(&self, path: &str) -> Result<(), ApiError> {
         match self.api.delete(path).await {
-            Err(refused) if refused.status().is_some_and(|status| status == 409 || status == 404) => {
+            Err(refused)
+                if refused
+                    .status()
+                    .is_some_and(|status| status == 409 || status == 404) =>
+            {
                 Ok(())
             }
             other => other,
@@ -391,7 +426,11 @@ impl Pushing<'_> {
 /// The configuration as the server takes it: data sets stand in it by id.
 fn config(part: &SimulatorPart, datasets: &Ids) -> Value {
     let mut config = part.config.clone();
-    let ids: Vec<&String> = part.datasets.iter().filter_map(|name| datasets.get(name)).collect();
+    let ids: Vec<&String> = part
+        .datasets
+        .iter()
+        .filter_map(|name| datasets.get(name))
+        .collect();
     if !ids.is_empty() {
         config.insert("dataset_ids".to_owned(), json!(ids));
     }
@@ -403,7 +442,11 @@ fn known_config(simulator: &Simulator) -> Value {
         Value::Object(config) => config.clone(),
         _ => serde_json::Map::new(),
     };
-    let ids: Vec<String> = simulator.datasets.iter().map(|one| one.id.to_string()).collect();
+    let ids: Vec<String> = simulator
+        .datasets
+        .iter()
+        .map(|one| one.id.to_string())
+        .collect();
     if !ids.is_empty() {
         config.insert("dataset_ids".to_owned(), json!(ids));
     }

@@ -88,7 +88,9 @@ fn benchmark(cursor: &Cursor<'_>, folder: &Folder) -> Option<BenchmarkFile> {
     let visibility = visibility.map_or(Some(Visibility::Private), |one| read_visibility(&one));
     let description = object.optional("description");
     let description = description.and_then(|text| text.text(0..=DESCRIPTION));
-    let timeout = object.required("timeout").and_then(|one| read_timeout(&one));
+    let timeout = object
+        .required("timeout")
+        .and_then(|one| read_timeout(&one));
     let concurrency = object.optional("concurrency");
     let concurrency = concurrency.and_then(|one| one.whole(1..=MOST_AT_ONCE));
     let datasets = object.optional("datasets");
@@ -106,7 +108,9 @@ fn benchmark(cursor: &Cursor<'_>, folder: &Folder) -> Option<BenchmarkFile> {
         visibility: visibility?,
         description,
         timeout: timeout?,
-        concurrency: concurrency.and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN),
+        concurrency: concurrency
+            .and_then(NonZeroU32::new)
+            .unwrap_or(NonZeroU32::MIN),
         environment: environment?,
         datasets,
         entities,
@@ -330,7 +334,9 @@ fn read_tasks(cursor: &Cursor<'_>, entities: &BTreeMap<String, EntityPart>) -> V
 fn read_task(cursor: &Cursor<'_>, entities: &BTreeMap<String, EntityPart>) -> Option<TaskPart> {
     let object = cursor.object()?;
     let name = object.required("name").and_then(|name| name.text(1..=NAME));
-    let timeout = object.optional("timeout").and_then(|one| read_timeout(&one));
+    let timeout = object
+        .optional("timeout")
+        .and_then(|one| read_timeout(&one));
     let tags = object.optional("tags");
     let tags = tags.iter().flat_map(Cursor::list);
     let tags = tags.filter_map(|tag| tag.text(1..=TAG)).collect();
@@ -371,7 +377,9 @@ fn values(object: &Object<'_>, name: &'static str) -> Vec<Value> {
 
 fn read_criterion(cursor: &Cursor<'_>, about: &[String]) -> Option<CriterionPart> {
     let object = cursor.object()?;
-    let label = object.required("label").and_then(|label| label.text(1..=LABEL));
+    let label = object
+        .required("label")
+        .and_then(|label| label.text(1..=LABEL));
     let weight = object.optional("weight").and_then(|weight| {
         let read = Weight::new(weight.number()?);
         read.map_err(|bad| weight.refuse(bad.to_string())).ok()

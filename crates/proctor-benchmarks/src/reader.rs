@@ -117,7 +117,9 @@ impl<'d> Cursor<'d> {
     pub(crate) fn whole(&self, range: RangeInclusive<u32>) -> Option<u32> {
         let (first, last) = (*range.start(), *range.end());
         let number = match &self.node.content {
-            Content::Number(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
+            Content::Number(number) => number
+                .as_u64()
+                .and_then(|number| u32::try_from(number).ok()),
             _ => None,
         };
         let number = number.filter(|number| range.contains(number));
@@ -195,7 +197,12 @@ impl<'d> Object<'d> {
                     member.name,
                     known.join(", ")
                 );
-                note(self.cursor.notes, &self.cursor.path, member.name_span, message);
+                note(
+                    self.cursor.notes,
+                    &self.cursor.path,
+                    member.name_span,
+                    message,
+                );
             }
         }
     }

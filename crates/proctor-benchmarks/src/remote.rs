@@ -44,7 +44,11 @@ pub(crate) struct Version {
 
 impl Api {
     /// The organization's benchmark with this slug, or else its unpublished one with this name.
-    pub(crate) async fn find(&self, slug: &str, name: Option<&str>) -> Result<Option<Row>, ApiError> {
+    pub(crate) async fn find(
+        &self,
+        slug: &str,
+        name: Option<&str>,
+    ) -> Result<Option<Row>, ApiError> {
         let rows = self.all("/benchmarks").await?;
         let rows: Vec<Row> = self.read("/benchmarks", Value::Array(rows))?;
         let has_slug = |row: &&Row| row.slug.as_ref().is_some_and(|one| one.as_str() == slug);
@@ -72,7 +76,9 @@ impl Api {
 #[derive(Debug, thiserror::Error)]
 pub enum PullError {
     /// The name is not written as it should be.
-    #[error("'{0}' names no benchmark: write a slug, such as fax-referral, or a version of it, such as fax-referral@2")]
+    #[error(
+        "'{0}' names no benchmark: write a slug, such as fax-referral, or a version of it, such as fax-referral@2"
+    )]
     BadName(String),
     /// There is no such benchmark.
     #[error("the server has no benchmark '{0}' of this organization")]

@@ -183,10 +183,9 @@ impl Call {
 
 /// `POST fhir/Patient`.
 fn read_call(text: &str) -> Result<(Method, String), String> {
-    let (method, path) = text
-        .trim()
-        .split_once(char::is_whitespace)
-        .ok_or_else(|| format!("'{text}' is no call: write a method and a path, such as GET fhir/Patient"))?;
+    let (method, path) = text.trim().split_once(char::is_whitespace).ok_or_else(|| {
+        format!("'{text}' is no call: write a method and a path, such as GET fhir/Patient")
+    })?;
     let method = match method {
         "GET" => Method::GET,
         "POST" => Method::POST,
@@ -194,7 +193,9 @@ fn read_call(text: &str) -> Result<(Method, String), String> {
         "PATCH" => Method::PATCH,
         "DELETE" => Method::DELETE,
         other => {
-            return Err(format!("'{other}' is none of GET, POST, PUT, PATCH, DELETE"));
+            return Err(format!(
+                "'{other}' is none of GET, POST, PUT, PATCH, DELETE"
+            ));
         }
     };
     let path = path.trim().trim_start_matches('/').to_owned();

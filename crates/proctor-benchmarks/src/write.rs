@@ -19,19 +19,25 @@ impl BenchmarkFile {
         file.add("timeout", &json!(self.timeout));
         file.add("concurrency", &json!(self.concurrency));
         file.put("environment", self.environment_tree());
-        file.put_all("datasets", self.datasets.iter().map(|(name, part)| {
-            let mut one = Fields::default();
-            one.add("type", &json!(part.kind));
-            one.add("data", &part.data);
-            (name.clone(), one.tree())
-        }));
-        file.put_all("entities", self.entities.iter().map(|(key, part)| {
-            let mut one = Fields::default();
-            one.add("kind", &json!(part.kind));
-            one.add_some("dataset", part.dataset.as_ref());
-            one.add("data", &Value::Object(part.data.clone()));
-            (key.clone(), one.tree())
-        }));
+        file.put_all(
+            "datasets",
+            self.datasets.iter().map(|(name, part)| {
+                let mut one = Fields::default();
+                one.add("type", &json!(part.kind));
+                one.add("data", &part.data);
+                (name.clone(), one.tree())
+            }),
+        );
+        file.put_all(
+            "entities",
+            self.entities.iter().map(|(key, part)| {
+                let mut one = Fields::default();
+                one.add("kind", &json!(part.kind));
+                one.add_some("dataset", part.dataset.as_ref());
+                one.add("data", &Value::Object(part.data.clone()));
+                (key.clone(), one.tree())
+            }),
+        );
         let tasks = self.tasks.iter().map(task).collect();
         file.put("tasks", Tree::List(tasks));
         write(&file.tree())
@@ -62,7 +68,10 @@ fn task(part: &TaskPart) -> Tree {
     one.add_full("scenario", &json!(part.scenario));
     one.add_full("entities", &json!(part.entities));
     if !part.criteria.is_empty() {
-        one.put("criteria", Tree::List(part.criteria.iter().map(criterion).collect()));
+        one.put(
+            "criteria",
+            Tree::List(part.criteria.iter().map(criterion).collect()),
+        );
     }
     one.add_full("solution", &json!(part.solution));
     one.tree()
@@ -137,7 +146,15 @@ impl Tree {
 
 /// Names that people look for first.
 const FIRST: [&str; 9] = [
-    "resourceType", "type", "assert", "call", "id", "name", "label", "path", "member_id",
+    "resourceType",
+    "type",
+    "assert",
+    "call",
+    "id",
+    "name",
+    "label",
+    "path",
+    "member_id",
 ];
 
 fn in_order(members: &Map<String, Value>) -> Vec<(String, Tree)> {

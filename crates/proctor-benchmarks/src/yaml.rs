@@ -126,7 +126,11 @@ fn literal(text: &str, depth: usize, out: &mut String) {
 
 /// Characters that YAML does not let stand for themselves everywhere.
 fn is_special(letter: char) -> bool {
-    letter.is_control() || matches!(letter, '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}')
+    letter.is_control()
+        || matches!(
+            letter,
+            '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}'
+        )
 }
 
 fn key(name: &str) -> String {
@@ -137,14 +141,22 @@ fn key(name: &str) -> String {
 fn scalar(text: &str) -> String {
     let begins = |letter: char| letter.is_alphabetic() || letter == '/';
     let goes_on = |letter: char| {
-        letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_' | '.' | '/' | '(' | ')' | ',' | ';' | '\'' | '+')
+        letter.is_alphanumeric()
+            || matches!(
+                letter,
+                ' ' | '-' | '_' | '.' | '/' | '(' | ')' | ',' | ';' | '\'' | '+'
+            )
     };
     let is_plain = text.starts_with(begins)
         && text.chars().all(goes_on)
         && !text.ends_with(' ')
         && !text.contains(" -")
         && !means_something(text);
-    if is_plain { text.to_owned() } else { quoted(text) }
+    if is_plain {
+        text.to_owned()
+    } else {
+        quoted(text)
+    }
 }
 
 /// Words that YAML takes for something else than a text, in one version or another.

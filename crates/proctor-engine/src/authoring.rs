@@ -17,7 +17,11 @@ use proctor_core::{
 };
 use proctor_store::{Store, StoreError, benchmarks::BenchmarkRecord};
 
-pub use self::{assertions::warnings, inspect::scenario_problems, review::{Drafted, Given, Review, Untouched, drafted, review}};
+pub use self::{
+    assertions::warnings,
+    inspect::scenario_problems,
+    review::{Drafted, Given, Review, Untouched, drafted, review},
+};
 
 /// A benchmark that can no longer change, kept under its digest together with its environment.
 #[derive(Clone, Debug, PartialEq)]

@@ -76,14 +76,17 @@ pub(crate) struct GivenView {
 impl ReviewView {
     fn of(review: Review) -> Self {
         let gives_nothing = review.untouched.iter().all(|task| task.met.is_empty());
-        let problems = review.problems.into_iter().map(|problem| ReviewProblemView {
-            place: problem.place,
-            message: problem.message,
-            prevents: match problem.prevents {
-                Prevents::Publishing => "publishing",
-                Prevents::Running => "running",
-            },
-        });
+        let problems = review
+            .problems
+            .into_iter()
+            .map(|problem| ReviewProblemView {
+                place: problem.place,
+                message: problem.message,
+                prevents: match problem.prevents {
+                    Prevents::Publishing => "publishing",
+                    Prevents::Running => "running",
+                },
+            });
         let problems: Vec<_> = problems.collect();
         let warnings = review.warnings.into_iter();
         Self {
@@ -92,7 +95,11 @@ impl ReviewView {
             warnings: warnings
                 .map(|(place, message)| ReviewWarningView { place, message })
                 .collect(),
-            null_agent: review.untouched.into_iter().map(UntouchedView::of).collect(),
+            null_agent: review
+                .untouched
+                .into_iter()
+                .map(UntouchedView::of)
+                .collect(),
         }
     }
 }
@@ -190,13 +197,14 @@ impl PathParameter for VersionNumber {
 pub(crate) async fn get_version_definition(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
-    Path((id, VersionNumber(version))): Path<(BenchmarkId, VersionNumber)>,
+    Path((id, number)): Path<(BenchmarkId, VersionNumber)>,
 ) -> Result<Json<DefinitionView>, Problem> {
     let store = state.store();
     let benchmark = benchmarks::find(&state, &caller, id).await?;
-    let unknown = || Problem::not_found(format!("benchmark '{id}' has no version {version}"));
+    let VersionNumber(number) = number;
+    let unknown = || Problem::not_found(format!("benchmark '{id}' has no version {number}"));
     let version = store
-        .benchmark_version(benchmark.id, version)
+        .benchmark_version(benchmark.id, number)
         .await?
         .ok_or_else(unknown)?;
     let definition = store

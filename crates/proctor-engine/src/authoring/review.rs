@@ -69,11 +69,7 @@ pub struct Given {
 
 impl Untouched {
     /// What a task would get from an agent that does nothing.
-    pub fn of(
-        task: &Task,
-        blueprint: &Arc<Blueprint>,
-        now: Timestamp,
-    ) -> Result<Self, NotTried> {
+    pub fn of(task: &Task, blueprint: &Arc<Blueprint>, now: Timestamp) -> Result<Self, NotTried> {
         let judgement = without_agent(task, blueprint, now)?;
         let findings = judgement.findings.into_iter().zip(&task.criteria);
         let met = findings
@@ -141,9 +137,7 @@ async fn whole(
 impl Drafted {
     fn of(whole: &WholeBenchmark, environment: Option<Environment>) -> Option<Self> {
         let place = match (&whole.environment, &environment) {
-            (Some(whole), Some(environment)) => {
-                Some((whole.environment.id, environment.digest()))
-            }
+            (Some(whole), Some(environment)) => Some((whole.environment.id, environment.digest())),
             _ => None,
         };
         let definition = compose::benchmark(whole, place)?;
