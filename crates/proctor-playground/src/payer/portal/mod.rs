@@ -14,6 +14,7 @@ use crate::{
 };
 
 pub(super) use directory::{find_patients, find_providers};
+pub(super) use prior_auths::attached;
 
 /// What events of the REST interface are called.
 pub(super) const KIND: &str = "portal_request";

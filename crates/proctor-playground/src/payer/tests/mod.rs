@@ -2,4 +2,6 @@
 
 mod clearinghouse;
 mod portal;
+mod random;
 mod support;
+mod web;
