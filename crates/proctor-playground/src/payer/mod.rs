@@ -40,10 +40,13 @@ use crate::{
     exhibits::{Exhibits, StateRow},
     simulator::{Around, Decision, Machine, NotProvided, Provided, Provision},
 };
-use handled::Handled;
+use handled::{Handled, Handling};
 
 /// The largest body that any route takes.
 const LARGEST_BODY: usize = 2 * 1024 * 1024;
+
+/// Answers requests below a word: the desk, the request, the rest of its path, and the world around.
+type Handle = fn(&PayerDesk, &Request, &[&str], &Around<'_>) -> Handling;
 
 impl Machine for PayerDesk {
     type Change = Change;
@@ -51,24 +54,27 @@ impl Machine for PayerDesk {
     fn decide(&self, request: &Request, around: &Around<'_>) -> Decision<Change> {
         let segments = request.segments().unwrap_or_default();
         let path: Vec<&str> = segments.iter().map(String::as_str).collect();
-        let (kind, handling) = match path.as_slice() {
-            _ if request.body.len() > LARGEST_BODY => (
-                portal::KIND,
-                Err(Box::new(Response::too_large(format!(
-                    "a body may have {LARGEST_BODY} bytes"
-                )))),
-            ),
+        let (kind, handle, rest): (_, Handle, _) = match path.as_slice() {
             ["portal", rest @ ..] if self.blueprint.has_portal => match rest {
                 ["prior-auths" | "patients" | "providers", ..] => {
-                    (portal::KIND, portal::handle(self, request, rest, around))
+                    (portal::KIND, portal::handle, rest)
                 }
-                _ => (web::KIND, web::handle(self, request, rest, around)),
+                _ => (web::KIND, web::handle, rest),
             },
-            ["clearinghouse", rest @ ..] if self.blueprint.has_clearinghouse => (
-                clearinghouse::KIND,
-                clearinghouse::handle(self, request, rest, around),
+            ["clearinghouse", rest @ ..] if self.blueprint.has_clearinghouse => {
+                (clearinghouse::KIND, clearinghouse::handle, rest)
+            }
+            _ => (
+                portal::KIND,
+                |_, request, _, _| Err(nothing_here(request)),
+                &[][..],
             ),
-            _ => (portal::KIND, Err(Box::new(nothing_here(request)))),
+        };
+        let handling = if request.body.len() > LARGEST_BODY {
+            let words = format!("a body may have {LARGEST_BODY} bytes");
+            Err(Box::new(Response::too_large(words)))
+        } else {
+            handle(self, request, rest, around)
         };
         handling
             .unwrap_or_else(|refusal| Handled::look(kind, *refusal))
@@ -129,6 +135,9 @@ impl Machine for PayerDesk {
 }
 
 /// 404 for a path that leads nowhere.
-fn nothing_here(request: &Request) -> Response {
-    Response::not_found(format!("there is nothing at /{}", request.path))
+fn nothing_here(request: &Request) -> Box<Response> {
+    Box::new(Response::not_found(format!(
+        "there is nothing at /{}",
+        request.path
+    )))
 }

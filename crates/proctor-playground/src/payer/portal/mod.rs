@@ -52,7 +52,7 @@ pub(super) fn handle(
         (["patients" | "providers"] | ["patients" | "providers", _], _) => {
             wrong_method(request, "GET, HEAD")
         }
-        _ => Err(Box::new(nothing_here(request))),
+        _ => Err(nothing_here(request)),
     }
 }
 

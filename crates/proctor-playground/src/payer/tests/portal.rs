@@ -271,6 +271,26 @@ fn a_scenario_brings_requests_rows_and_members() {
 }
 
 #[test]
+fn rows_without_a_name_get_one_that_is_free() {
+    let mut bench = Bench::new();
+    for resource in ["prior_auth_requests", "notes"] {
+        let named = json!({"request_id": "PA-1", "status": "draft"});
+        let nameless = json!({"status": "draft"});
+        for rows in [
+            json!([named]),
+            json!([named, nameless, nameless]),
+            json!([nameless]),
+        ] {
+            bench
+                .step(&json!({"type": "portal_seed", "resource": resource, "rows": rows}))
+                .unwrap();
+        }
+        assert_eq!(bench.rows(resource).len(), 4, "{resource}");
+    }
+    bench.assert_replays();
+}
+
+#[test]
 fn a_data_set_comes_and_goes_and_what_was_changed_since_stays() {
     let mut bench = Bench::new();
     let member = |id: &str| json!({"member_id": id, "last_name": "New", "first_name": "Nia", "birth_date": "2000-01-01"});

@@ -1,6 +1,6 @@
 //! What holds for any requests at all.
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::{Method, header};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -64,6 +64,8 @@ fn known_path() -> impl Strategy<Value = String> {
         "portal/requests",
         "portal/requests/new/patient?dob=1",
         "portal/requests/LAST",
+        "portal/requests/LAST/patient",
+        "portal/requests/LAST/physician",
         "portal/requests/LAST/clinical",
         "portal/requests/LAST/summary",
         "portal/requests/LAST/documents",
@@ -151,13 +153,29 @@ fn sent() -> impl Strategy<Value = Vec<Sent>> {
     )
 }
 
+/// The fields as a page of the session would send them.
+fn as_form(fields: &serde_json::Map<String, Value>, token: &str) -> Vec<u8> {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    form.append_pair("csrf_token", token);
+    for (name, value) in fields {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Array(all) => all
+                .iter()
+                .filter_map(Value::as_str)
+                .collect::<Vec<_>>()
+                .join(","),
+            other => other.to_string(),
+        };
+        form.append_pair(name, &text);
+    }
+    form.finish().into_bytes()
+}
+
 /// Sends everything; what was answered, and the desk after it.
 fn run(all: &[Sent]) -> (Vec<(u16, Vec<u8>)>, Bench) {
     let mut bench = Bench::new();
-    let cookie = {
-        let seal = crate::payer::web::test_session(&bench.desk, START);
-        seal.to_str().unwrap().split(';').next().unwrap().to_owned()
-    };
+    let (cookie, token) = crate::payer::web::test_session(&bench.desk, START);
     let mut answers = Vec::new();
     for (method, path, body, is_browser, wait) in all {
         bench.wait(*wait);
@@ -171,13 +189,13 @@ fn run(all: &[Sent]) -> (Vec<(u16, Vec<u8>)>, Bench) {
             Ok(text) => text.replace("LAST", last).into_bytes(),
             Err(_) => body.clone(),
         };
+        let body = match (*is_browser, serde_json::from_slice(&body)) {
+            (true, Ok(Value::Object(fields))) => as_form(&fields, &token),
+            _ => body,
+        };
         let mut request = Request::new(method.clone(), &target, START).with_body(body);
-        request.headers = HeaderMap::new();
         if *is_browser {
-            let cookie = HeaderValue::from_str(&cookie).unwrap();
-            request
-                .headers
-                .insert(HeaderName::from_static("cookie"), cookie);
+            request.headers.insert(header::COOKIE, cookie.clone());
         }
         let response = bench.send(request);
         answers.push((response.status.as_u16(), response.body.to_vec()));

@@ -121,7 +121,8 @@ fn service_name(site: &Site<'_>, request: &PriorAuth) -> String {
     names.collect::<Vec<_>>().join("; ")
 }
 
-fn provider_name(site: &Site<'_>, request: &PriorAuth) -> String {
+/// A provider by name and NPI.
+pub(super) fn provider_name(site: &Site<'_>, request: &PriorAuth) -> String {
     let Some(npi) = &request.provider_npi else {
         return String::new();
     };

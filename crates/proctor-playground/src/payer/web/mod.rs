@@ -2,11 +2,13 @@
 //!
 //! * [`session`]: who is signed in; [`form`]: what a browser sends.
 //! * [`words`]: what the two faces call things; [`templates`]: what each page shows.
-//! * [`lists`]: requests, drafts and the formulary; [`wizard`]: a request, step by step.
+//! * [`lists`]: requests, drafts and the formulary; [`wizard`] and [`filling`]: a request, step by
+//!   step.
 //!
 //! All addresses are relative: a playground is mounted at several places. A form changes something
 //! only with the token that its session was shown.
 
+mod filling;
 mod form;
 mod lists;
 mod session;
@@ -96,7 +98,7 @@ pub(super) fn handle(
 ) -> Handling {
     let site = Site::new(desk, request, around.now);
     let Some(route) = Route::of(path, site.words) else {
-        return Err(Box::new(nothing_here(request)));
+        return Err(nothing_here(request));
     };
     let allow = route.allow();
     if !allow.split(", ").any(|one| one == request.method.as_str()) {
@@ -214,12 +216,18 @@ fn sign_in(site: &Site<'_>, form: &Form) -> Handled {
     handled.telling("signed_in", username)
 }
 
-/// The cookie of somebody who signed in, for tests that have no browser.
+/// The cookie and the form token of somebody who signed in, for tests that have no browser.
 #[cfg(test)]
 pub(super) fn test_session(
     desk: &PayerDesk,
     now: proctor_core::time::Timestamp,
-) -> http::HeaderValue {
-    let ends = now.plus(Duration::from_secs(60 * 60 * 24));
-    session::Seal::of(desk).begin(ends)
+) -> (http::HeaderValue, String) {
+    let seal = session::Seal::of(desk);
+    let cookie = seal.begin(now.plus(Duration::from_secs(60 * 60 * 24)));
+    let mut request = Request::new(Method::GET, "portal", now);
+    request.headers.insert(http::header::COOKIE, cookie.clone());
+    match seal.visitor(&request, now) {
+        Visitor::SignedIn(session) => (cookie, seal.form_token(&session)),
+        Visitor::Expired | Visitor::Stranger => panic!("the session just began"),
+    }
 }

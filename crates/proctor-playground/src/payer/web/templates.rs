@@ -110,6 +110,7 @@ pub(super) struct PrescriberPage {
     pub(super) steps: Vec<StepMark>,
     pub(super) problems: Shortcomings,
     pub(super) here: String,
+    pub(super) current: String,
     pub(super) is_search: bool,
     pub(super) found: Vec<Choice>,
     pub(super) provider_name: String,
