@@ -5,10 +5,10 @@
 //! about it.
 //!
 //! * [`blueprint`], [`skin`]: configuration and seed data, shared by many desks.
-//! * [`desk`]: the state, and the only ways to change it; [`provision`]: what owners put in.
+//! * [`desk`]: the state, and the only ways to change it; `provision`: what owners put in.
 //! * [`records`], [`prior_auth`], [`rules`]: members and providers, requests, decisions.
-//! * [`intake`]: what providers fill in, field by field.
-//! * [`portal`]: the portal's REST interface; [`web`]: its pages; [`clearinghouse`]: X12.
+//! * `intake`: what providers fill in, field by field.
+//! * `portal`: the portal's REST interface; `web`: its pages; `clearinghouse`: X12.
 //!
 //! A delayed decision needs no timer: what will be decided is known when a request is submitted, and
 //! shows from its time on.

@@ -49,10 +49,42 @@ impl Browser {
         self.path = target.split('?').next().unwrap().to_owned();
         self.status = response.status.as_u16();
         self.page = String::from_utf8(response.body.to_vec()).unwrap();
+        self.assert_accessible();
         if let Some(place) = response.headers.get(header::LOCATION) {
             assert_eq!(self.status, 303);
             let next = self.resolve(place.to_str().unwrap());
             self.send(Method::GET, &next, None);
+        }
+    }
+
+    /// Every field that people fill in has a label, and every id stands once: what browser agents,
+    /// screen readers and test tools go by.
+    fn assert_accessible(&self) {
+        let ids: Vec<&str> = self
+            .page
+            .split(" id=\"")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap())
+            .collect();
+        for (index, id) in ids.iter().enumerate() {
+            assert!(!ids[..index].contains(id), "the id {id} stands twice");
+        }
+        for start in ["<input ", "<textarea ", "<select "] {
+            for rest in self.page.split(start).skip(1) {
+                let tag = rest.split('>').next().unwrap();
+                if tag.contains("type=\"hidden\"") || tag.contains("type=\"radio\"") {
+                    continue;
+                }
+                let id = tag
+                    .split("id=\"")
+                    .nth(1)
+                    .unwrap()
+                    .split('"')
+                    .next()
+                    .unwrap();
+                let label = format!("<label for=\"{id}\">");
+                assert!(self.page.contains(&label), "{tag} has no label");
+            }
         }
     }
 

@@ -202,8 +202,15 @@ fn without_the_token_of_the_session_a_form_changes_nothing() {
 #[test]
 fn only_the_right_password_opens_the_portal() {
     let mut browser = Browser::new(rules());
-    browser.open("portal/requests/pa_1");
-    assert_eq!(browser.path, "portal/login");
+    for way in [
+        "portal",
+        "portal/",
+        "portal/requests/pa_1",
+        "portal/requests/new",
+    ] {
+        browser.open(way);
+        assert_eq!(browser.path, "portal/login", "{way}");
+    }
     let (user, password) = (browser.bench.desk.username(), browser.bench.desk.password());
     for (user, password) in [
         (user.as_str(), "wrong"),
