@@ -32,8 +32,10 @@ mod web;
 pub use blueprint::Blueprint;
 pub use desk::{Change, PayerDesk};
 
-use serde_json::{Value, json};
 use std::borrow::Cow;
+
+use http::Method;
+use serde_json::{Value, json};
 
 use crate::{
     exchange::{Request, Response},
@@ -44,6 +46,9 @@ use handled::{Handled, Handling};
 
 /// The largest body that any route takes.
 const LARGEST_BODY: usize = 2 * 1024 * 1024;
+
+/// The most requests, and the most X12 answers, that a desk keeps.
+const MOST_KEPT: usize = 10_000;
 
 /// Answers requests below a word: the desk, the request, the rest of its path, and the world around.
 type Handle = fn(&PayerDesk, &Request, &[&str], &Around<'_>) -> Handling;
@@ -72,6 +77,10 @@ impl Machine for PayerDesk {
         };
         let handling = if request.body.len() > LARGEST_BODY {
             let words = format!("a body may have {LARGEST_BODY} bytes");
+            Err(Box::new(Response::too_large(words)))
+        } else if request.method == Method::POST && self.is_full() {
+            let words =
+                format!("no more is kept: there are {MOST_KEPT} requests or answers already");
             Err(Box::new(Response::too_large(words)))
         } else {
             handle(self, request, rest, around)
@@ -131,6 +140,12 @@ impl Machine for PayerDesk {
             all.insert("clearinghouse_url".to_owned(), json!(url));
         }
         Value::Object(all)
+    }
+}
+
+impl PayerDesk {
+    fn is_full(&self) -> bool {
+        self.requests.len() >= MOST_KEPT || self.answered.len() >= MOST_KEPT
     }
 }
 
