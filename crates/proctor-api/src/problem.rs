@@ -13,6 +13,7 @@ use axum::{
 use http::Method;
 
 mod authoring;
+mod engine;
 pub(crate) mod render;
 mod store;
 

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use proctor_core::id::IdSource;
+use proctor_engine::Engine;
 use proctor_store::Store;
 use tokio_util::task::TaskTracker;
 
@@ -38,7 +39,7 @@ pub struct ApiState(Arc<Shared>);
 
 struct Shared {
     options: ApiOptions,
-    store: Store,
+    engine: Engine,
     tasks: TaskTracker,
     ids: Arc<dyn IdSource>,
     metrics: Metrics,
@@ -49,14 +50,14 @@ impl ApiState {
     /// The state of a server that has not answered anything yet.
     pub fn new(
         options: ApiOptions,
-        store: Store,
+        engine: Engine,
         ids: Arc<dyn IdSource>,
         metrics: Metrics,
     ) -> Self {
         Self(Arc::new(Shared {
             limiter: options.rate_limit.map(Limiter::new),
             options,
-            store,
+            engine,
             tasks: TaskTracker::new(),
             ids,
             metrics,
@@ -65,7 +66,12 @@ impl ApiState {
 
     /// The store behind all routes.
     pub fn store(&self) -> &Store {
-        &self.0.store
+        self.0.engine.store()
+    }
+
+    /// What makes things happen.
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
     }
 
     /// Waits for what was begun for clients that did not wait for it. To be called when the

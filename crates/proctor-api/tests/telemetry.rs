@@ -16,6 +16,7 @@ use proctor_api::{
     server::{Server, ServerOptions},
     telemetry::{self, LogFormat, TelemetryOptions},
 };
+use proctor_engine::Engine;
 use proctor_store::{
     Store, StoreOptions,
     ambient::{RandomIds, SystemClock},
@@ -50,7 +51,8 @@ async fn start_server(tasks: &TaskTracker, data: &std::path::Path) -> String {
     .await
     .unwrap();
     let metrics = Metrics::new();
-    let state = ApiState::new(ApiOptions::default(), store, ids, metrics.clone());
+    let engine = Engine::new(store, Arc::new(SystemClock), "http://localhost");
+    let state = ApiState::new(ApiOptions::default(), engine, ids, metrics.clone());
     let options = ServerOptions {
         listen: ([127, 0, 0, 1], 0).into(),
         ..ServerOptions::default()

@@ -7,6 +7,7 @@
 //! * [`canonical`]: the one byte form of a JSON value, and its digest.
 //! * [`run`], [`task_run`], [`job`]: the state machines; a transition is a method that either
 //!   succeeds or says why not.
+//! * [`phrase`]: whether words were said, however they were written.
 //! * [`scoring`]: marks, axes, verdicts; [`criterion_run`]: the record behind each mark.
 //!
 //! Nothing here reads a clock, draws a random number, or knows how it is stored or shown.
@@ -17,6 +18,7 @@ pub mod definition;
 pub mod environment;
 pub mod id;
 pub mod job;
+pub mod phrase;
 pub mod refused;
 pub mod run;
 pub mod scoring;

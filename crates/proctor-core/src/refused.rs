@@ -45,6 +45,9 @@ pub enum Refused {
     /// The run is over; the word says how it ended.
     #[error("the benchmark run is over: it is {0}")]
     RunOver(&'static str),
+    /// Only a completed run can be put on the leaderboard; the word says what it is.
+    #[error("only a completed benchmark run can be published; this one is {0}")]
+    RunNotCompleted(&'static str),
     /// As many task runs are started as the benchmark allows.
     #[error(
         "only {allowed} task run(s) of this benchmark run may be active at once, and {active} is active; complete it first"

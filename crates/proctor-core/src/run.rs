@@ -33,6 +33,10 @@ pub struct Run {
     pub concurrency: NonZeroU32,
     /// When it was made.
     pub created_at: Timestamp,
+    /// When its token ends, and with it what is left of the run; none if it has no token.
+    pub expires_at: Option<Timestamp>,
+    /// When it was put on the leaderboard, if it is on it.
+    pub ranked_at: Option<Timestamp>,
     /// Where it stands.
     pub state: RunState,
 }
@@ -187,6 +191,36 @@ impl Run {
         Step::Changed(self.end(now, Ending::Failed { cause }))
     }
 
+    /// Puts the run on the leaderboard: only what was completed can be there.
+    pub fn rank(self, now: Timestamp) -> Result<Step<Self>, Refused> {
+        match &self.state {
+            RunState::Ended {
+                ending: Ending::Completed { .. },
+                ..
+            } if self.ranked_at.is_some() => Ok(Step::Unchanged(self)),
+            RunState::Ended {
+                ending: Ending::Completed { .. },
+                ..
+            } => Ok(Step::Changed(Self {
+                ranked_at: Some(now),
+                ..self
+            })),
+            _ => Err(Refused::RunNotCompleted(self.status())),
+        }
+    }
+
+    /// Takes the run off the leaderboard.
+    #[must_use]
+    pub fn unrank(self) -> Step<Self> {
+        if self.ranked_at.is_none() {
+            return Step::Unchanged(self);
+        }
+        Step::Changed(Self {
+            ranked_at: None,
+            ..self
+        })
+    }
+
     /// Whether the run is over.
     pub const fn is_over(&self) -> bool {
         matches!(self.state, RunState::Ended { .. })
@@ -280,6 +314,8 @@ mod tests {
             agent: None,
             concurrency: NonZeroU32::new(concurrency).unwrap(),
             created_at: at(0),
+            expires_at: None,
+            ranked_at: None,
             state: RunState::Created,
         }
     }
@@ -392,5 +428,18 @@ mod tests {
             hours(1) + TOKEN_MARGIN
         );
         assert_eq!(token_lifetime(&[Duration::MAX, hours(2)], one), hours(24));
+    }
+
+    #[test]
+    fn only_a_completed_run_can_be_ranked() {
+        assert_eq!(run(1).rank(at(1)), Err(Refused::RunNotCompleted("created")));
+        let tasks = [completed(1, 1.0)];
+        let done = run(1).settle(at(3), &tasks).into_inner();
+        let ranked = done.rank(at(4)).unwrap().into_inner();
+        assert_eq!(ranked.ranked_at, Some(at(4)));
+        assert!(!ranked.clone().rank(at(5)).unwrap().is_changed());
+        let off = ranked.unrank().into_inner();
+        assert_eq!(off.ranked_at, None);
+        assert!(!off.unrank().is_changed());
     }
 }

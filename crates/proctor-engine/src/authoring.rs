@@ -5,7 +5,7 @@
 //! Both name everything that is wrong at once. Nothing here changes a draft.
 
 mod assertions;
-mod compose;
+pub(crate) mod compose;
 mod inspect;
 
 use proctor_core::{

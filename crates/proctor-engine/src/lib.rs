@@ -1,8 +1,24 @@
 //! What happens when: publishing, runs, task runs, deadlines, recovery after a crash.
 //!
+//! * [`engine`]: what the engine owns, how it begins and ends.
 //! * [`authoring`]: from drafts to frozen benchmarks.
+//! * [`runs`]: one file for each thing that can happen to a run.
+//! * [`playgrounds`]: playgrounds that belong to no run, and what is behind sandboxes.
+//! * [`catalog`]: frozen definitions, prepared once.
 //!
 //! Rules that both dialects need live here, once. The engine asks `proctor-core` what may happen,
 //! keeps what was decided in `proctor-store`, and owns the live worlds.
 
 pub mod authoring;
+pub mod catalog;
+mod deadlines;
+mod drafts;
+pub mod engine;
+pub mod error;
+pub mod playgrounds;
+mod routes;
+pub mod runs;
+mod worlds;
+
+pub use engine::Engine;
+pub use error::EngineError;

@@ -14,10 +14,16 @@ use proctor_core::{
 use serde_json::Value;
 
 use crate::{
+    fax::{self, Fax},
     fhir::{self, Base, BaseBuilder, Validation},
+    files::{self, Files},
+    hl7::{self, Hl7},
     machine::AnyMachine,
+    messages::{self, Messages},
+    payer::{self, PayerDesk},
     seed::Seed,
     simulator::{NotProvided, read_config},
+    voice::{self, Voice},
 };
 
 /// An environment that playgrounds can be made from.
@@ -62,6 +68,14 @@ pub(crate) type Branch = Box<dyn Fn(Seed) -> Box<dyn AnyMachine> + Send + Sync>;
 #[error("{}", self.0.iter().map(|(place, problem)| format!("{place}: {problem}")).collect::<Vec<_>>().join("; "))]
 pub struct Problems(pub Vec<(String, String)>);
 
+/// How the machine of a simulator is made.
+macro_rules! machine {
+    ($blueprint:ty, $machine:ident, $simulator:expr) => {{
+        let blueprint = Arc::new(<$blueprint>::read($simulator)?);
+        Box::new(move |seed| Box::new($machine::branch(Arc::clone(&blueprint), seed)))
+    }};
+}
+
 /// When seeded data was made: before anything happens in a playground.
 const BEGINNING: Timestamp = Timestamp::from_millis(946_684_800_000);
 
@@ -75,8 +89,12 @@ impl Blueprint {
             machines: Vec::new(),
         };
         let mut problems = Vec::new();
+        let desk = blueprint.add_desk(environment).unwrap_or_else(|problem| {
+            problems.push(("simulators".to_owned(), problem.0));
+            Target::Machine(0)
+        });
         for (number, simulator) in environment.simulators.iter().enumerate() {
-            match blueprint.add(simulator) {
+            match blueprint.add(simulator, desk) {
                 Ok(target) => blueprint.doors.push(Door {
                     simulator: simulator.id,
                     kind: simulator.kind,
@@ -93,17 +111,50 @@ impl Blueprint {
         }
     }
 
-    fn add(&mut self, simulator: &Simulator) -> Result<Target, NotProvided> {
-        match simulator.kind {
+    fn add(&mut self, simulator: &Simulator, desk: Target) -> Result<Target, NotProvided> {
+        let branch: Branch = match simulator.kind {
             SimulatorType::Fhir => {
                 self.fhir.push(FhirBlueprint::read(simulator)?);
-                Ok(Target::Fhir(self.fhir.len() - 1))
+                return Ok(Target::Fhir(self.fhir.len() - 1));
             }
-            kind => Err(NotProvided(format!(
-                "there is no simulator of type {}",
-                kind.as_str()
-            ))),
+            SimulatorType::Hl7 => machine!(hl7::Blueprint, Hl7, simulator),
+            SimulatorType::Files => machine!(files::Blueprint, Files, simulator),
+            SimulatorType::Voice => machine!(voice::Blueprint, Voice, simulator),
+            SimulatorType::Fax => machine!(fax::Blueprint, Fax, simulator),
+            SimulatorType::Message => machine!(messages::Blueprint, Messages, simulator),
+            // All of these are one desk; what is wrong with it was said when it was made.
+            SimulatorType::Payer | SimulatorType::Clearinghouse => return Ok(desk),
+            kind => {
+                return Err(NotProvided(format!(
+                    "there is no simulator of type {}",
+                    kind.as_str()
+                )));
+            }
+        };
+        self.machines.push(branch);
+        Ok(Target::Machine(self.machines.len() - 1))
+    }
+
+    /// Adds the desk of all payer and clearinghouse simulators, if there are any.
+    fn add_desk(&mut self, environment: &Environment) -> Result<Target, NotProvided> {
+        let behind: Vec<&Simulator> = environment
+            .simulators
+            .iter()
+            .filter(|one| {
+                matches!(
+                    one.kind,
+                    SimulatorType::Payer | SimulatorType::Clearinghouse
+                )
+            })
+            .collect();
+        let desk = Target::Machine(self.machines.len());
+        if !behind.is_empty() {
+            let blueprint = Arc::new(payer::Blueprint::read(&behind)?);
+            self.machines.push(Box::new(move |seed| {
+                Box::new(PayerDesk::branch(Arc::clone(&blueprint), seed))
+            }));
         }
+        Ok(desk)
     }
 
     /// The digest of the environment.

@@ -45,6 +45,14 @@ impl Exhibits<'_> {
     }
 }
 
+/// Tests that do not care about the time; everything else says when it looks.
+#[cfg(test)]
+impl Default for Exhibits<'_> {
+    fn default() -> Self {
+        Self::at(Timestamp::from_millis(0))
+    }
+}
+
 /// An HL7 message as the agent sent it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SentMessage {

@@ -15,7 +15,7 @@ use proctor_playground::{
     exchange::Request,
     scenario::Step,
     seed::Seed,
-    world::{NotOpened, Origin, Surroundings, World, frozen},
+    world::{NotOpened, Origin, Rehearsal, Surroundings, World, frozen},
 };
 use proctor_store::{Store, StoreOptions};
 use serde_json::{Value, json};
@@ -85,6 +85,11 @@ fn steps() -> Vec<Step> {
     vec![Step::read(&step).unwrap()]
 }
 
+async fn begin(bench: &Bench, steps: &[Step]) -> World {
+    let rehearsal = Rehearsal::of(origin(1), steps, bench.clock.now()).unwrap();
+    World::begin(rehearsal, &bench.around).await.unwrap()
+}
+
 async fn ask(world: &World, method: Method, target: &str, body: Option<Value>) -> (u16, Value) {
     let mut request = Request::new(method, target, Timestamp::from_millis(0));
     if let Some(body) = body {
@@ -109,19 +114,14 @@ fn patients(world: &World) -> usize {
 #[tokio::test]
 async fn a_world_begins_once_and_is_the_same_when_opened_again() {
     let bench = bench().await;
-    let now = bench.clock.now();
-    let world = World::begin(origin(1), &bench.around, &steps(), now)
-        .await
-        .unwrap();
+    let world = begin(&bench, &steps()).await;
     assert_eq!(patients(&world), 2);
     let new = json!({"resourceType": "Patient"});
     assert_eq!(
         ask(&world, Method::POST, "fhir/Patient", Some(new)).await.0,
         201
     );
-    let again = World::begin(origin(1), &bench.around, &steps(), now)
-        .await
-        .unwrap();
+    let again = begin(&bench, &steps()).await;
     assert_eq!(patients(&again), 3, "the scenario does not happen twice");
     let opened = World::open(origin(1), &bench.around).await.unwrap();
     assert_eq!(patients(&opened), 3);
@@ -142,11 +142,10 @@ async fn a_scenario_happens_as_a_whole_or_not_at_all() {
     let mut steps = steps();
     let bad = json!({"type": "fhir_upsert", "resource": {"resourceType": "Patiént", "id": "x"}});
     steps.push(Step::read(&bad).unwrap());
-    let refused = World::begin(origin(1), &bench.around, &steps, bench.clock.now()).await;
+    let refused = Rehearsal::of(origin(1), &steps, bench.clock.now());
     assert!(matches!(refused, Err(NotOpened::Step { number: 2, .. })));
     let voice = Step::read(&json!({"type": "voicemail", "text": "Hello"})).unwrap();
-    let refused = World::begin(origin(1), &bench.around, &[voice], bench.clock.now())
-        .await
+    let refused = Rehearsal::of(origin(1), &[voice], bench.clock.now())
         .err()
         .unwrap();
     assert_eq!(
@@ -162,15 +161,13 @@ async fn a_scenario_happens_as_a_whole_or_not_at_all() {
 #[tokio::test]
 async fn a_frozen_world_can_be_read_and_never_changes() {
     let bench = bench().await;
-    let world = World::begin(origin(1), &bench.around, &[], bench.clock.now())
-        .await
-        .unwrap();
+    let world = begin(&bench, &[]).await;
     assert_eq!(
         ask(&world, Method::GET, "fhir/Patient/ada", None).await.0,
         200
     );
-    let at = world.freeze().await.unwrap();
-    assert_eq!(world.freeze().await.unwrap(), at);
+    let at = world.freeze(bench.clock.now()).await.unwrap();
+    assert_eq!(world.freeze(bench.clock.now()).await.unwrap(), at);
     let new = json!({"resourceType": "Patient"});
     assert_eq!(
         ask(&world, Method::POST, "fhir/Patient", Some(new)).await.0,
@@ -189,9 +186,7 @@ async fn a_frozen_world_can_be_read_and_never_changes() {
 #[tokio::test]
 async fn two_handles_on_one_world_never_lose_each_others_changes() {
     let bench = bench().await;
-    let one = World::begin(origin(1), &bench.around, &[], bench.clock.now())
-        .await
-        .unwrap();
+    let one = begin(&bench, &[]).await;
     let two = World::open(origin(1), &bench.around).await.unwrap();
     let create = async |world: &World| {
         let new = json!({"resourceType": "Patient"});
@@ -208,13 +203,11 @@ async fn two_handles_on_one_world_never_lose_each_others_changes() {
 #[tokio::test]
 async fn the_events_of_a_world_tell_everything_in_order() {
     let bench = bench().await;
-    let world = World::begin(origin(1), &bench.around, &steps(), bench.clock.now())
-        .await
-        .unwrap();
+    let world = begin(&bench, &steps()).await;
     ask(&world, Method::GET, "fhir/Patient/bob", None).await;
     let new = json!({"resourceType": "Patient", "id": "bob", "active": true});
     ask(&world, Method::PUT, "fhir/Patient/bob", Some(new)).await;
-    world.freeze().await.unwrap();
+    world.freeze(bench.clock.now()).await.unwrap();
     let events = world.events(Some(0)).await.unwrap();
     let told: Vec<String> = events
         .iter()
@@ -247,9 +240,7 @@ async fn the_events_of_a_world_tell_everything_in_order() {
 #[tokio::test]
 async fn data_can_be_put_in_and_taken_out_while_the_world_lives() {
     let bench = bench().await;
-    let world = World::begin(origin(1), &bench.around, &[], bench.clock.now())
-        .await
-        .unwrap();
+    let world = begin(&bench, &[]).await;
     let dataset = Dataset {
         id: DatasetId::from_uuid(Uuid::from_u128(9)),
         name: "more".to_owned(),

@@ -360,7 +360,7 @@ impl Store {
         Ok(revoked)
     }
 
-    /// Makes the token of a run.
+    /// Makes one more token of a run.
     pub async fn issue_run_token(
         &self,
         organization: OrganizationId,
@@ -374,14 +374,18 @@ impl Store {
 
     /// Ends the tokens of a run.
     pub async fn revoke_run_tokens(&self, run: RunId) -> Result<(), StoreError> {
-        let query = Query::new(
+        self.database().execute(self.end_tokens(run)).await?;
+        self.credential_cache().forget_all();
+        Ok(())
+    }
+
+    /// The statement that ends the tokens of a run.
+    pub(crate) fn end_tokens(&self, run: RunId) -> Query {
+        Query::new(
             "UPDATE credentials SET revoked_at = $1 WHERE kind = 'run' AND subject = $2 AND revoked_at IS NULL",
         )
         .bind(self.now())
-        .bind(run);
-        self.database().execute(query).await?;
-        self.credential_cache().forget_all();
-        Ok(())
+        .bind(run)
     }
 
     /// Who shows this credential.

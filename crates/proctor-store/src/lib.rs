@@ -27,6 +27,7 @@ pub mod journal;
 mod links;
 pub mod organizations;
 pub mod page;
+pub mod playgrounds;
 pub mod runs;
 pub mod secrets;
 pub mod simulators;

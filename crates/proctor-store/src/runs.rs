@@ -17,8 +17,10 @@ use serde::Serialize;
 
 use crate::{
     Store, StoreError,
+    credentials::{IssuedKey, NewKey, PlainKey, Who},
     database::{Query, Row, Transaction},
     page::{Listing, Page, PageRequest},
+    playgrounds::{self, Playground, Sandbox},
 };
 
 /// Something as it was read: a change to it is written only if it still stands like this.
@@ -38,21 +40,31 @@ pub struct Progress {
     pub task_runs: Vec<(Revised<TaskRun>, TaskRun)>,
     /// Criterion runs that came of it.
     pub criterion_runs: Vec<CriterionRun>,
+    /// The playground that comes to be with it.
+    pub playground: Option<(Playground, Vec<Sandbox>)>,
+    /// Whether the run's tokens end with it.
+    pub ends_tokens: bool,
 }
 
 const RUN_COLUMNS: &str = "id, organization, solver, benchmark, version, digest, scored, agent, concurrency, state, \
-                           created_at, revision";
+                           created_at, expires_at, ranked_at, revision";
 const TASK_RUN_COLUMNS: &str = "id, run, task, state, created_at, revision";
 const CRITERION_RUN_COLUMNS: &str =
     "id, task_run, criterion, passed, score, details, evidence, started_at, completed_at";
 
 impl Store {
-    /// Stores a new run with its task runs.
-    pub async fn create_run(&self, run: &Run, task_runs: &[TaskRun]) -> Result<(), StoreError> {
+    /// Stores a new run with its task runs and its doors, and makes its token if it is to have one.
+    pub async fn create_run(
+        &self,
+        run: &Run,
+        task_runs: &[TaskRun],
+        doors: &[Sandbox],
+    ) -> Result<Option<IssuedKey>, StoreError> {
         let mut transaction = self.database().begin().await?;
         let query = Query::new(
             "INSERT INTO runs (id, organization, solver, benchmark, version, digest, scored, agent, concurrency, \
-             status, state, created_at, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 1)",
+             status, state, created_at, expires_at, revision) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1)",
         )
         .bind(run.id)
         .bind(run.organization)
@@ -65,12 +77,21 @@ impl Store {
         .bind(run.concurrency.get())
         .bind(run.status())
         .bind(document(&run.state)?)
-        .bind(run.created_at);
+        .bind(run.created_at)
+        .bind(run.expires_at);
         transaction.execute(query).await?;
         for task_run in task_runs {
             insert_task_run(&mut transaction, run.organization, task_run).await?;
         }
-        transaction.commit().await
+        playgrounds::insert_sandboxes(&mut transaction, doors).await?;
+        let token = run
+            .expires_at
+            .map(|end| self.new_key(Who::Run(run.id), None, Some(end), PlainKey::Random));
+        if let Some(token) = &token {
+            transaction.execute(token.insert(run.organization)).await?;
+        }
+        transaction.commit().await?;
+        Ok(token.map(NewKey::into_issued))
     }
 
     /// Stores a task run that belongs to no run, or joins one later than its start.
@@ -148,6 +169,54 @@ impl Store {
         rows.iter().map(read_task_run).collect()
     }
 
+    /// When the clocks of task runs that are at work run out, the next first.
+    pub async fn deadlines(&self) -> Result<Vec<(TaskRunId, Timestamp)>, StoreError> {
+        let query = Query::new(
+            "SELECT id, deadline FROM task_runs WHERE deadline IS NOT NULL ORDER BY deadline",
+        );
+        let rows = self.database().read_all(query).await?;
+        rows.iter()
+            .map(|row| Ok((row.id("id")?, row.time("deadline")?)))
+            .collect()
+    }
+
+    /// Runs that are not over although their token ended at `now`, the most overdue first.
+    pub async fn expired_runs(&self, now: Timestamp, limit: u32) -> Result<Vec<RunId>, StoreError> {
+        let query = Query::new(
+            "SELECT id FROM runs WHERE expires_at <= $1 AND status IN ('created', 'started') \
+             ORDER BY expires_at LIMIT $2",
+        )
+        .bind(now)
+        .bind(limit);
+        let rows = self.database().read_all(query).await?;
+        rows.iter().map(|row| row.id("id")).collect()
+    }
+
+    /// The runs of a benchmark that are on the leaderboard, newest first.
+    pub async fn ranked_runs(
+        &self,
+        benchmark: BenchmarkId,
+        page: PageRequest<RunKind>,
+    ) -> Result<Page<Run>, StoreError> {
+        Listing::new(RUN_COLUMNS, "runs")
+            .filter("benchmark", benchmark)
+            .only("ranked_at IS NOT NULL")
+            .page(self.database(), page, |row| {
+                read_run(row).map(|run| run.value)
+            })
+            .await
+    }
+
+    /// The organization a task run belongs to.
+    pub async fn organization_of_task_run(
+        &self,
+        id: TaskRunId,
+    ) -> Result<Option<OrganizationId>, StoreError> {
+        let query = Query::new("SELECT organization FROM task_runs WHERE id = $1").bind(id);
+        let row = self.database().read_optional(query).await?;
+        row.map(|row| row.id("organization")).transpose()
+    }
+
     /// Finds a criterion run.
     pub async fn criterion_run(
         &self,
@@ -182,10 +251,12 @@ impl Store {
         let mut transaction = self.database().begin().await?;
         if let Some((before, after)) = &progress.run {
             let query = Query::new(
-                "UPDATE runs SET status = $1, state = $2, revision = revision + 1 WHERE id = $3 AND revision = $4",
+                "UPDATE runs SET status = $1, state = $2, ranked_at = $3, revision = revision + 1 \
+                 WHERE id = $4 AND revision = $5",
             )
             .bind(after.status())
             .bind(document(&after.state)?)
+            .bind(after.ranked_at)
             .bind(before.value.id)
             .bind(before.revision);
             change_one(&mut transaction, query).await?;
@@ -218,7 +289,20 @@ impl Store {
             .bind(criterion_run.completed_at);
             transaction.execute(query).await?;
         }
-        transaction.commit().await
+        if let Some((playground, sandboxes)) = &progress.playground {
+            playgrounds::insert_playground(&mut transaction, playground).await?;
+            playgrounds::insert_sandboxes(&mut transaction, sandboxes).await?;
+        }
+        if progress.ends_tokens
+            && let Some((run, _)) = &progress.run
+        {
+            transaction.execute(self.end_tokens(run.value.id)).await?;
+        }
+        transaction.commit().await?;
+        if progress.ends_tokens {
+            self.credential_cache().forget_all();
+        }
+        Ok(())
     }
 }
 
@@ -271,6 +355,8 @@ fn read_run(row: &Row) -> Result<Revised<Run>, StoreError> {
         agent: row.opt_text("agent")?,
         concurrency,
         created_at: row.time("created_at")?,
+        expires_at: row.opt_time("expires_at")?,
+        ranked_at: row.opt_time("ranked_at")?,
         state: row.json("state")?,
     };
     Ok(Revised {

@@ -100,6 +100,32 @@ impl Store {
         rows.iter().map(read_version).collect()
     }
 
+    /// One version of a benchmark, taken back or not.
+    pub async fn benchmark_version(
+        &self,
+        benchmark: BenchmarkId,
+        version: u32,
+    ) -> Result<Option<BenchmarkVersion>, StoreError> {
+        let text = format!(
+            "SELECT {COLUMNS} FROM benchmark_versions WHERE benchmark = $1 AND version = $2"
+        );
+        let query = Query::assembled(text, Vec::new())
+            .bind(benchmark)
+            .bind(version);
+        let row = self.database().read_optional(query).await?;
+        row.map(|row| read_version(&row)).transpose()
+    }
+
+    /// Whose a benchmark is.
+    pub async fn owner_of_benchmark(
+        &self,
+        benchmark: BenchmarkId,
+    ) -> Result<Option<OrganizationId>, StoreError> {
+        let query = Query::new("SELECT organization FROM benchmarks WHERE id = $1").bind(benchmark);
+        let row = self.database().read_optional(query).await?;
+        row.map(|row| row.id("organization")).transpose()
+    }
+
     /// The newest version of each of these benchmarks that has one, taken back or not.
     pub async fn latest_versions(
         &self,

@@ -40,6 +40,9 @@ pub(crate) struct ServeSettings {
     /// Address and port to listen on; port 0 lets the system choose [default: 127.0.0.1:7070]
     #[arg(long, value_name = "ADDRESS", env = "PROCTOR_LISTEN", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
+    /// The server's address as agents see it [default: the one listened on]
+    #[arg(long, value_name = "URL", env = "PROCTOR_PUBLIC_URL")]
+    pub(crate) public_url: Option<String>,
     /// PEM file with the certificate chain; switches TLS on
     #[arg(long, value_name = "FILE", env = "PROCTOR_TLS_CERT")]
     pub(crate) tls_cert: Option<PathBuf>,
@@ -153,6 +156,7 @@ impl ServeSettings {
     fn or(self, file: Self) -> Self {
         Self {
             listen: self.listen.or(file.listen),
+            public_url: self.public_url.or(file.public_url),
             tls_cert: self.tls_cert.or(file.tls_cert),
             tls_key: self.tls_key.or(file.tls_key),
             rate_limit: self.rate_limit.or(file.rate_limit),
@@ -185,6 +189,7 @@ mod tests {
             body-limit = 1000
             request-timeout = 5
             grace = 0
+            public-url = "https://proctor.example.org"
             log = "debug"
             log-format = "json"
             otlp-endpoint = "http://collector:4318"
@@ -211,6 +216,7 @@ mod tests {
         // Without `..`: a setting that is added later must be added to the file above as well.
         let ServeSettings {
             listen: Some(_),
+            public_url: Some(_),
             tls_cert: Some(_),
             tls_key: Some(_),
             rate_limit: Some(_),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use proctor_core::id::IdSource;
+use proctor_core::{id::IdSource, time::Clock};
 use proctor_store::{
     MasterKey, Store, StoreOptions,
     ambient::{RandomIds, SystemClock},
@@ -14,10 +14,11 @@ use crate::{exit::WrongUse, settings::Settings};
 /// The variable that holds the master key where several machines share a database.
 const MASTER_KEY: &str = "PROCTOR_MASTER_KEY";
 
-/// The store, and the source of its ids.
+/// The store, and where its ids and times come from.
 pub(crate) struct Storage {
     pub(crate) store: Store,
     pub(crate) ids: Arc<dyn IdSource>,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 /// Opens the store.
@@ -32,7 +33,8 @@ pub(crate) async fn open(settings: &Settings) -> anyhow::Result<Storage> {
         Err(_) => None,
     };
     let ids: Arc<dyn IdSource> = Arc::new(RandomIds::default());
-    let store = Store::open(&options, Arc::new(SystemClock), Arc::clone(&ids))
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let store = Store::open(&options, Arc::clone(&clock), Arc::clone(&ids))
         .await
         .with_context(|| {
             match &options.database_url {
@@ -41,5 +43,5 @@ pub(crate) async fn open(settings: &Settings) -> anyhow::Result<Storage> {
                 None => format!("the store in {} cannot be opened", options.data.display()),
             }
         })?;
-    Ok(Storage { store, ids })
+    Ok(Storage { store, ids, clock })
 }

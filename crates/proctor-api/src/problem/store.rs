@@ -9,11 +9,7 @@ use super::{Problem, ProblemKind};
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unavailable { reason, .. } => Self::unavailable(
-                format!("the database is not available: {reason}; nothing was changed"),
-                patience(reason),
-            )
-            .because(error),
+            StoreError::Unavailable { reason, .. } => unavailable(reason).because(error),
             StoreError::Taken(what) => {
                 Self::new(ProblemKind::Taken, format!("{what} exists already"))
             }
@@ -31,6 +27,14 @@ impl From<StoreError> for Problem {
             | StoreError::Blob(_) => Self::internal(error),
         }
     }
+}
+
+/// The database is away for now.
+pub(super) fn unavailable(reason: Unavailability) -> Problem {
+    Problem::unavailable(
+        format!("the database is not available: {reason}; nothing was changed"),
+        patience(reason),
+    )
 }
 
 /// How long a client should wait before it tries again.

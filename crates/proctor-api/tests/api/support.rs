@@ -20,6 +20,7 @@ use proctor_core::{
     id::{IdSource, kinds::OrganizationId},
     time::{ManualClock, Timestamp},
 };
+use proctor_engine::Engine;
 use proctor_store::{
     Store, StoreOptions,
     credentials::{KeyOwner, PlainKey},
@@ -86,13 +87,15 @@ impl Setup {
             .await
             .unwrap()
             .unwrap();
-        let state = ApiState::new(self.api, store.clone(), ids, metrics.clone());
+        let server = Server::bind(self.server, metrics.clone()).await.unwrap();
+        let address = server.local_addr();
+        let engine = Engine::new(store.clone(), clock.clone(), &format!("http://{address}"));
+        engine.run().await.unwrap();
+        let state = ApiState::new(self.api, engine, ids, metrics);
         let router = Api::new()
             .with_routes(self.routes)
             .unhurried("/test/unhurried")
             .into_router(state);
-        let server = Server::bind(self.server, metrics).await.unwrap();
-        let address = server.local_addr();
         let stop = CancellationToken::new();
         let ended = serve(server, router, stop.clone());
         TestServer {

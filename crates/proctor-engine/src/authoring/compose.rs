@@ -1,10 +1,12 @@
 //! Puts drafts together into definitions.
 
+use std::collections::BTreeMap;
+
 use proctor_core::{
     canonical::Digest,
     definition::{Benchmark, Criterion, Task, World},
-    environment::{Entity, Environment, Simulator},
-    id::kinds::EnvironmentId,
+    environment::{Dataset, Entity, Environment, Simulator},
+    id::kinds::{DatasetId, EnvironmentId},
 };
 use proctor_store::{
     criteria::CriterionRecord,
@@ -15,8 +17,20 @@ use proctor_store::{
 use serde_json::Value;
 
 /// The environment as its drafts have it.
-pub(super) fn environment(whole: &WholeEnvironment) -> Environment {
-    let simulator = |record: &SimulatorRecord| Simulator {
+pub(crate) fn environment(whole: &WholeEnvironment) -> Environment {
+    let simulator = |record| simulator(record, &whole.datasets);
+    Environment {
+        name: whole.environment.content.name.clone(),
+        simulators: whole.simulators.iter().map(simulator).collect(),
+    }
+}
+
+/// A simulator as its draft has it.
+pub(crate) fn simulator(
+    record: &SimulatorRecord,
+    datasets: &BTreeMap<DatasetId, Dataset>,
+) -> Simulator {
+    Simulator {
         id: record.id,
         kind: record.content.kind,
         name: record.content.name.clone(),
@@ -28,13 +42,17 @@ pub(super) fn environment(whole: &WholeEnvironment) -> Environment {
             .content
             .datasets
             .iter()
-            .filter_map(|id| whole.datasets.get(id).cloned())
+            .filter_map(|id| datasets.get(id).cloned())
             .collect(),
-    };
-    Environment {
-        name: whole.environment.content.name.clone(),
-        simulators: whole.simulators.iter().map(simulator).collect(),
     }
+}
+
+/// What a task is about and what is checked, as its drafts have it.
+pub(crate) fn rubric(whole: &WholeTask) -> (Vec<Entity>, Vec<Criterion>) {
+    (
+        whole.entities.iter().map(entity).collect(),
+        whole.criteria.iter().map(criterion).collect(),
+    )
 }
 
 /// The benchmark as its drafts have it; none when a task needs an environment and there is none.
@@ -69,6 +87,7 @@ fn task(whole: &WholeTask, environment: Option<(EnvironmentId, Digest)>) -> Opti
         },
         (None, None) => return None,
     };
+    let (entities, criteria) = rubric(whole);
     Some(Task {
         id: whole.task.id,
         name: draft.name,
@@ -76,8 +95,8 @@ fn task(whole: &WholeTask, environment: Option<(EnvironmentId, Digest)>) -> Opti
         tags: draft.tags,
         brief: draft.brief,
         world,
-        entities: whole.entities.iter().map(entity).collect(),
-        criteria: whole.criteria.iter().map(criterion).collect(),
+        entities,
+        criteria,
         reference: draft.reference,
         requires: draft.requires,
         metadata: draft.metadata,

@@ -21,6 +21,7 @@ static R4: LazyLock<Structures> = LazyLock::new(|| {
 pub struct Structures {
     all: Box<[Structure]>,
     positions: HashMap<Name, u16>,
+    bindings: HashMap<Name, ValueSetCodes>,
 }
 
 /// What one of an element's types is, resolved so that walking a resource looks nothing up by name.
@@ -154,6 +155,12 @@ impl Structures {
             .filter(|structure| structure.kind == Kind::Resource && !structure.is_abstract)
     }
 
+    /// The codes of a value set by its canonical url, if some element is bound to it and they can be
+    /// listed.
+    pub fn value_set(&self, url: &str) -> Option<ValueSetCodes> {
+        self.bindings.get(url).copied()
+    }
+
     fn index(archive: Archive) -> Self {
         let bindings: HashMap<Name, ValueSetCodes> = archive
             .bindings
@@ -185,7 +192,11 @@ impl Structures {
             .into_iter()
             .map(|(name, raw)| Structure::index(name, raw, &bindings, &content))
             .collect();
-        Self { all, positions }
+        Self {
+            all,
+            positions,
+            bindings,
+        }
     }
 }
 

@@ -85,7 +85,7 @@ const CONDITIONS: [(&str, &str); 5] = [
     ("13645005", "Chronic obstructive lung disease"),
 ];
 
-/// How many patients are born on each day of the benchmark's narrow searches.
+/// How many patients the benchmark's narrow searches find.
 pub(crate) const PER_GROUP: usize = 10;
 
 /// The resources around one patient.
@@ -94,7 +94,7 @@ pub(crate) fn patient(number: usize, rng: &mut StdRng) -> Vec<Value> {
     let reference = json!({"reference": format!("Patient/{id}")});
     let group = number / PER_GROUP;
     let pick = |rng: &mut StdRng, list: &[&str]| list[rng.random_range(0..list.len())].to_owned();
-    // Ten patients share a birth date and the beginning of a family name.
+    // Ten patients share a birth date, the beginning of a family name and a practitioner.
     let birth =
         jiff::civil::date(1930, 1, 1) + jiff::Span::new().days(i64::try_from(group).unwrap_or(0));
     let family = format!("{}{}", pick(rng, &FAMILIES), base26(group));
@@ -111,6 +111,7 @@ pub(crate) fn patient(number: usize, rng: &mut StdRng) -> Vec<Value> {
         "telecom": [{"system": "phone", "value": format!("555-{number:07}")}],
         "address": [{"line": [format!("{} Main St", rng.random_range(1..999))], "city": pick(rng, &FAMILIES), "postalCode": format!("{:05}", rng.random_range(10_000..99_999)), "country": "US"}],
         "managingOrganization": {"reference": format!("Organization/org{}", number % 100)},
+        "generalPractitioner": [{"reference": format!("Practitioner/dr{group}")}],
     })];
     let encounter = format!("e{number}");
     let day = |rng: &mut StdRng| {
@@ -155,7 +156,11 @@ pub(crate) fn population(patients: usize) -> impl Iterator<Item = Value> {
     let organizations = (0..100).map(|number| {
         json!({"resourceType": "Organization", "id": format!("org{number}"), "name": format!("Clinic {number}")})
     });
-    organizations.chain((0..patients).flat_map(move |number| patient(number, &mut rng)))
+    let practitioners = (0..patients.div_ceil(PER_GROUP)).map(|number| {
+        json!({"resourceType": "Practitioner", "id": format!("dr{number}"), "name": [{"family": base26(number)}]})
+    });
+    let patients = (0..patients).flat_map(move |number| patient(number, &mut rng));
+    organizations.chain(practitioners).chain(patients)
 }
 
 /// A number as letters, so that names of groups begin differently.

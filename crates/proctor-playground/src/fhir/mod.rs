@@ -7,11 +7,13 @@
 //! * [`change`]: what a request leaves behind for the journal; [`said`]: what it keeps of an answer;
 //!   [`interaction`]: how both are read again.
 //! * [`service`]: the store with a clock and a journal around it.
-//! * [`http`]: the service over HTTP; [`smart`]: who may use it; [`serve`]: stand-alone.
+//! * [`http`]: the service over HTTP; [`smart`]: who may use it; [`serve`]: stand-alone,
+//!   with what is in [`beginning`].
 //!
-//! Everything but the last three is pure: the same requests at the same times give the same bytes.
+//! Everything but the last two points is pure: the same requests at the same times give the same bytes.
 
 pub mod base;
+pub mod beginning;
 mod capability;
 pub mod change;
 pub mod http;

@@ -19,7 +19,8 @@ pub(crate) struct OverlayKind {
     by_id: HashMap<Arc<str>, Row>,
     entries: HashMap<Row, Entry>,
     columns: HashMap<ParameterId, LiveColumn>,
-    base_rows: Row,
+    /// Rows of the base that have an entry here, ascending.
+    covered: Vec<Row>,
     next_row: Row,
     /// Resources of the type that exist, those of the base included.
     live: usize,
@@ -75,7 +76,7 @@ impl OverlayKind {
             by_id: HashMap::new(),
             entries: HashMap::new(),
             columns: HashMap::new(),
-            base_rows,
+            covered: Vec::new(),
             next_row: base_rows,
             live: base_rows as usize,
         }
@@ -147,6 +148,10 @@ impl OverlayKind {
                         (row, id, Vec::new(), Before::Absent)
                     }
                 };
+                if let Before::InBase = before {
+                    let place = self.covered.partition_point(|known| *known < row);
+                    self.covered.insert(place, row);
+                }
                 let entry = Entry {
                     id,
                     versions,
@@ -179,6 +184,7 @@ impl OverlayKind {
             }
             Before::InBase => {
                 self.entries.remove(&row);
+                self.covered.retain(|known| *known != row);
                 true
             }
             Before::InOverlay(values) => {
@@ -236,10 +242,21 @@ impl<'a> KindView<'a> {
         self.overlay?.entries.get(&row)
     }
 
+    /// The rows that were changed or made here, in no order.
+    pub(crate) fn changed_rows(&self) -> impl Iterator<Item = Row> {
+        let entries = self.overlay.map(|overlay| overlay.entries.keys());
+        entries.into_iter().flatten().copied()
+    }
+
+    /// How many rows were changed or made here.
+    pub(crate) fn changed_count(&self) -> usize {
+        self.overlay.map_or(0, |overlay| overlay.entries.len())
+    }
+
     /// Whether a row of the base is no longer what the base says.
     pub(crate) fn is_covered(&self, row: Row) -> bool {
         self.overlay
-            .is_some_and(|overlay| overlay.entries.contains_key(&row))
+            .is_some_and(|overlay| overlay.covered.binary_search(&row).is_ok())
     }
 
     /// The id of a row.

@@ -1,16 +1,11 @@
 //! A store by itself, for tests and for people who want to try it.
 
-use std::{
-    future::IntoFuture,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{future::IntoFuture, net::SocketAddr, path::PathBuf, sync::Arc};
 
 use axum::{Router, serve::ListenerExt};
 use proctor_core::{
     id::{IdSource, kinds::WorldId},
-    time::{Clock, Timestamp},
+    time::Clock,
 };
 use proctor_store::{Store, StoreError, StoreOptions};
 use tokio::net::TcpListener;
@@ -18,10 +13,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use super::{
-    base::{Base, BaseBuilder},
+    beginning::{BeginError, begin, load},
     http::{Mounted, router_at},
-    outcome::Refusal,
-    resource::parse_json,
     seed::Seed,
     service::{FhirService, OpenError},
     settings::{Settings, Validation},
@@ -78,14 +71,9 @@ pub enum ServeError {
     /// Serving failed.
     #[error("serving failed")]
     Io(#[from] std::io::Error),
-    /// A file to begin with does not hold what it should.
-    #[error("{path}: {refusal}")]
-    Load {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        refusal: Box<Refusal>,
-    },
+    /// The store cannot begin.
+    #[error(transparent)]
+    Begin(#[from] BeginError),
     /// The data directory cannot be used.
     #[error("the data directory cannot be used")]
     Store(#[from] StoreError),
@@ -112,7 +100,6 @@ impl Bound {
         clock: Arc<dyn Clock>,
         ids: Arc<dyn IdSource>,
     ) -> Result<Self, ServeError> {
-        let base = load(&options.load, options.seed)?;
         let listener =
             TcpListener::bind(options.listen)
                 .await
@@ -132,6 +119,7 @@ impl Bound {
         let (tasks, closing) = (TaskTracker::new(), CancellationToken::new());
         let (store, service) = match &options.data {
             None => {
+                let base = load(&options.load, options.seed, clock.now())?;
                 let service = FhirService::in_memory(base, settings, options.seed, clock);
                 (None, service)
             }
@@ -139,6 +127,8 @@ impl Bound {
                 let store =
                     Store::open(&StoreOptions::embedded(data), Arc::clone(&clock), ids).await?;
                 let journal = store.journal().clone();
+                let (load, seed) = (&options.load, options.seed);
+                let base = begin(&journal, STAND_ALONE, load, seed, clock.now()).await?;
                 let recorder = Recorder::open(journal, STAND_ALONE, &tasks, closing.clone());
                 let service =
                     FhirService::open(base, settings, options.seed, clock, recorder).await?;
@@ -210,37 +200,3 @@ pub async fn serve(
 
 /// The one world of a store that stands alone.
 const STAND_ALONE: WorldId = WorldId::from_uuid(Uuid::from_u128(1));
-
-/// When resources that a store begins with were made: before anything happens in it.
-const BEGINNING: Timestamp = Timestamp::from_millis(0);
-
-/// Reads the files that a store begins with.
-pub fn load(paths: &[PathBuf], seed: Seed) -> Result<Arc<Base>, ServeError> {
-    let mut builder = BaseBuilder::new(Seed::from_bytes(seed.as_bytes()), BEGINNING);
-    for path in paths {
-        load_file(&mut builder, path)?;
-    }
-    Ok(Arc::new(builder.finish()))
-}
-
-fn load_file(builder: &mut BaseBuilder, path: &Path) -> Result<(), ServeError> {
-    let text = fs_err::read(path)?;
-    let is_lines = path
-        .extension()
-        .is_some_and(|extension| extension == "ndjson");
-    let parts: Vec<&[u8]> = if is_lines {
-        let lines = text.split(|byte| *byte == b'\n');
-        lines.filter(|line| !line.trim_ascii().is_empty()).collect()
-    } else {
-        vec![&text]
-    };
-    for part in parts {
-        parse_json(part)
-            .and_then(|value| builder.load(value))
-            .map_err(|refusal| ServeError::Load {
-                path: path.to_owned(),
-                refusal,
-            })?;
-    }
-    Ok(())
-}

@@ -83,6 +83,11 @@ impl Smart {
         URL_SAFE_NO_PAD.encode(token)
     }
 
+    /// Whether a request shows a token that is valid now.
+    pub fn admits(&self, headers: &HeaderMap, now: Timestamp) -> bool {
+        self.admit(headers, now).is_ok()
+    }
+
     /// Refuses a request without a token that is valid now.
     pub(super) fn admit(&self, headers: &HeaderMap, now: Timestamp) -> Answer<()> {
         let refuse = |code, said: &str| {
@@ -110,7 +115,7 @@ impl Smart {
     }
 
     /// `GET .well-known/smart-configuration`.
-    pub(super) fn configuration(&self, base_url: &str) -> ::http::Response<Body> {
+    pub fn configuration(&self, base_url: &str) -> ::http::Response<Body> {
         json_response(
             StatusCode::OK,
             &json!({
@@ -124,7 +129,7 @@ impl Smart {
     }
 
     /// `POST token`.
-    pub(super) fn token(
+    pub fn token(
         &self,
         headers: &HeaderMap,
         body: &[u8],

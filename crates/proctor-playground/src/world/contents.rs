@@ -210,11 +210,16 @@ impl Contents {
         exhibits
     }
 
-    /// What an agent needs to use each simulator, in the order of the doors.
-    pub(super) fn credentials(&self, origin: &Origin, prefix: &str) -> Vec<Value> {
+    /// What an agent needs to use each simulator of a world from `origin`, in the order of the
+    /// doors; addresses begin with `prefix`.
+    pub fn credentials(origin: &Origin, prefix: &str) -> Vec<Value> {
+        Self::branch(origin).all_credentials(origin.seed, prefix)
+    }
+
+    fn all_credentials(&self, seed: crate::seed::Seed, prefix: &str) -> Vec<Value> {
         let of = |door: &Door| match door.target {
             Target::Fhir(number) => {
-                let client = fhir::smart::Client::of(origin.seed, number);
+                let client = fhir::smart::Client::of(seed, number);
                 let url = format!("{prefix}/{}", word(door.kind));
                 json!({
                     "fhir_base_url": url,

@@ -27,7 +27,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub use self::{
     contents::{BadEvent, Contents},
     line::WorldEvent,
-    opening::NotOpened,
+    opening::{NotOpened, Rehearsal},
 };
 use crate::{
     environment::Blueprint,
@@ -136,7 +136,22 @@ pub enum WorldError {
     Frozen,
     /// The journal cannot be written now; nothing was changed.
     #[error("the journal cannot be written now, so nothing was changed; try again")]
-    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Journal(#[source] Arc<StoreError>),
+    /// Others kept writing first.
+    #[error("others keep writing to this world; nothing was changed; try again")]
+    Overtaken,
+    /// The world cannot be made from its journal.
+    #[error(transparent)]
+    Open(OpenError),
+}
+
+impl From<OpenError> for WorldError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Journal(error) => Self::Journal(error),
+            error => Self::Open(error),
+        }
+    }
 }
 
 impl World {
@@ -190,11 +205,6 @@ impl World {
             .frozen_at
             .unwrap_or_else(|| self.inner.clock.now().max(current.contents.latest()));
         look(&current.contents.exhibits(now))
-    }
-
-    /// What an agent needs to use each simulator, in the order of the doors.
-    pub fn credentials(&self, prefix: &str) -> Vec<serde_json::Value> {
-        self.read().contents.credentials(&self.inner.origin, prefix)
     }
 
     /// Answers a request at a door. Its time is set here.
@@ -271,9 +281,7 @@ impl World {
     async fn provide(&self, door: usize, provision: &Provision<'_>) -> Result<(), WorldError> {
         for _ in 0..TRIES {
             if self.must_rebuild() {
-                self.rebuild()
-                    .await
-                    .map_err(|error| WorldError::Unavailable(error.into()))?;
+                self.rebuild().await?;
             }
             let ticket = {
                 let mut current = self.write();
@@ -299,26 +307,25 @@ impl World {
                 }
                 Err(NotRecorded::Failed(error)) => {
                     self.write().is_void = true;
-                    return Err(WorldError::Unavailable(error.into()));
+                    return Err(WorldError::Journal(error));
                 }
             }
         }
-        Err(WorldError::Unavailable(NotRecorded::Overtaken.into()))
+        Err(WorldError::Overtaken)
     }
 
-    /// Freezes the world: everything that happened in it is on disk before the seal. Freezing it
-    /// again changes nothing. Answers when it was frozen.
-    pub async fn freeze(&self) -> Result<Timestamp, WorldError> {
+    /// Freezes the world as of `at`, or of the last thing that happened if that was later:
+    /// everything that happened in it is on disk before the seal. Freezing it again changes nothing.
+    /// Answers when it was frozen.
+    pub async fn freeze(&self, at: Timestamp) -> Result<Timestamp, WorldError> {
         for _ in 0..TRIES {
             if self.must_rebuild() {
-                self.rebuild()
-                    .await
-                    .map_err(|error| WorldError::Unavailable(error.into()))?;
+                self.rebuild().await?;
             }
             if let Some(at) = self.frozen_at() {
                 return Ok(at);
             }
-            let at = self.inner.clock.now().max(self.read().contents.latest());
+            let at = at.max(self.read().contents.latest());
             match self.inner.recorder.seal(at).await {
                 Ok(_) => {
                     self.write().frozen_at = Some(at);
@@ -327,11 +334,11 @@ impl World {
                 Err(NotRecorded::Overtaken | NotRecorded::Frozen) => self.write().is_void = true,
                 Err(NotRecorded::Failed(error)) => {
                     self.write().is_void = true;
-                    return Err(WorldError::Unavailable(error.into()));
+                    return Err(WorldError::Journal(error));
                 }
             }
         }
-        Err(WorldError::Unavailable(NotRecorded::Overtaken.into()))
+        Err(WorldError::Overtaken)
     }
 
     /// Everything that happened at one door, or at all, oldest first.
@@ -386,6 +393,9 @@ impl World {
     /// Makes the state anew from the blueprint and the journal.
     async fn rebuild(&self) -> Result<(), OpenError> {
         let (epoch, events) = self.inner.recorder.resume().await?;
+        if events.is_empty() {
+            return Err(OpenError::NotOpened);
+        }
         let contents = Contents::replay(&self.inner.origin, &events)?;
         let frozen_at = frozen_at(&events);
         let mut current = self.write();

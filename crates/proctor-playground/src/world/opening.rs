@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Why a playground could not begin. Nothing of it was written.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotOpened {
     /// A step of the scenario cannot happen.
     #[error("step {number} of the scenario ({kind}): {problem}")]
@@ -24,26 +24,75 @@ pub enum NotOpened {
         /// Why it cannot.
         problem: NotProvided,
     },
-    /// The journal cannot be used.
-    #[error(transparent)]
-    Open(#[from] OpenError),
+}
+
+/// A scenario that happened in memory: it can happen.
+pub struct Rehearsal {
+    origin: Origin,
+    contents: Contents,
+    events: Vec<NewEvent>,
+}
+
+impl Rehearsal {
+    /// Lets a scenario happen in memory at `now`. The same scenario at the same time on the same
+    /// origin always gives the same world.
+    pub fn of(origin: Origin, scenario: &[Step], now: Timestamp) -> Result<Self, NotOpened> {
+        let mut contents = Contents::branch(&origin);
+        let opening = json!({
+            "environment": origin.blueprint.digest(),
+            "steps": scenario.len(),
+        });
+        let mut events = vec![NewEvent {
+            at: now,
+            kind: OPENING.into(),
+            payload: opening.to_string().into_bytes(),
+        }];
+        for (number, step) in scenario.iter().enumerate() {
+            let refuse = |problem| NotOpened::Step {
+                number: number + 1,
+                kind: step.kind(),
+                problem,
+            };
+            let door = origin
+                .blueprint
+                .door_for(step.targets(), step.simulator.as_deref())
+                .ok_or_else(|| refuse(no_simulator(step)))?;
+            let (happened, at) = contents
+                .provide(door, &Provision::Step(step), now)
+                .map_err(refuse)?;
+            events.push(NewEvent {
+                at,
+                kind: PROVISION.into(),
+                payload: pack(line::of(door, &(happened.body)())),
+            });
+        }
+        Ok(Self {
+            origin,
+            contents,
+            events,
+        })
+    }
+
+    /// What checks would find, had nobody acted.
+    pub fn contents(&self) -> &Contents {
+        &self.contents
+    }
 }
 
 impl World {
-    /// Begins the world with a scenario, unless it has begun already: then it is as its journal
+    /// Begins the world as it was rehearsed, unless it has begun already: then it is as its journal
     /// tells, and nothing happens again.
-    pub async fn begin(
-        origin: Origin,
-        around: &Surroundings,
-        scenario: &[Step],
-        now: Timestamp,
-    ) -> Result<Self, NotOpened> {
-        let (contents, events) = rehearse(&origin, scenario, now)?;
-        let expected = events.len() as u64;
+    pub async fn begin(rehearsal: Rehearsal, around: &Surroundings) -> Result<Self, OpenError> {
+        let Rehearsal {
+            origin,
+            contents,
+            events,
+        } = rehearsal;
+        let place = events.len() as u64;
         match around.journal.append(origin.id, 0, events).await {
             Ok(_) => {
                 let world = Self::closed(origin, around);
-                let epoch = world.inner.recorder.begin_at(expected).await;
+                let epoch = world.inner.recorder.begin_at(place).await;
                 let mut current = world.write();
                 current.contents = contents;
                 current.epoch = Some(epoch);
@@ -52,50 +101,12 @@ impl World {
                 Ok(world)
             }
             Err(AppendError::Conflict { .. } | AppendError::Sealed { .. }) => {
-                Ok(Self::open(origin, around).await?)
+                Self::open(origin, around).await
             }
-            Err(AppendError::Store(error)) => Err(OpenError::Journal(error).into()),
+            Err(AppendError::Store(error)) => Err(OpenError::Journal(error)),
             Err(AppendError::Empty) => unreachable!("the opening itself is an event"),
         }
     }
-}
-
-/// Lets a scenario happen in memory: the state after it, and the events that tell of it.
-pub(super) fn rehearse(
-    origin: &Origin,
-    scenario: &[Step],
-    now: Timestamp,
-) -> Result<(Contents, Vec<NewEvent>), NotOpened> {
-    let mut contents = Contents::branch(origin);
-    let opening = json!({
-        "environment": origin.blueprint.digest(),
-        "steps": scenario.len(),
-    });
-    let mut events = vec![NewEvent {
-        at: now,
-        kind: OPENING.into(),
-        payload: opening.to_string().into_bytes(),
-    }];
-    for (number, step) in scenario.iter().enumerate() {
-        let refuse = |problem| NotOpened::Step {
-            number: number + 1,
-            kind: step.kind(),
-            problem,
-        };
-        let door = origin
-            .blueprint
-            .door_for(step.targets(), step.simulator.as_deref())
-            .ok_or_else(|| refuse(no_simulator(step)))?;
-        let (happened, at) = contents
-            .provide(door, &Provision::Step(step), now)
-            .map_err(refuse)?;
-        events.push(NewEvent {
-            at,
-            kind: PROVISION.into(),
-            payload: pack(line::of(door, &(happened.body)())),
-        });
-    }
-    Ok((contents, events))
 }
 
 fn no_simulator(step: &Step) -> NotProvided {

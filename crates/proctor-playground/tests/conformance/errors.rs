@@ -53,7 +53,9 @@ pub(crate) fn group() -> Group {
             let mut store = Store::new();
             store.get("Patient?name:loud=x").refused(400, "loud");
             store.get("Patient?birthdate:exact=1970").refused(400, "exact");
-            store.get("Patient?gender:in=http://vs").refused(400, "in");
+            store.get("Patient?gender:in=http://vs").refused(400, "http://vs");
+            store.get("Patient?gender:not-in=ValueSet/none").refused(400, "ValueSet/none");
+            store.get("Patient?name:in=http://vs").refused(400, "in");
             store.get("Patient?_id:text=a").refused(400, "text");
         },
         "bad `_include`, `_sort`, `_type`, page tokens → 400" => || {

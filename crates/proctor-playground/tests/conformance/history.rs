@@ -59,6 +59,25 @@ pub(crate) fn group() -> Group {
             assert_eq!(methods(&since), ["PUT", "DELETE"]);
             store.get("_history?_since=yesterday").refused(400, "_since");
         },
+        "`_at`: the versions that were current in a period, for one resource, a type and the store" => || {
+            // Made at :01, changed at :03, deleted at :04; the observation was made at :02.
+            let mut store = changed();
+            let mut tags = |path: &str| -> Vec<String> {
+                let bundle = store.get(path).expect(200);
+                assert_eq!(bundle["total"], entries(&bundle).len());
+                entries(&bundle).iter().map(|entry| text(&entry["response"]["etag"])).collect()
+            };
+            assert_eq!(tags("Patient/a/_history?_at=2026-04-21T17:00:02Z"), ["W/\"1\""]);
+            assert_eq!(tags("Patient/a/_history?_at=2026-04-21T17:00:03Z"), ["W/\"2\""]);
+            assert_eq!(tags("Patient/a/_history?_at=2026-04-21T17:00:04Z"), ["W/\"3\""]);
+            assert!(tags("Patient/a/_history?_at=2026-04-21T17:00:05Z").is_empty());
+            assert!(tags("Patient/_history?_at=2026-04-21T17:00:00Z").is_empty());
+            assert_eq!(tags("Patient/_history?_at=2026-04-21T17:00").len(), 3);
+            assert_eq!(tags("_history?_at=2026-04-21").len(), 4);
+            assert_eq!(tags("_history?_at=2026-04-21T17:00:09Z"), ["W/\"1\""]);
+            assert_eq!(tags("_history?_at=2026-04-21&_since=2026-04-21T17:00:03Z").len(), 2);
+            store.get("_history?_at=now").refused(400, "_at");
+        },
         "resources of a seeded base have their version 1" => || {
             let mut builder = proctor_playground::fhir::BaseBuilder::new(
                 proctor_playground::fhir::Seed::from_number(7),

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{
     checks,
-    support::{Group, Store, entries, text},
+    support::{Group, Store, entries, link, text},
 };
 
 pub(crate) fn group() -> Group {
@@ -25,6 +25,44 @@ pub(crate) fn group() -> Group {
             assert_eq!(store.ask(Method::POST, "Patient/a/$everything").send().status, 200);
             store.get("Patient/zzz/$everything").expect(404);
             store.get("Patient/a/$everything?mood=x").refused(400, "mood");
+        },
+        "`Patient/$everything`: all patients, what belongs to any of them, and no other" => || {
+            let mut store = Store::new();
+            for id in ["a", "b", "gone"] {
+                store.put(json!({"resourceType": "Patient", "id": id}));
+            }
+            store.put(json!({"resourceType": "Group", "id": "g", "type": "person", "actual": true}));
+            store.put(json!({"resourceType": "Condition", "id": "c", "subject": {"reference": "Patient/b"}}));
+            // R4 does not count devices among what belongs to a patient.
+            store.put(json!({"resourceType": "Device", "id": "d", "patient": {"reference": "Patient/b"}}));
+            for (id, subject) in [("of-a", "Patient/a"), ("of-b", "Patient/b"), ("of-g", "Group/g"), ("of-gone", "Patient/gone"), ("of-nobody", "Patient/nobody")] {
+                store.put(json!({"resourceType": "Observation", "id": id, "status": "final", "code": {"text": "x"}, "subject": {"reference": subject}}));
+            }
+            store.put(json!({"resourceType": "Observation", "id": "alone", "status": "final", "code": {"text": "x"}}));
+            store.delete("Patient/gone");
+            let all = store.set("Patient/$everything");
+            assert_eq!(all, ["a", "b", "c", "of-a", "of-b"]);
+            let mut each = store.set("Patient/a/$everything");
+            each.extend(store.set("Patient/b/$everything"));
+            each.sort();
+            assert_eq!(all, each);
+        },
+        "pages of `$everything` lead to its end" => || {
+            let mut store = Store::new();
+            store.put(json!({"resourceType": "Patient", "id": "a"}));
+            for number in 0..5 {
+                store.put(json!({"resourceType": "Observation", "id": format!("o{number}"), "status": "final", "code": {"text": "x"}, "subject": {"reference": "Patient/a"}}));
+            }
+            for path in ["Patient/a/$everything?_since=2026-04-21&_count=2", "Patient/$everything?_since=2026-04-21&_count=2"] {
+                let mut next = Some(path.to_owned());
+                let mut found = Vec::new();
+                while let Some(path) = next {
+                    let page = store.get(&path).expect(200);
+                    found.extend(entries(&page).iter().filter(|entry| entry["search"]["mode"] == "match").map(|entry| text(&entry["resource"]["id"])));
+                    next = link(&page, "next");
+                }
+                assert_eq!(found, ["a", "o0", "o1", "o2", "o3", "o4"]);
+            }
         },
         "`$validate`: issues with their places, or that all is well; nothing is stored" => || {
             let mut store = Store::new();

@@ -119,7 +119,7 @@ pub(crate) fn group() -> Group {
             let read = store.get("Patient/p0?_elements=gender").expect(200);
             assert!(read.get("gender").is_some() && read.get("name").is_none());
         },
-        "sorting thousands of seeded resources gives the same order as sorting written ones" => || {
+        "sorting thousands of seeded resources, some of them changed, gives the same order as sorting written ones" => || {
             let patients: Vec<Value> = (0..1_500).map(|number: i64| {
                 let mut patient = json!({"resourceType": "Patient", "id": format!("p{number}"), "gender": if number % 3 == 0 { "male" } else { "female" },
                     "name": [{"family": format!("F{}", number * 7_919 % 1_013), "given": [format!("A{}", number % 5)]}, {"family": format!("G{}", number % 11)}]});
@@ -138,6 +138,15 @@ pub(crate) fn group() -> Group {
                 written.put(patient);
             }
             let mut seeded = Store::on(std::sync::Arc::new(builder.finish()));
+            // Some is changed here: values move, go and come; resources too.
+            for store in [&mut seeded, &mut written] {
+                store.put(json!({"resourceType": "Patient", "id": "p7", "gender": "female", "birthDate": "1899", "name": [{"family": "A"}]}));
+                store.put(json!({"resourceType": "Patient", "id": "p8", "gender": "female"}));
+                store.put(json!({"resourceType": "Patient", "id": "new1", "gender": "male", "birthDate": "2020", "name": [{"family": "Z", "given": ["A1"]}]}));
+                store.put(json!({"resourceType": "Patient", "id": "new2", "gender": "female", "birthDate": "1901", "name": [{"family": "F0"}]}));
+                store.delete("Patient/p31");
+                store.delete("Patient/p97");
+            }
             for sort in ["birthdate", "-birthdate", "family", "-family,birthdate", "birthdate,-given,family", "-_id"] {
                 for criteria in ["", "gender=female&", "gender=male&"] {
                     let path = format!("Patient?{criteria}_sort={sort}&_count=25");

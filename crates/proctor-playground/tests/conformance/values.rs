@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     checks,
-    support::{Group, Store},
+    support::{BASE, Group, Store},
 };
 
 fn patients() -> Store {
@@ -209,6 +209,39 @@ pub(crate) fn modifier_group() -> Group {
             let mut store = patients();
             assert_eq!(store.ids("Patient?gender:not=male"), ["b", "c"]);
             assert_eq!(store.ids("Patient?gender:not=male,female"), ["c"]);
+        },
+        "`:in` and `:not-in`: value sets in the store that list their codes, and those that R4 binds codes to" => || {
+            let mut store = patients();
+            assert_eq!(store.ids("Patient?gender:in=http://hl7.org/fhir/ValueSet/administrative-gender"), ["a", "b"]);
+            assert_eq!(store.ids("Patient?gender:not-in=http://hl7.org/fhir/ValueSet/administrative-gender|4.0.1"), ["c"]);
+            let system = "http://hl7.org/fhir/administrative-gender";
+            let mut value_set = |id: &str, compose: Value| {
+                store.put(json!({"resourceType": "ValueSet", "id": id, "url": format!("urn:vs:{id}"), "status": "active", "compose": compose}));
+            };
+            value_set("men", json!({"include": [{"system": system, "concept": [{"code": "male"}]}]}));
+            value_set("all", json!({"include": [{"system": system}]}));
+            value_set("women", json!({"include": [{"valueSet": ["http://hl7.org/fhir/ValueSet/administrative-gender"]}], "exclude": [{"valueSet": ["urn:vs:men"]}]}));
+            value_set("both", json!({"include": [{"system": system, "valueSet": ["urn:vs:men"]}]}));
+            value_set("nobody", json!({"include": [{"valueSet": ["urn:vs:men", "urn:vs:women"]}]}));
+            value_set("filtered", json!({"include": [{"system": system, "filter": [{"property": "concept", "op": "is-a", "value": "x"}]}]}));
+            value_set("circle", json!({"include": [{"valueSet": ["urn:vs:circle"]}]}));
+            value_set("rest", json!({"include": [{"system": system}], "exclude": [{"valueSet": ["urn:vs:men"]}]}));
+            store.put(json!({"resourceType": "ValueSet", "id": "expanded", "url": "urn:vs:expanded", "status": "active",
+                "expansion": {"timestamp": "2026-01-01", "contains": [{"system": system, "code": "x", "abstract": true, "contains": [{"system": system, "code": "female"}]}]}}));
+            assert_eq!(store.ids("Patient?gender:in=urn:vs:men"), ["a"]);
+            assert_eq!(store.ids("Patient?gender:in=ValueSet/men"), ["a"]);
+            assert_eq!(store.ids(&format!("Patient?gender:in={BASE}/ValueSet/men")), ["a"]);
+            assert_eq!(store.ids("Patient?gender:not-in=urn:vs:men"), ["b", "c"]);
+            assert_eq!(store.ids("Patient?gender:in=urn:vs:all"), ["a", "b"]);
+            assert_eq!(store.ids("Patient?gender:in=urn:vs:women"), ["b"]);
+            assert_eq!(store.ids("Patient?gender:in=urn:vs:men,urn:vs:women"), ["a", "b"]);
+            assert_eq!(store.ids("Patient?gender:in=urn:vs:both"), ["a"]);
+            assert_eq!(store.ids("Patient?gender:in=urn:vs:expanded"), ["b"]);
+            assert_eq!(store.ids("Patient?gender:in=urn:vs:nobody"), [""; 0]);
+            assert_eq!(store.ids("Patient?gender:not-in=urn:vs:nobody"), ["a", "b", "c"]);
+            store.get("Patient?gender:in=urn:vs:filtered").refused(400, "filter");
+            store.get("Patient?gender:in=urn:vs:circle").refused(400, "of itself");
+            store.get("Patient?gender:in=urn:vs:rest").refused(400, "whole code system");
         },
         "`:text`" => || {
             let mut store = observations();

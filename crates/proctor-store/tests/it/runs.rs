@@ -37,9 +37,11 @@ async fn run_with_tasks(store: &Store, organization: OrganizationId, tasks: usiz
             digest,
         },
         scored: true,
-        agent: Some("claude".to_owned()),
+        agent: Some("ward-clerk".to_owned()),
         concurrency: NonZeroU32::MIN,
         created_at: store.now(),
+        expires_at: None,
+        ranked_at: None,
         state: RunState::Created,
     };
     let task_runs: Vec<TaskRun> = (0..tasks)
@@ -52,7 +54,7 @@ async fn run_with_tasks(store: &Store, organization: OrganizationId, tasks: usiz
             )
         })
         .collect();
-    store.create_run(&run, &task_runs).await.unwrap();
+    store.create_run(&run, &task_runs, &[]).await.unwrap();
     run
 }
 

@@ -6,6 +6,7 @@ use proctor_api::telemetry::{self, TelemetryOptions};
 use proctor_core::{canonical::Digest, id::IdSource};
 use proctor_playground::fhir::{
     Seed, Validation,
+    beginning::BeginError,
     serve::{Bound, ServeError, ServeOptions},
     smart::Smart,
 };
@@ -43,7 +44,9 @@ pub(crate) async fn run(arguments: Fhir) -> anyhow::Result<Exit> {
     let bound = Bound::bind(options, Arc::new(SystemClock), ids)
         .await
         .map_err(|error| match error {
-            ServeError::Load { .. } => WrongUse(error.to_string()).into(),
+            ServeError::Begin(
+                wrong @ (BeginError::Content { .. } | BeginError::OtherBase { .. }),
+            ) => WrongUse(wrong.to_string()).into(),
             other => anyhow::Error::from(other),
         })?;
     let url = bound.base_url();

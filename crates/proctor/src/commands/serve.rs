@@ -9,6 +9,7 @@ use proctor_api::{
     server::{Drained, Server, ServerOptions, TlsFiles},
     telemetry::{self, TelemetryOptions},
 };
+use proctor_engine::Engine;
 use proctor_store::{
     Store,
     credentials::{GivenKey, PlainKey},
@@ -40,23 +41,24 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
     // Before the first key is made and shown: a port that is taken must not cost it.
     let server = Server::bind(server_options, metrics.clone()).await?;
     let first_key = first_start(&storage.store).await?;
-    let state = ApiState::new(
-        api_options(&serve),
-        storage.store.clone(),
-        storage.ids,
-        metrics,
-    );
+    let scheme = if serve.tls_cert.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let public_url = match &serve.public_url {
+        Some(url) => url.clone(),
+        None => format!("{scheme}://{}", server.local_addr()),
+    };
+    let engine = Engine::new(storage.store.clone(), storage.clock, &public_url);
+    engine.run().await?;
+    let state = ApiState::new(api_options(&serve), engine.clone(), storage.ids, metrics);
     let router = Api::new().into_router(state.clone());
 
     let shutdown = CancellationToken::new();
     let tasks = TaskTracker::new();
     tasks.spawn(signals::stop(shutdown.clone()));
     tasks.spawn(sweep(storage.store.clone(), shutdown.clone()));
-    let scheme = if serve.tls_cert.is_some() {
-        "https"
-    } else {
-        "http"
-    };
     announce(
         arguments.json,
         scheme,
@@ -66,6 +68,7 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
 
     let drained = server.serve(router, shutdown).await;
     state.finish_tasks().await;
+    engine.close().await;
     storage.store.close().await;
     telemetry.shutdown();
     if let Drained::CutShort { connections } = drained {

@@ -10,7 +10,7 @@ use crate::fhir::{
     resource::Resource,
     search::{
         Include,
-        parameters::{Scope, parse},
+        parameters::{Compartment, Scope, parse},
     },
     state::State,
 };
@@ -25,20 +25,23 @@ impl State {
             .compartment_members("Patient")
             .unwrap_or_default();
         let kinds = members.into_iter().filter_map(ResourceKind::named);
-        let mut kinds: Vec<ResourceKind> = std::iter::once(patient)
+        let kinds: Vec<ResourceKind> = std::iter::once(patient)
             .chain(kinds.filter(|kind| *kind != patient))
             .collect();
         let pairs = operation_pairs(request)?;
-        if let Some(id) = id {
-            live_row(&self.view(patient), id)?;
-        } else {
-            // Without a patient, their compartments are all that has any of their references.
-            kinds.retain(|kind| self.view(*kind).live_count() > 0);
-        }
+        let compartment = match id {
+            Some(id) => {
+                live_row(&self.view(patient), id)?;
+                Compartment::Of(patient, id.to_owned())
+            }
+            None => Compartment::OfAny(patient),
+        };
         let scope = Scope {
             kinds,
-            compartment: id.map(|id| (patient, id.to_owned())),
+            compartment: Some(compartment),
         };
+        let mut asked = pairs.clone();
+        asked.retain(|(name, _)| name != "_page_token");
         let mut kept = Vec::new();
         for (name, value) in pairs {
             match name.as_str() {
@@ -55,6 +58,7 @@ impl State {
             }
         }
         let mut search = parse(self, scope, kept, Handling::Strict, request.at)?;
+        search.used = asked;
         search.includes.push(Include::all_references());
         Ok(self.search_bundle(search, request.path.trim_matches('/')))
     }

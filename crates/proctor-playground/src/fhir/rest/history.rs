@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use http::StatusCode;
 use proctor_core::time::Timestamp;
-use proctor_fhir::primitive::moment::Moment;
+use proctor_fhir::primitive::moment::{Moment, Span};
 
 use super::{Request, Response, Shown, read::known_row, response::etag};
 use crate::fhir::{
@@ -20,6 +20,8 @@ use crate::fhir::{
 struct Window {
     count: usize,
     since: Option<Timestamp>,
+    /// Only versions that were current at some time in this period.
+    current: Option<Span>,
     /// How many of the newest entries were shown on earlier pages, counted from the oldest entry,
     /// so that the place stays right when more happens.
     before: Option<usize>,
@@ -29,6 +31,22 @@ struct Window {
 struct Line<'a> {
     name: VersionName,
     version: &'a Version,
+    /// When a later version took its place.
+    replaced: Option<Timestamp>,
+}
+
+impl Line<'_> {
+    /// Whether the version was what a reader saw at some time in `period`. A deletion is seen when
+    /// it happens.
+    fn was_current_in(&self, period: Span) -> bool {
+        let start = self.version.at.as_millis();
+        let end = match (&self.version.body, self.replaced) {
+            (None, _) => start + 1,
+            (Some(_), Some(replaced)) => replaced.as_millis(),
+            (Some(_), None) => Span::OPEN_END,
+        };
+        period.overlaps(Span { start, end })
+    }
 }
 
 impl State {
@@ -50,6 +68,7 @@ impl State {
                 version: versions[place].number,
             },
             version: &versions[place],
+            replaced: versions.get(place + 1).map(|later| later.at),
         };
         Ok(self.history_page(versions.len(), line, |_| true, &window, request))
     }
@@ -86,6 +105,7 @@ impl State {
                     version: number,
                 },
                 version: &versions[place],
+                replaced: versions.get(place + 1).map(|later| later.at),
             }
         };
         let of_kind = |place: usize| kind.is_none_or(|kind| kind_at(place) == kind);
@@ -102,27 +122,30 @@ impl State {
         request: &Request,
     ) -> Response {
         let start = window.before.unwrap_or(length).min(length);
+        // Time does not run backwards: lines before the first that is too old need not be looked at.
+        let lines = |end: usize| {
+            let places = (0..end).rev().filter(|place| belongs(*place));
+            places
+                .map(|place| (place, line(place)))
+                .take_while(|(_, line)| window.since.is_none_or(|since| line.version.at >= since))
+                .filter(|(_, line)| {
+                    let period = window.current;
+                    period.is_none_or(|period| line.was_current_in(period))
+                })
+        };
         let mut shown = Vec::new();
         let mut next = None;
-        for place in (0..start).rev().filter(|place| belongs(*place)) {
-            let line = line(place);
-            // Time does not run backwards: older lines need not be looked at.
-            if window.since.is_some_and(|since| line.version.at < since) {
-                break;
-            }
+        for (place, line) in lines(start) {
             if shown.len() == window.count {
                 next = Some(place + 1);
                 break;
             }
             shown.push(line);
         }
-        let total = match window.since {
-            None => (0..length).filter(|place| belongs(*place)).count(),
-            Some(since) => (0..length)
-                .rev()
-                .filter(|place| belongs(*place))
-                .take_while(|place| line(*place).version.at >= since)
-                .count(),
+        let total = if window.since.is_none() && window.current.is_none() {
+            (0..length).filter(|place| belongs(*place)).count()
+        } else {
+            lines(length).count()
         };
         self.history_bundle(&shown, total, next, request)
     }
@@ -187,6 +210,7 @@ impl State {
         let mut window = Window {
             count: settings.default_count,
             since: None,
+            current: None,
             before: None,
         };
         for (name, value) in query::parse(&request.query)? {
@@ -207,6 +231,11 @@ impl State {
                         .ok_or_else(|| wrong("an instant such as 2026-04-21T17:00:00Z"))?;
                     window.since = Some(Timestamp::from_millis(moment.span.start));
                 }
+                "_at" => {
+                    let moment = Moment::parse(&value)
+                        .ok_or_else(|| wrong("a date or instant such as 2026-04-21T17:00:00Z"))?;
+                    window.current = Some(moment.span);
+                }
                 "_page_token" => {
                     let token = value.parse().map_err(|_| wrong("the token of a link"))?;
                     window.before = Some(token);
@@ -215,7 +244,7 @@ impl State {
                 _ => {
                     return Err(Refusal::bad_request(
                         IssueCode::NotSupported,
-                        format!("the parameter '{name}' means nothing for a history: there are _count and _since"),
+                        format!("the parameter '{name}' means nothing for a history: there are _count, _since and _at"),
                     )
                     .at(&format!("http.{name}")));
                 }

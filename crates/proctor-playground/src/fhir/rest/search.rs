@@ -7,7 +7,7 @@ use crate::fhir::{
     kind::ResourceKind,
     outcome::{Answer, IssueCode, Refusal},
     query,
-    search::parameters::{Scope, parse},
+    search::parameters::{Compartment, Scope, parse},
     state::State,
 };
 
@@ -39,7 +39,7 @@ impl State {
         known_row(&self.view(compartment), id)?;
         let scope = Scope {
             kinds: kind.map_or_else(|| ResourceKind::all().collect(), |kind| vec![kind]),
-            compartment: Some((compartment, id.to_owned())),
+            compartment: Some(Compartment::Of(compartment, id.to_owned())),
         };
         self.search(scope, request)
     }

@@ -10,6 +10,7 @@ use proctor_fhir::{
 use super::{
     select::matching_rows,
     test::{ReferenceTest, Test, local_target},
+    value_set::codes_of,
 };
 use crate::fhir::{
     index::Row,
@@ -85,6 +86,20 @@ impl Reading<'_> {
             return self.ids(kind, modifier, value);
         }
         let parameter = find(kind, code)?;
+        let tokens;
+        let (modifier, value) = match (parameter.kind, modifier) {
+            (ParameterType::Token, Some(modifier @ ("in" | "not-in"))) => {
+                tokens = codes_of(self, name, value)?.to_tokens();
+                let is_in = modifier == "in";
+                if tokens.is_empty() {
+                    let none = Vec::new();
+                    let test = if is_in { Test::Rows } else { Test::NotRows };
+                    return Ok(test(none));
+                }
+                ((!is_in).then_some("not"), tokens.as_str())
+            }
+            _ => (modifier, value),
+        };
         let filter = Filter::parse(parameter, modifier, value, &self.context)
             .map_err(|error| super::refuse(&error))?;
         Ok(Test::of_filter(filter, &self.state.view(kind)))

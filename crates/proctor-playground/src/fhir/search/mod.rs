@@ -2,7 +2,7 @@
 //!
 //! * [`parameters`] reads what a query asks for, and says what it does not understand.
 //! * [`tests`](mod@test) hold what a matching row must satisfy; [`chain`] makes tests that look through
-//!   references.
+//!   references, [`value_set`] finds the codes that a test may be about.
 //! * [`select`] finds the rows: the most selective test is enumerated from the index, the others are
 //!   checked row by row.
 //! * [`order`] sorts and cuts a page out; [`page`] names places between pages.
@@ -17,6 +17,7 @@ pub(crate) mod parameters;
 mod run;
 mod select;
 mod test;
+mod value_set;
 
 pub(crate) use include::Include;
 pub use run::{Hit, Hits};

@@ -227,8 +227,9 @@ impl<'a> Sorter<'a> {
         }
     }
 
-    /// The first page, read off the base's column in its order: worth it when so many rows match
-    /// that the first ones are soon met. Nothing when the column does not tell the whole order.
+    /// The first page, read off the base's column in its order and merged with what was changed
+    /// here: worth it when so many rows match that the first ones are soon met. Nothing when the
+    /// column does not tell the whole order, or not soon.
     fn walk(&self, matches: &[Found], count: usize) -> Option<Vec<Found>> {
         let [sorted] = self.kinds.as_slice() else {
             return None;
@@ -236,12 +237,15 @@ impl<'a> Sorter<'a> {
         let SortColumn::Parameter(_, Some(column)) = sorted.columns[0] else {
             return None;
         };
-        if matches.len() < WORTH_WALKING || sorted.view.overlay.is_some() {
+        let patience = matches.len() / 4;
+        let mut visits = sorted.view.changed_count();
+        if matches.len() < WORTH_WALKING || visits > patience {
             return None;
         }
+        let is_match = |found: &Found| matches.binary_search(found).is_ok();
+        let kind = sorted.view.kind;
         let descending = self.fields[0].descending;
         let mut page: Vec<Found> = Vec::with_capacity(count + 16);
-        let mut visits = 0;
         for step in 0..column.value_count() {
             let place = if descending {
                 column.value_count() - 1 - step
@@ -251,23 +255,23 @@ impl<'a> Sorter<'a> {
             for row in column.rows_at(place) {
                 let own = column.places_of(*row);
                 let first = if descending { own.last() } else { own.first() };
-                let found = Found {
-                    kind: sorted.view.kind,
-                    row: *row,
-                };
-                // A row stands where its least value is, or its greatest when descending.
-                if first == Some(&place) && matches.binary_search(&found).is_ok() {
+                let found = Found { kind, row: *row };
+                // A row stands where its least value is, or its greatest when descending; where the
+                // base no longer tells, not here.
+                if first == Some(&place) && !sorted.view.is_covered(*row) && is_match(&found) {
                     page.push(found);
                 }
             }
             visits += column.rows_at(place).len();
             // Rows of one value are taken together: the other fields order them.
             if page.len() >= count {
-                page.sort_by(|left, right| self.compare(*left, *right, 0));
+                let changed = sorted.view.changed_rows().map(|row| Found { kind, row });
+                page.extend(changed.filter(is_match));
+                page.sort_unstable_by(|left, right| self.compare(*left, *right, 0));
                 page.truncate(count);
                 return Some(page);
             }
-            if visits > matches.len() / 4 {
+            if visits > patience {
                 return None;
             }
         }

@@ -29,8 +29,17 @@ use crate::fhir::{
 pub(crate) struct Scope {
     /// The types searched.
     pub(crate) kinds: Vec<ResourceKind>,
-    /// Only what belongs to this resource.
-    pub(crate) compartment: Option<(ResourceKind, String)>,
+    /// Only what belongs to these resources.
+    pub(crate) compartment: Option<Compartment>,
+}
+
+/// Whose compartment a search is restricted to.
+#[derive(Clone, Debug)]
+pub(crate) enum Compartment {
+    /// That of one resource.
+    Of(ResourceKind, String),
+    /// That of any resource of a type which exists.
+    OfAny(ResourceKind),
 }
 
 impl Scope {
@@ -105,8 +114,8 @@ pub(crate) fn parse(
             used: Vec::new(),
         },
     };
-    if let Some((compartment, id)) = &scope.compartment {
-        parser.compartment(*compartment, id)?;
+    if let Some(compartment) = &scope.compartment {
+        parser.compartment(compartment)?;
     }
     for (name, value) in pairs {
         if parser.parameter(&name, &value)? && name != "_page_token" {
@@ -255,27 +264,37 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Restricts the search to what belongs to a resource.
-    fn compartment(&mut self, compartment: ResourceKind, id: &str) -> Answer<()> {
+    /// Restricts the search to what belongs to a resource, or to any of a type.
+    fn compartment(&mut self, compartment: &Compartment) -> Answer<()> {
         let definitions = SearchDefinitions::r4();
         let state = self.reading.state;
+        let (Compartment::Of(owner, _) | Compartment::OfAny(owner)) = *compartment;
         let mut kept = Vec::new();
         for (kind, _) in std::mem::take(&mut self.search.tests) {
-            let codes = definitions.compartment(compartment.name(), kind.name());
+            let codes = definitions.compartment(owner.name(), kind.name());
             let view = state.view(kind);
             let mut tests = Vec::new();
-            if kind == compartment {
+            if kind == owner {
                 // A resource is in its own compartment.
-                tests.push(Test::Rows(view.row_of(id).into_iter().collect()));
+                tests.push(match compartment {
+                    Compartment::Of(_, id) => Test::Rows(view.row_of(id).into_iter().collect()),
+                    Compartment::OfAny(_) => Test::NotRows(Vec::new()),
+                });
             } else if codes.is_none() {
                 continue;
             }
             for code in codes.unwrap_or_default() {
                 if let Some(parameter) = definitions.find(kind.name(), code) {
-                    let text = format!("{compartment}/{id}");
-                    let filter = Filter::parse(parameter, None, &text, &self.reading.context)
-                        .map_err(|error| refuse(&error))?;
-                    tests.push(Test::of_filter(filter, &view));
+                    tests.push(match compartment {
+                        Compartment::Of(_, id) => {
+                            let text = format!("{owner}/{id}");
+                            let context = &self.reading.context;
+                            let filter = Filter::parse(parameter, None, &text, context)
+                                .map_err(|error| refuse(&error))?;
+                            Test::of_filter(filter, &view)
+                        }
+                        Compartment::OfAny(_) => Test::RefersToAny(parameter.id, owner),
+                    });
                 }
             }
             kept.push((kind, vec![Test::Any(tests)]));
@@ -284,7 +303,7 @@ impl Parser<'_> {
             return Err(Refusal::bad_request(
                 IssueCode::NotSupported,
                 format!(
-                    "there is no such compartment, or the type is not in the compartment of a {compartment}"
+                    "there is no such compartment, or the type is not in the compartment of a {owner}"
                 ),
             ));
         }

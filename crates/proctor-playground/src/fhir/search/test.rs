@@ -32,6 +32,8 @@ pub(crate) enum Test {
     NotRows(Vec<Row>),
     /// A reference points at one of these.
     Refers(ReferenceTest),
+    /// A reference points at a resource of this type, whichever, that exists.
+    RefersToAny(ParameterId, ResourceKind),
     /// At least one of these holds.
     Any(Vec<Test>),
 }
@@ -81,7 +83,7 @@ impl Test {
             Self::Rows(rows) => Some(rows.len()),
             Self::Refers(test) => Some(test.targets.iter().map(|(_, rows)| rows.len() * 4).sum()),
             Self::Any(tests) => tests.iter().map(|test| test.estimate(view)).sum(),
-            Self::Not(_) | Self::NotRows(_) | Self::Present(..) => None,
+            Self::Not(_) | Self::NotRows(_) | Self::Present(..) | Self::RefersToAny(..) => None,
         }
     }
 
@@ -106,7 +108,7 @@ impl Test {
                     test.collect(state, view, rows);
                 }
             }
-            Self::Not(_) | Self::NotRows(_) | Self::Present(..) => {}
+            Self::Not(_) | Self::NotRows(_) | Self::Present(..) | Self::RefersToAny(..) => {}
         }
     }
 
@@ -121,6 +123,16 @@ impl Test {
             Self::Rows(rows) => rows.binary_search(&row).is_ok(),
             Self::NotRows(rows) => rows.binary_search(&row).is_err(),
             Self::Refers(test) => test.holds(state, view, row),
+            Self::RefersToAny(parameter, kind) => {
+                let targets = state.view(*kind);
+                view.any_value(row, *parameter, |key| {
+                    let Some((name, id)) = local_target(state, &key.0) else {
+                        return false;
+                    };
+                    let target = targets.row_of(id).filter(|_| name == kind.name());
+                    target.is_some_and(|target| targets.is_live(target))
+                })
+            }
             Self::Any(tests) => tests.iter().any(|test| test.holds(state, view, row)),
         }
     }

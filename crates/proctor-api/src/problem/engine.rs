@@ -1,0 +1,42 @@
+//! What the engine's errors mean to a client.
+
+use proctor_core::refused::Refused;
+use proctor_engine::EngineError;
+use proctor_store::StoreError;
+
+use super::{FieldErrors, Problem, ProblemKind};
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        Self::new(ProblemKind::IllegalState, refused.to_string())
+    }
+}
+
+impl From<EngineError> for Problem {
+    fn from(error: EngineError) -> Self {
+        let state = |message: String| Self::new(ProblemKind::IllegalState, message);
+        match error {
+            EngineError::NotFound(_) => Self::not_found(error.to_string()),
+            EngineError::Refused(refused) => refused.into(),
+            EngineError::Unclear(message) => state(message),
+            EngineError::Scenario(_) | EngineError::Frozen => state(error.to_string()),
+            EngineError::Environment(problems) => {
+                let mut errors = FieldErrors::default();
+                for (place, problem) in problems.0 {
+                    errors.add(place, problem);
+                }
+                Self::validation(errors)
+            }
+            EngineError::NotFrozen(problem) => problem.into(),
+            EngineError::NotProvided(message) => Self::bad_request(message),
+            EngineError::Store(error) => error.into(),
+            EngineError::SharedStore(shared) => match &*shared {
+                StoreError::Unavailable { reason, .. } => {
+                    super::store::unavailable(*reason).because(shared)
+                }
+                _ => Self::internal(shared),
+            },
+            EngineError::Fault(_) => Self::internal(error),
+        }
+    }
+}

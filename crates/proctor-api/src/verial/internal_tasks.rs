@@ -1,0 +1,295 @@
+//! `/task-runs` and `/criterion-runs`: what was done and found, as the organization sees it.
+
+use axum::extract::State;
+use proctor_core::{
+    id::{
+        Dialect,
+        kinds::{CriterionRunId, RunId, TaskRunId},
+    },
+    run::Run,
+    task_run::TaskRun,
+};
+use proctor_engine::runs::Rubrics;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{
+    internal_runs::{find as find_run, may_see_findings},
+    public_tasks::{CompletedView, complete},
+    run_views::{Axes, CheckView, CriterionRunView, Outcome, TaskRunView},
+};
+use crate::{
+    auth::OrganizationCaller,
+    extract::{Json, Path, Query},
+    problem::Problem,
+    state::ApiState,
+};
+
+/// All of a list that is never long.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct WholeList<T> {
+    data: Vec<T>,
+    #[serde(rename = "_meta")]
+    meta: WholeListMeta,
+    next_cursor: Option<String>,
+}
+
+/// The list goes on nowhere.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct WholeListMeta {
+    next: Option<String>,
+    prev: Option<String>,
+    limit: usize,
+}
+
+impl<T> WholeList<T> {
+    pub(super) fn of(data: Vec<T>) -> Self {
+        Self {
+            meta: WholeListMeta {
+                next: None,
+                prev: None,
+                limit: data.len(),
+            },
+            data,
+            next_cursor: None,
+        }
+    }
+}
+
+/// The caller's task run of this id, with its run.
+async fn find(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    id: TaskRunId,
+) -> Result<(TaskRun, Run), Problem> {
+    let unknown = || Problem::not_found(format!("no task run '{id}'"));
+    let task_run = state.store().task_run(id).await?.ok_or_else(unknown)?.value;
+    let run = task_run.run.ok_or_else(unknown)?;
+    let run = find_run(state, caller, run).await.map_err(|_| unknown())?;
+    Ok((task_run, run))
+}
+
+/// Which run's.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct OfRun {
+    /// Those of this run.
+    #[param(value_type = String, required)]
+    benchmark_run_id: Option<String>,
+}
+
+/// Lists the task runs of a run, in the order of the tasks.
+#[utoipa::path(get, path = "/task-runs", tag = "Verial: runs", params(OfRun), security(("organization_key" = [])),
+    responses((status = 200, description = "The task runs", body = WholeList<TaskRunView>)))]
+pub(crate) async fn list_task_runs(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Query(of): Query<OfRun>,
+) -> Result<Json<WholeList<TaskRunView>>, Problem> {
+    let text = of
+        .benchmark_run_id
+        .ok_or_else(|| Problem::field("benchmark_run_id", "is required"))?;
+    let id = RunId::from_wire(&text, Dialect::Verial)
+        .map_err(|bad| Problem::field("benchmark_run_id", bad.to_string()))?;
+    find_run(&state, &caller, id).await?;
+    let details = state.engine().run_details(id).await?;
+    let open = may_see_findings(&state, caller.id(), &details.run).await?;
+    let mut views = Vec::new();
+    for task_run in &details.task_runs {
+        let (task, _) = details.prepared.task(task_run.task)?;
+        let found = if open {
+            state.store().criterion_runs(task_run.id).await?
+        } else {
+            Vec::new()
+        };
+        views.push(TaskRunView::of(task_run, task, &found));
+    }
+    Ok(Json(WholeList::of(views)))
+}
+
+/// Shows a task run with its frozen task and what was found.
+#[utoipa::path(get, path = "/task-runs/{id}", tag = "Verial: runs", params(("id" = String, Path, description = "The task run's id")), security(("organization_key" = [])),
+    responses((status = 200, description = "The task run", body = TaskRunView)))]
+pub(crate) async fn get_task_run(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<TaskRunId>,
+) -> Result<Json<TaskRunView>, Problem> {
+    let (_, run) = find(&state, &caller, id).await?;
+    show(&state, &caller, &run, id).await.map(Json)
+}
+
+async fn show(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    run: &Run,
+    id: TaskRunId,
+) -> Result<TaskRunView, Problem> {
+    let details = state.engine().run_details(run.id).await?;
+    let task_run = details
+        .task_runs
+        .iter()
+        .find(|one| one.id == id)
+        .ok_or_else(|| Problem::not_found(format!("no task run '{id}'")))?;
+    let (task, _) = details.prepared.task(task_run.task)?;
+    let found = if may_see_findings(state, caller.id(), run).await? {
+        state.store().criterion_runs(id).await?
+    } else {
+        Vec::new()
+    };
+    Ok(TaskRunView::of(task_run, task, &found))
+}
+
+/// Completes a task run as its agent would.
+#[utoipa::path(post, path = "/task-runs/{id}/complete", tag = "Verial: runs", params(("id" = String, Path, description = "The task run's id")), security(("organization_key" = [])),
+    responses((status = 200, description = "The result", body = CompletedView)))]
+pub(crate) async fn complete_task_run(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<TaskRunId>,
+) -> Result<Json<CompletedView>, Problem> {
+    let (_, run) = find(&state, &caller, id).await?;
+    let open = may_see_findings(&state, caller.id(), &run).await?;
+    complete(&state, run.id, id, open).await.map(Json)
+}
+
+/// Stops a task run; its run goes on.
+#[utoipa::path(post, path = "/task-runs/{id}/cancel", tag = "Verial: runs", params(("id" = String, Path, description = "The task run's id")), security(("organization_key" = [])),
+    responses((status = 200, description = "The task run as it is now", body = TaskRunView)))]
+pub(crate) async fn cancel_task_run(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<TaskRunId>,
+) -> Result<Json<TaskRunView>, Problem> {
+    let (_, run) = find(&state, &caller, id).await?;
+    state.engine().cancel_task(run.id, id).await?;
+    show(&state, &caller, &run, id).await.map(Json)
+}
+
+/// By which criteria to score again.
+#[derive(Default, Deserialize, ToSchema)]
+pub(crate) struct RescoreBody {
+    /// `own` (those of the frozen definition) or `draft` (those of the draft as it stands).
+    #[schema(value_type = String, default = "own")]
+    criteria: Option<String>,
+}
+
+/// What scoring again found. The record is as it was.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RescoredView {
+    #[schema(value_type = String)]
+    task_run_id: TaskRunId,
+    /// `own` or `draft`.
+    criteria: &'static str,
+    verdict: Option<&'static str>,
+    score: Option<f64>,
+    #[schema(value_type = Option<Object>)]
+    axes: Option<Axes>,
+    checks: Vec<CheckView>,
+    /// The score on record; null for a task run that has none.
+    original_score: Option<f64>,
+}
+
+/// Scores a finished task run again, without touching its record.
+#[utoipa::path(post, path = "/task-runs/{id}/rescore", tag = "Verial: runs", params(("id" = String, Path, description = "The task run's id")), request_body = RescoreBody, security(("organization_key" = [])),
+    responses((status = 200, description = "What was found this time", body = RescoredView)))]
+pub(crate) async fn rescore_task_run(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<TaskRunId>,
+    Json(body): Json<RescoreBody>,
+) -> Result<Json<RescoredView>, Problem> {
+    let by = match body.criteria.as_deref() {
+        None | Some("own") => Rubrics::Own,
+        Some("draft") => Rubrics::Draft,
+        Some(_) => return Err(Problem::field("criteria", "must be 'own' or 'draft'")),
+    };
+    let (_, run) = find(&state, &caller, id).await?;
+    if !may_see_findings(&state, caller.id(), &run).await? {
+        return Err(Problem::not_found(format!("no task run '{id}'")));
+    }
+    let again = state.engine().rescore(id, by).await?;
+    let result = Outcome::of(&again.card);
+    Ok(Json(RescoredView {
+        task_run_id: id,
+        criteria: match by {
+            Rubrics::Own => "own",
+            Rubrics::Draft => "draft",
+        },
+        verdict: result.verdict,
+        score: result.score,
+        axes: result.axes,
+        checks: again
+            .criterion_runs
+            .iter()
+            .map(|found| CheckView::of(found, &again.task.criteria, true))
+            .collect(),
+        original_score: again.original.map(|card| card.score.value()),
+    }))
+}
+
+/// Which task run's.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct OfTaskRun {
+    /// Those of this task run.
+    #[param(value_type = String, required)]
+    task_run_id: Option<String>,
+}
+
+/// Lists what was found in a task run, in the order of the criteria.
+#[utoipa::path(get, path = "/criterion-runs", tag = "Verial: runs", params(OfTaskRun), security(("organization_key" = [])),
+    responses((status = 200, description = "The criterion runs", body = WholeList<CriterionRunView>)))]
+pub(crate) async fn list_criterion_runs(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Query(of): Query<OfTaskRun>,
+) -> Result<Json<WholeList<CriterionRunView>>, Problem> {
+    let text = of
+        .task_run_id
+        .ok_or_else(|| Problem::field("task_run_id", "is required"))?;
+    let id = TaskRunId::from_wire(&text, Dialect::Verial)
+        .map_err(|bad| Problem::field("task_run_id", bad.to_string()))?;
+    readable(&state, &caller, id)
+        .await?
+        .ok_or_else(|| Problem::not_found(format!("no task run '{id}'")))?;
+    let found = state.store().criterion_runs(id).await?;
+    Ok(Json(WholeList::of(
+        found.into_iter().map(CriterionRunView::of).collect(),
+    )))
+}
+
+/// Shows the authoritative record of a criterion that was checked.
+#[utoipa::path(get, path = "/criterion-runs/{id}", tag = "Verial: runs", params(("id" = String, Path, description = "The criterion run's id")), security(("organization_key" = [])),
+    responses((status = 200, description = "The record, always with details and evidence", body = CriterionRunView)))]
+pub(crate) async fn get_criterion_run(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<CriterionRunId>,
+) -> Result<Json<CriterionRunView>, Problem> {
+    let unknown = || Problem::not_found(format!("no criterion run '{id}'"));
+    let found = state.store().criterion_run(id).await?.ok_or_else(unknown)?;
+    readable(&state, &caller, found.task_run)
+        .await?
+        .ok_or_else(unknown)?;
+    Ok(Json(CriterionRunView::of(found)))
+}
+
+/// The run of a task run, if the caller may see what was found in it.
+async fn readable(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    id: TaskRunId,
+) -> Result<Option<Run>, Problem> {
+    let Some(task_run) = state.store().task_run(id).await? else {
+        return Ok(None);
+    };
+    let Some(run) = task_run.value.run else {
+        return Ok(None);
+    };
+    let Some(run) = state.store().run(run).await? else {
+        return Ok(None);
+    };
+    let may = may_see_findings(state, caller.id(), &run.value).await?;
+    Ok(may.then_some(run.value))
+}

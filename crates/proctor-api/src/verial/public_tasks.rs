@@ -1,0 +1,148 @@
+//! `/v1/task-runs`: how an agent starts and completes a task.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use proctor_core::{
+    id::kinds::{RunId, TaskId, TaskRunId},
+    time::Timestamp,
+};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{
+    public_runs::prefix,
+    run_views::{Axes, CheckView, Outcome, endpoints, phase, status},
+};
+use crate::{
+    auth::RunCaller,
+    extract::{Json, Path},
+    problem::Problem,
+    state::ApiState,
+};
+
+/// A task run that is at work.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct StartedView {
+    #[schema(value_type = String)]
+    task_run_id: TaskRunId,
+    #[schema(value_type = String)]
+    benchmark_run_id: RunId,
+    #[schema(value_type = String)]
+    task_id: TaskId,
+    name: String,
+    phase: &'static str,
+    status: &'static str,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    started_at: Option<Timestamp>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    deadline_at: Option<Timestamp>,
+    /// What is to be done, in the author's words.
+    task_item: Value,
+    endpoints: BTreeMap<&'static str, String>,
+    complete_url: String,
+}
+
+/// Starts a task: its scenario happens, and its world is handed over.
+///
+/// Starting it again answers the same and does nothing.
+#[utoipa::path(post, path = "/v1/task-runs/{id}/start", tag = "Verial: taking a benchmark", params(("id" = String, Path, description = "The task run's id")), security(("run_token" = [])),
+    responses((status = 200, description = "The task", body = StartedView)))]
+pub(crate) async fn start_task(
+    State(state): State<ApiState>,
+    caller: RunCaller,
+    Path(id): Path<TaskRunId>,
+) -> Result<Json<StartedView>, Problem> {
+    let started = state.engine().start_task(caller.run, id).await?;
+    let task_run = &started.task_run;
+    let task = started.task()?;
+    Ok(Json(StartedView {
+        task_run_id: task_run.id,
+        benchmark_run_id: started.run.id,
+        task_id: task_run.task,
+        name: task.name.clone(),
+        phase: phase(true, false),
+        status: status(task_run.status()),
+        started_at: task_run.started_at(),
+        deadline_at: task_run.deadline(),
+        task_item: task.brief.clone(),
+        endpoints: endpoints(
+            started.prepared.blueprint().map(|blueprint| &**blueprint),
+            &prefix(started.run.id),
+        ),
+        complete_url: format!("/v1/task-runs/{id}/complete"),
+    }))
+}
+
+/// The result of a task.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CompletedView {
+    #[schema(value_type = String)]
+    task_run_id: TaskRunId,
+    phase: &'static str,
+    status: &'static str,
+    verdict: Option<&'static str>,
+    score: Option<f64>,
+    #[schema(value_type = Option<Object>)]
+    axes: Option<Axes>,
+    checks: Vec<CheckView>,
+    /// Only when this ended the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    benchmark_run: Option<EndedRunView>,
+}
+
+/// The result of a run that has just ended.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct EndedRunView {
+    phase: &'static str,
+    status: &'static str,
+    score: Option<f64>,
+    verdict: Option<&'static str>,
+}
+
+/// Completes a task: its world is frozen and judged.
+///
+/// Completing it again answers the same.
+#[utoipa::path(post, path = "/v1/task-runs/{id}/complete", tag = "Verial: taking a benchmark", params(("id" = String, Path, description = "The task run's id")), security(("run_token" = [])),
+    responses((status = 200, description = "The result", body = CompletedView)))]
+pub(crate) async fn complete_task(
+    State(state): State<ApiState>,
+    caller: RunCaller,
+    Path(id): Path<TaskRunId>,
+) -> Result<Json<CompletedView>, Problem> {
+    complete(&state, caller.run, id, false).await.map(Json)
+}
+
+/// Completes a task and shows its result; `openly` also what a scored run hides from its taker.
+pub(super) async fn complete(
+    state: &ApiState,
+    run: RunId,
+    id: TaskRunId,
+    openly: bool,
+) -> Result<CompletedView, Problem> {
+    let completed = state.engine().complete_task(run, id).await?;
+    let (task, _) = completed.prepared.task(completed.task_run.task)?;
+    let result = Outcome::of_task_run(&completed.task_run);
+    let open = openly || !completed.run.scored;
+    let of_run = Outcome::of_run(&completed.run);
+    Ok(CompletedView {
+        task_run_id: id,
+        phase: phase(true, completed.task_run.is_over()),
+        status: status(completed.task_run.status()),
+        verdict: result.verdict,
+        score: result.score,
+        axes: result.axes,
+        checks: completed
+            .criterion_runs
+            .iter()
+            .map(|found| CheckView::of(found, &task.criteria, open))
+            .collect(),
+        benchmark_run: completed.ended_run.then(|| EndedRunView {
+            phase: phase(true, completed.run.is_over()),
+            status: status(completed.run.status()),
+            score: of_run.score,
+            verdict: of_run.verdict,
+        }),
+    })
+}

@@ -1,0 +1,417 @@
+//! How runs, task runs and what was found look in this dialect.
+
+use std::collections::BTreeMap;
+
+use proctor_core::{
+    criterion_run::CriterionRun,
+    definition::{BenchmarkVersion, Criterion, Task},
+    environment::SimulatorType,
+    id::kinds::{
+        BenchmarkId, CriterionId, CriterionRunId, RunId, SandboxId, SimulatorId, TaskId, TaskRunId,
+    },
+    run::Run,
+    scoring::{AxisScore, Scorecard, Verdict},
+    task_run::TaskRun,
+    time::Timestamp,
+};
+use proctor_playground::environment::Blueprint;
+use proctor_store::playgrounds::Sandbox;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// How far something has come: `created`, `started` or `completed`.
+pub(super) fn phase(is_started: bool, is_over: bool) -> &'static str {
+    match (is_over, is_started) {
+        (true, _) => "completed",
+        (false, true) => "started",
+        (false, false) => "created",
+    }
+}
+
+/// How it stands: `active` until it is over.
+pub(super) fn status(word: &'static str) -> &'static str {
+    match word {
+        "created" | "started" | "scoring" | "scored" => "active",
+        over => over,
+    }
+}
+
+/// The benchmark that a run is of.
+#[derive(Clone, Serialize, ToSchema)]
+pub(crate) struct BenchmarkRef {
+    /// Null for a draft.
+    slug: Option<String>,
+    /// Null for a draft.
+    version: Option<String>,
+    name: String,
+}
+
+impl BenchmarkRef {
+    pub(super) fn of(version: Option<&BenchmarkVersion>, name: &str) -> Self {
+        Self {
+            slug: version.map(|version| version.slug.as_str().to_owned()),
+            version: version.map(|version| version.version.to_string()),
+            name: name.to_owned(),
+        }
+    }
+}
+
+/// Scores on one axis, by its name.
+pub(super) type Axes = BTreeMap<String, AxisScore>;
+
+/// The numbers of something that is over; null before.
+pub(super) struct Outcome {
+    pub(super) verdict: Option<&'static str>,
+    pub(super) score: Option<f64>,
+    pub(super) axes: Option<Axes>,
+}
+
+impl Outcome {
+    pub(super) fn of(card: &Scorecard) -> Self {
+        Self {
+            verdict: Some(verdict(card.verdict)),
+            score: Some(card.score.value()),
+            axes: Some(card.axes.clone()),
+        }
+    }
+
+    const NONE: Self = Self {
+        verdict: None,
+        score: None,
+        axes: None,
+    };
+
+    /// The result of a run: none while it goes on, and none when it was cancelled.
+    pub(super) fn of_run(run: &Run) -> Self {
+        match (run.status(), run.card()) {
+            ("completed", Some(card)) => Self::of(card),
+            ("failed", _) => Self::of(&Scorecard::zero()),
+            _ => Self::NONE,
+        }
+    }
+
+    /// The result of a task run: what timed out or failed counts zero.
+    pub(super) fn of_task_run(task_run: &TaskRun) -> Self {
+        match (task_run.status(), task_run.card()) {
+            ("completed", Some(card)) => Self::of(card),
+            ("completed" | "timed_out" | "failed", None) => Self::of(&Scorecard::zero()),
+            _ => Self::NONE,
+        }
+    }
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "pass",
+        Verdict::Partial => "partial",
+        Verdict::Fail => "fail",
+    }
+}
+
+/// A sandbox of a run, with what an agent needs to use it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RunSandboxView {
+    #[schema(value_type = String)]
+    id: SandboxId,
+    #[schema(value_type = String)]
+    simulator_id: SimulatorId,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: String,
+    /// `ready` until the run is over, then `ended`.
+    status: &'static str,
+    credentials: Value,
+}
+
+/// The doors of a run as an agent sees them.
+pub(super) fn run_sandboxes(
+    run: &Run,
+    doors: Vec<Sandbox>,
+    credentials: Vec<Value>,
+) -> Vec<RunSandboxView> {
+    doors
+        .into_iter()
+        .zip(credentials)
+        .map(|(door, credentials)| RunSandboxView {
+            id: door.id,
+            simulator_id: door.simulator,
+            kind: door.kind.as_str(),
+            name: door.name,
+            status: if run.is_over() { "ended" } else { "ready" },
+            credentials,
+        })
+        .collect()
+}
+
+/// Addresses below `prefix` for what the environment has.
+pub(super) fn endpoints(
+    blueprint: Option<&Blueprint>,
+    prefix: &str,
+) -> BTreeMap<&'static str, String> {
+    let mut endpoints = BTreeMap::new();
+    let mut add = |name, path: &str| {
+        endpoints.insert(name, format!("{prefix}/{path}"));
+    };
+    let doors = blueprint.map_or(&[][..], Blueprint::doors);
+    for kind in doors.iter().map(|door| door.kind) {
+        match kind {
+            SimulatorType::Fhir => add("fhir", "fhir"),
+            SimulatorType::Hl7 => {
+                add("hl7_inbox", "hl7/inbox");
+                add("hl7_outbound", "hl7/outbound");
+            }
+            SimulatorType::Files => {
+                add("files", "files");
+                add("files_inbox", "files/inbox");
+            }
+            SimulatorType::Payer => add("portal", "portal"),
+            SimulatorType::Voice => add("voice_calls", "voice/calls"),
+            SimulatorType::Clearinghouse => add("clearinghouse", "clearinghouse"),
+            SimulatorType::Fax => add("faxes", "faxes"),
+            SimulatorType::Message => add("messages", "messages"),
+            SimulatorType::CdsHooks => add("cds_services", "cds-services"),
+        }
+    }
+    endpoints
+}
+
+/// A task run in the view of its run: no word about criteria.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TaskRunLine {
+    #[schema(value_type = String)]
+    id: TaskRunId,
+    #[schema(value_type = String)]
+    task_id: TaskId,
+    name: String,
+    phase: &'static str,
+    status: &'static str,
+    verdict: Option<&'static str>,
+    score: Option<f64>,
+}
+
+impl TaskRunLine {
+    pub(super) fn of(task_run: &TaskRun, name: &str) -> Self {
+        let result = Outcome::of_task_run(task_run);
+        Self {
+            id: task_run.id,
+            task_id: task_run.task,
+            name: name.to_owned(),
+            phase: phase(task_run.started_at().is_some(), task_run.is_over()),
+            status: status(task_run.status()),
+            verdict: result.verdict,
+            score: result.score,
+        }
+    }
+}
+
+/// A run as its organization sees it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RunView {
+    #[schema(value_type = String)]
+    id: RunId,
+    #[schema(value_type = String)]
+    benchmark_id: BenchmarkId,
+    benchmark: BenchmarkRef,
+    scored: bool,
+    agent: Option<String>,
+    #[schema(value_type = Option<String>)]
+    solver_id: Option<proctor_core::id::kinds::SolverId>,
+    phase: &'static str,
+    status: &'static str,
+    verdict: Option<&'static str>,
+    score: Option<f64>,
+    #[schema(value_type = Option<Object>)]
+    axes: Option<Axes>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    started_at: Option<Timestamp>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    completed_at: Option<Timestamp>,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Timestamp,
+    /// Whether it is on the leaderboard.
+    published: bool,
+}
+
+impl RunView {
+    pub(super) fn of(run: &Run, benchmark: BenchmarkRef) -> Self {
+        let result = Outcome::of_run(run);
+        Self {
+            id: run.id,
+            benchmark_id: run.pinned.benchmark,
+            benchmark,
+            scored: run.scored,
+            agent: run.agent.clone(),
+            solver_id: run.solver,
+            phase: phase(run.started_at().is_some(), run.is_over()),
+            status: status(run.status()),
+            verdict: result.verdict,
+            score: result.score,
+            axes: result.axes,
+            started_at: run.started_at(),
+            completed_at: run.ended_at(),
+            created_at: run.created_at,
+            published: run.ranked_at.is_some(),
+        }
+    }
+}
+
+/// What was found for a criterion, in the view of its task run.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CriterionLine {
+    #[schema(value_type = String)]
+    id: CriterionRunId,
+    #[schema(value_type = String)]
+    criterion_id: CriterionId,
+    label: String,
+    axis: Option<String>,
+    weight: f64,
+    passed: bool,
+    score: f64,
+}
+
+impl CriterionLine {
+    pub(super) fn of(found: &CriterionRun, criteria: &[Criterion]) -> Self {
+        let criterion = criteria.iter().find(|one| one.id == found.criterion);
+        Self {
+            id: found.id,
+            criterion_id: found.criterion,
+            label: criterion.map_or_else(String::new, |one| one.label.clone()),
+            axis: criterion.and_then(|one| one.axis.clone()),
+            weight: criterion.map_or(0.0, |one| one.weight.value()),
+            passed: found.passed,
+            score: found.score.value(),
+        }
+    }
+}
+
+/// A task run as its organization sees it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TaskRunView {
+    #[schema(value_type = String)]
+    id: TaskRunId,
+    #[schema(value_type = Option<String>)]
+    benchmark_run_id: Option<RunId>,
+    #[schema(value_type = String)]
+    task_id: TaskId,
+    name: String,
+    phase: &'static str,
+    status: &'static str,
+    verdict: Option<&'static str>,
+    score: Option<f64>,
+    #[schema(value_type = Option<Object>)]
+    axes: Option<Axes>,
+    /// What ended it, where that was not its own completion.
+    cause: Option<Value>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    started_at: Option<Timestamp>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    deadline_at: Option<Timestamp>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    completed_at: Option<Timestamp>,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Timestamp,
+    /// The task as it was frozen.
+    snapshot: Value,
+    criterion_runs: Vec<CriterionLine>,
+}
+
+impl TaskRunView {
+    pub(super) fn of(task_run: &TaskRun, task: &Task, found: &[CriterionRun]) -> Self {
+        let result = Outcome::of_task_run(task_run);
+        Self {
+            id: task_run.id,
+            benchmark_run_id: task_run.run,
+            task_id: task_run.task,
+            name: task.name.clone(),
+            phase: phase(task_run.started_at().is_some(), task_run.is_over()),
+            status: status(task_run.status()),
+            verdict: result.verdict,
+            score: result.score,
+            axes: result.axes,
+            cause: task_run
+                .cause()
+                .and_then(|cause| serde_json::to_value(cause).ok()),
+            started_at: task_run.started_at(),
+            deadline_at: task_run.deadline(),
+            completed_at: task_run.ended_at(),
+            created_at: task_run.created_at,
+            snapshot: serde_json::to_value(task).unwrap_or_default(),
+            criterion_runs: found
+                .iter()
+                .map(|one| CriterionLine::of(one, &task.criteria))
+                .collect(),
+        }
+    }
+}
+
+/// The authoritative record of a criterion that was checked.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CriterionRunView {
+    #[schema(value_type = String)]
+    id: CriterionRunId,
+    #[schema(value_type = String)]
+    task_run_id: TaskRunId,
+    #[schema(value_type = String)]
+    criterion_id: CriterionId,
+    passed: bool,
+    score: f64,
+    /// The finding in words.
+    details: String,
+    /// What was found.
+    evidence: Value,
+    #[schema(value_type = String, format = DateTime)]
+    started_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    completed_at: Timestamp,
+}
+
+impl CriterionRunView {
+    pub(super) fn of(found: CriterionRun) -> Self {
+        Self {
+            id: found.id,
+            task_run_id: found.task_run,
+            criterion_id: found.criterion,
+            passed: found.passed,
+            score: found.score.value(),
+            details: found.details,
+            evidence: found.evidence,
+            started_at: found.started_at,
+            completed_at: found.completed_at,
+        }
+    }
+}
+
+/// A criterion in the answer to a complete.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CheckView {
+    #[schema(value_type = String)]
+    criterion_id: CriterionId,
+    label: String,
+    /// `pass` or `fail`.
+    result: &'static str,
+    score: f64,
+    axis: Option<String>,
+    /// Absent in a scored run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<String>,
+    /// Absent in a scored run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<Value>,
+}
+
+impl CheckView {
+    /// `open` tells whether the taker may see what explains the score.
+    pub(super) fn of(found: &CriterionRun, criteria: &[Criterion], open: bool) -> Self {
+        let criterion = criteria.iter().find(|one| one.id == found.criterion);
+        Self {
+            criterion_id: found.criterion,
+            label: criterion.map_or_else(String::new, |one| one.label.clone()),
+            result: if found.passed { "pass" } else { "fail" },
+            score: found.score.value(),
+            axis: criterion.and_then(|one| one.axis.clone()),
+            details: open.then(|| found.details.clone()),
+            evidence: open.then(|| found.evidence.clone()),
+        }
+    }
+}

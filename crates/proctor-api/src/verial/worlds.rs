@@ -1,0 +1,303 @@
+//! The sandboxes of runs and playgrounds over HTTP: requests go to the world that they mean.
+//!
+//! Translation only. What a request does is decided by the simulator behind it.
+
+use std::time::Duration;
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    response::{IntoResponse as _, Response},
+};
+use http::{HeaderMap, Method, StatusCode, header};
+use proctor_core::{
+    environment::SimulatorType,
+    id::kinds::{RunId, SandboxId, TaskRunId},
+    time::Timestamp,
+};
+use proctor_playground::{
+    environment::kind_of_path,
+    exchange,
+    fhir::smart::{Client, Smart},
+    world::World,
+};
+use proctor_store::{
+    credentials::Who,
+    playgrounds::{Place, Sandbox},
+};
+
+use crate::{
+    auth::{Caller, RunCaller},
+    extract::{Path, PathParameter, read_body},
+    problem::Problem,
+    state::ApiState,
+};
+
+/// The header that says which of several started task runs is meant.
+const CHOOSING_HEADER: &str = "x-task-run";
+/// The parameter that says the same.
+const CHOOSING_PARAMETER: &str = "task_run_id";
+/// How long a token of a FHIR store is good.
+const SMART_LIFETIME: Duration = Duration::from_secs(3600);
+
+/// The rest of a path behind its first parameter, as text.
+pub(crate) struct Rest;
+
+impl PathParameter for Rest {
+    fn parse(_: &str, _: crate::dialect::Dialect) -> Result<Self, Problem> {
+        Ok(Self)
+    }
+}
+
+/// `ANY /v1/benchmark-runs/{id}/{*path}`.
+pub(crate) async fn of_run(
+    State(state): State<ApiState>,
+    caller: RunCaller,
+    Path((run, Rest)): Path<(RunId, Rest)>,
+    request: Request,
+) -> Result<Response, Problem> {
+    if caller.run != run {
+        return Err(Problem::not_found(format!("no benchmark run '{run}'")));
+    }
+    let path = below(&request, 4)?;
+    let chosen = chosen(&request)?;
+    let world = state.engine().world_of_run(run, chosen).await?;
+    let door = door_of(&world, &path)?;
+    pass(&state, &world, door, path, request).await
+}
+
+/// `ANY /v1/task-runs/{id}/{*path}`.
+pub(crate) async fn of_task_run(
+    State(state): State<ApiState>,
+    caller: RunCaller,
+    Path((task_run, Rest)): Path<(TaskRunId, Rest)>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let path = below(&request, 4)?;
+    let world = state
+        .engine()
+        .world_of_run(caller.run, Some(task_run))
+        .await?;
+    let door = door_of(&world, &path)?;
+    pass(&state, &world, door, path, request).await
+}
+
+/// `ANY /sandboxes/{id}/{*path}` and `ANY /services/{id}/{*path}`: for the organization, for the run
+/// it belongs to, and, at a FHIR store, for whoever has one of its tokens.
+pub(crate) async fn of_sandbox(
+    State(state): State<ApiState>,
+    Path((id, Rest)): Path<(SandboxId, Rest)>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let unknown = || Problem::not_found(format!("no sandbox '{id}'"));
+    let path = below(&request, 3)?;
+    let sandbox = state.store().sandbox(id).await?.ok_or_else(unknown)?;
+    let (parts, body) = request.into_parts();
+    let is_fhir = sandbox.kind == SimulatorType::Fhir;
+    let smart = match is_fhir {
+        true => Some(smart_of(&state, &sandbox).await?),
+        false => None,
+    };
+    if let Some(smart) = &smart
+        && let Some(answer) = smart_answer(&state, smart, &sandbox, &path, &parts, &body)
+    {
+        return answer.await_body(state, parts, body).await;
+    }
+    let is_admitted = smart
+        .as_ref()
+        .is_some_and(|smart| smart.admits(&parts.headers, state.store().now()));
+    if !is_admitted && !(is_fhir && path == "fhir/metadata") {
+        let caller = Caller::authenticate(&parts.headers, &state).await?;
+        if !may_enter(&state, &caller, &sandbox).await? {
+            return Err(unknown());
+        }
+    }
+    let behind = state.engine().behind(&sandbox).await?;
+    let request = Request::from_parts(parts, body);
+    pass(&state, &behind.world, behind.door, path, request).await
+}
+
+/// What the token endpoint and its description answer.
+enum SmartAnswer {
+    Configuration(Response),
+    Token(Smart),
+}
+
+fn smart_answer(
+    _: &ApiState,
+    smart: &Smart,
+    sandbox: &Sandbox,
+    path: &str,
+    parts: &http::request::Parts,
+    _: &Body,
+) -> Option<SmartAnswer> {
+    match (path, &parts.method) {
+        ("fhir/.well-known/smart-configuration", &Method::GET) => {
+            let base = format!("/sandboxes/{}/fhir", sandbox.id);
+            Some(SmartAnswer::Configuration(
+                smart.configuration(&base).into_response(),
+            ))
+        }
+        ("fhir/token", &Method::POST) => Some(SmartAnswer::Token(smart.clone())),
+        _ => None,
+    }
+}
+
+impl SmartAnswer {
+    async fn await_body(
+        self,
+        state: ApiState,
+        parts: http::request::Parts,
+        body: Body,
+    ) -> Result<Response, Problem> {
+        match self {
+            Self::Configuration(answer) => Ok(answer),
+            Self::Token(smart) => {
+                let body = read_body(&parts.headers, body, state.body_limit()).await?;
+                Ok(smart
+                    .token(&parts.headers, &body, state.store().now())
+                    .into_response())
+            }
+        }
+    }
+}
+
+/// The tokens of a sandbox's FHIR store: those that its credentials are good for.
+async fn smart_of(state: &ApiState, sandbox: &Sandbox) -> Result<Smart, Problem> {
+    let seed = state.engine().seed_of_sandbox(sandbox).await?;
+    let store = state.engine().fhir_number(sandbox).await?;
+    Ok(Client::of(seed, store).smart(SMART_LIFETIME))
+}
+
+/// Whether a caller may enter a sandbox: its organization, and the run that it belongs to.
+async fn may_enter(state: &ApiState, caller: &Caller, sandbox: &Sandbox) -> Result<bool, Problem> {
+    let principal = caller.principal();
+    match principal.who {
+        Who::Organization => Ok(principal.organization.id == sandbox.organization),
+        Who::Solver(_) => Ok(false),
+        Who::Run(run) => match sandbox.place {
+            Place::Run(of) => Ok(of == run),
+            Place::Playground(id) => {
+                let playground = state.engine().playground(id).await?;
+                let Some(task_run) = playground.task_run else {
+                    return Ok(false);
+                };
+                let task_run = state.store().task_run(task_run).await?;
+                Ok(task_run.is_some_and(|task_run| task_run.value.run == Some(run)))
+            }
+        },
+    }
+}
+
+/// The path behind the first `count` slashes, still percent-encoded.
+fn below(request: &Request, count: usize) -> Result<String, Problem> {
+    let path = request.uri().path();
+    let rest = path.splitn(count + 1, '/').nth(count);
+    rest.map(str::to_owned)
+        .ok_or_else(|| Problem::no_such_route(request.method(), path))
+}
+
+/// The task run that a request chooses.
+fn chosen(request: &Request) -> Result<Option<TaskRunId>, Problem> {
+    let parse = |place: &str, text: &str| {
+        TaskRunId::from_wire(text, crate::dialect::Dialect::Verial)
+            .map_err(|bad| Problem::field(place, bad.to_string()))
+    };
+    if let Some(value) = request.headers().get(CHOOSING_HEADER) {
+        let text = value.to_str().unwrap_or_default();
+        return parse("X-Task-Run", text).map(Some);
+    }
+    let query = request.uri().query().unwrap_or_default();
+    form_urlencoded::parse(query.as_bytes())
+        .find(|(name, _)| name == CHOOSING_PARAMETER)
+        .map(|(_, text)| parse(CHOOSING_PARAMETER, &text))
+        .transpose()
+}
+
+fn door_of(world: &World, path: &str) -> Result<usize, Problem> {
+    let blueprint = &world.origin().blueprint;
+    blueprint.door_of_path(path).ok_or_else(|| {
+        let what = match kind_of_path(path) {
+            Some(kind) => format!(
+                "this environment has no simulator of type {}",
+                kind.as_str()
+            ),
+            None => format!("no simulator answers at '/{path}'"),
+        };
+        Problem::not_found(what)
+    })
+}
+
+/// Hands a request to a world, and its answer back.
+async fn pass(
+    state: &ApiState,
+    world: &World,
+    door: usize,
+    path: String,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let body = read_body(&parts.headers, body, state.body_limit()).await?;
+    let asked = exchange::Request {
+        method: parts.method,
+        path,
+        query: without_choice(parts.uri.query().unwrap_or_default()),
+        headers: without_credentials(parts.headers),
+        body,
+        at: Timestamp::from_millis(0),
+    };
+    let answer = world.handle(door, asked).await;
+    let mut response = Response::new(Body::from(answer.body));
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = answer.headers;
+    if response.status() == StatusCode::UNAUTHORIZED {
+        response
+            .headers_mut()
+            .entry(header::WWW_AUTHENTICATE)
+            .or_insert(header::HeaderValue::from_static("Bearer"));
+    }
+    Ok(response)
+}
+
+/// The query without what chose the task run: simulators know nothing of runs.
+fn without_choice(query: &str) -> String {
+    if !query.contains(CHOOSING_PARAMETER) {
+        return query.to_owned();
+    }
+    let is_choice = |pair: &&str| {
+        let name = pair.split('=').next().unwrap_or_default();
+        name == CHOOSING_PARAMETER
+    };
+    let pairs: Vec<&str> = query.split('&').filter(|pair| !is_choice(pair)).collect();
+    pairs.join("&")
+}
+
+/// The headers without credentials: they have done their work, and events must not keep them.
+fn without_credentials(mut headers: HeaderMap) -> HeaderMap {
+    headers.remove(header::AUTHORIZATION);
+    headers.remove(CHOOSING_HEADER);
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_choice_of_a_task_run_is_not_passed_on() {
+        assert_eq!(without_choice("a=1&task_run_id=tr_1&b=2"), "a=1&b=2");
+        assert_eq!(without_choice("task_run_id=tr_1"), "");
+        assert_eq!(without_choice("xtask_run_id=1"), "xtask_run_id=1");
+    }
+
+    #[test]
+    fn the_path_below_is_kept_as_it_was_sent() {
+        let request = |uri: &str| Request::get(uri).body(Body::empty()).unwrap();
+        let below = |uri: &str, count| below(&request(uri), count).unwrap();
+        assert_eq!(
+            below("/v1/benchmark-runs/br_1/files/a%2Fb/c?x=1", 4),
+            "files/a%2Fb/c"
+        );
+        assert_eq!(below("/sandboxes/sbx_1/fhir", 3), "fhir");
+    }
+}

@@ -1,0 +1,171 @@
+//! Frozen definitions, read and prepared once: they never change, so neither do these.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use proctor_core::{
+    canonical::Digest,
+    definition::{Benchmark, Task, World},
+    id::kinds::{EnvironmentId, TaskId},
+};
+use proctor_playground::{environment::Blueprint, scenario::Step};
+use proctor_store::Store;
+use proctor_verify::Rubric;
+
+use crate::error::EngineError;
+
+/// How many definitions are kept ready.
+const KEPT: usize = 256;
+
+/// A frozen benchmark, ready to be taken.
+pub struct Prepared {
+    /// The definition.
+    pub benchmark: Benchmark,
+    tasks: HashMap<TaskId, PreparedTask>,
+}
+
+/// A task of a frozen benchmark.
+pub struct PreparedTask {
+    /// Its place in the benchmark.
+    pub place: usize,
+    /// What is checked.
+    pub rubric: Rubric,
+    /// Where it is done, if that is a playground.
+    pub playground: Option<PreparedPlayground>,
+}
+
+/// Where a task is done.
+pub struct PreparedPlayground {
+    /// The environment.
+    pub environment: EnvironmentId,
+    /// Its content.
+    pub blueprint: Arc<Blueprint>,
+    /// What happens first.
+    pub scenario: Vec<Step>,
+}
+
+impl Prepared {
+    /// A task of the benchmark.
+    pub fn task(&self, id: TaskId) -> Result<(&Task, &PreparedTask), EngineError> {
+        let prepared = self
+            .tasks
+            .get(&id)
+            .ok_or_else(|| EngineError::Fault(format!("the definition has no task {id}")))?;
+        Ok((&self.benchmark.tasks[prepared.place], prepared))
+    }
+
+    /// The environment of the run: that of its first task in a playground.
+    pub fn blueprint(&self) -> Option<&Arc<Blueprint>> {
+        self.benchmark.tasks.iter().find_map(|task| {
+            let playground = self.tasks.get(&task.id)?.playground.as_ref()?;
+            Some(&playground.blueprint)
+        })
+    }
+}
+
+/// Prepared definitions by their digest.
+#[derive(Default)]
+pub(crate) struct Catalog {
+    benchmarks: Shelf<Prepared>,
+    blueprints: Shelf<Blueprint>,
+}
+
+struct Shelf<T>(Mutex<HashMap<Digest, Arc<T>>>);
+
+impl<T> Default for Shelf<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Shelf<T> {
+    fn get(&self, digest: &Digest) -> Option<Arc<T>> {
+        let shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shelf.get(digest).map(Arc::clone)
+    }
+
+    fn put(&self, digest: Digest, value: T) -> Arc<T> {
+        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if shelf.len() >= KEPT {
+            // Worlds at work keep what they need; the rest is quickly read again.
+            shelf.retain(|_, value| Arc::strong_count(value) > 1);
+        }
+        Arc::clone(shelf.entry(digest).or_insert_with(|| Arc::new(value)))
+    }
+}
+
+impl Catalog {
+    /// The benchmark with this digest.
+    pub(crate) async fn benchmark(
+        &self,
+        store: &Store,
+        digest: &Digest,
+    ) -> Result<Arc<Prepared>, EngineError> {
+        if let Some(prepared) = self.benchmarks.get(digest) {
+            return Ok(prepared);
+        }
+        let benchmark = store
+            .definition(digest)
+            .await?
+            .ok_or_else(|| EngineError::Fault(format!("the definition {digest} is missing")))?;
+        let prepared = self.prepare(store, benchmark).await?;
+        Ok(self.benchmarks.put(*digest, prepared))
+    }
+
+    /// Makes a definition ready without keeping it.
+    pub(crate) async fn prepare(
+        &self,
+        store: &Store,
+        benchmark: Benchmark,
+    ) -> Result<Prepared, EngineError> {
+        let mut tasks = HashMap::new();
+        for (place, task) in benchmark.tasks.iter().enumerate() {
+            let playground = match &task.world {
+                World::Devbox { .. } => None,
+                World::Playground { frozen: None, .. } => {
+                    return Err(EngineError::Fault(
+                        "the definition's environment is not frozen".to_owned(),
+                    ));
+                }
+                World::Playground {
+                    environment,
+                    frozen: Some(digest),
+                    scenario,
+                } => Some(PreparedPlayground {
+                    environment: *environment,
+                    blueprint: self.blueprint(store, digest).await?,
+                    scenario: scenario
+                        .iter()
+                        .map(Step::read)
+                        .collect::<Result<_, _>>()
+                        .map_err(|bad| EngineError::Scenario(bad.0))?,
+                }),
+            };
+            let prepared = PreparedTask {
+                place,
+                rubric: Rubric::compile(task),
+                playground,
+            };
+            tasks.insert(task.id, prepared);
+        }
+        Ok(Prepared { benchmark, tasks })
+    }
+
+    /// The environment with this digest.
+    pub(crate) async fn blueprint(
+        &self,
+        store: &Store,
+        digest: &Digest,
+    ) -> Result<Arc<Blueprint>, EngineError> {
+        if let Some(blueprint) = self.blueprints.get(digest) {
+            return Ok(blueprint);
+        }
+        let environment = store
+            .environment_definition(digest)
+            .await?
+            .ok_or_else(|| EngineError::Fault(format!("the environment {digest} is missing")))?;
+        Ok(self.blueprints.put(*digest, Blueprint::read(&environment)?))
+    }
+}

@@ -1,0 +1,89 @@
+//! The engine: what it owns, how it begins and ends.
+
+use std::sync::Arc;
+
+use proctor_core::time::{Clock, Timestamp};
+use proctor_playground::world::Surroundings;
+use proctor_store::Store;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    catalog::Catalog, deadlines::Deadlines, error::EngineError, routes::Routes, worlds::Worlds,
+};
+
+/// Makes things happen; cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) store: Store,
+    pub(crate) catalog: Catalog,
+    pub(crate) worlds: Worlds,
+    pub(crate) routes: Routes,
+    pub(crate) deadlines: Deadlines,
+    clock: Arc<dyn Clock>,
+    tasks: TaskTracker,
+    closing: CancellationToken,
+}
+
+impl Engine {
+    /// An engine on a store. `public_url` is the server's address as agents see it, without a
+    /// trailing slash. Deadlines are kept once [`Engine::run`] was called.
+    pub fn new(store: Store, clock: Arc<dyn Clock>, public_url: &str) -> Self {
+        let (tasks, closing) = (TaskTracker::new(), CancellationToken::new());
+        let around = Surroundings {
+            journal: store.journal().clone(),
+            clock: Arc::clone(&clock),
+            tasks: tasks.clone(),
+            closing: closing.clone(),
+        };
+        let public_url = public_url.trim_end_matches('/').to_owned();
+        Self {
+            inner: Arc::new(Inner {
+                worlds: Worlds::new(around, public_url),
+                store,
+                catalog: Catalog::default(),
+                routes: Routes::default(),
+                deadlines: Deadlines::default(),
+                clock,
+                tasks,
+                closing,
+            }),
+        }
+    }
+
+    /// Takes up what a former process left, and keeps deadlines from now on.
+    pub async fn run(&self) -> Result<(), EngineError> {
+        for (task_run, deadline) in self.store().deadlines().await? {
+            self.inner.deadlines.keep(task_run, deadline);
+        }
+        self.inner.tasks.spawn(crate::deadlines::watch(
+            self.clone(),
+            self.inner.closing.clone(),
+        ));
+        Ok(())
+    }
+
+    /// Writes what is under way to the journal, and stops.
+    pub async fn close(&self) {
+        self.inner.closing.cancel();
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
+    }
+
+    /// How many worlds are at work on this node.
+    pub fn live_worlds(&self) -> usize {
+        self.inner.worlds.count()
+    }
+
+    /// What is remembered.
+    pub fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.inner.clock.now()
+    }
+}

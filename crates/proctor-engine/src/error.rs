@@ -1,0 +1,76 @@
+//! Why something did not happen, told apart by what the caller should do.
+
+use std::sync::Arc;
+
+use proctor_core::refused::Refused;
+use proctor_playground::{
+    environment::Problems,
+    world::{NotOpened, OpenError, WorldError},
+};
+use proctor_store::StoreError;
+
+use crate::authoring::NotFrozen;
+
+/// Why the engine did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// There is no such thing, as far as the caller may know.
+    #[error("no such {0}")]
+    NotFound(&'static str),
+    /// The state does not allow it.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// No task run is at work, or more than one is.
+    #[error("{0}")]
+    Unclear(String),
+    /// The scenario of the task cannot happen.
+    #[error("the scenario cannot happen: {0}")]
+    Scenario(String),
+    /// The environment cannot be made.
+    #[error("the environment cannot be made: {0}")]
+    Environment(#[from] Problems),
+    /// The drafts cannot be frozen.
+    #[error(transparent)]
+    NotFrozen(#[from] NotFrozen),
+    /// What was to be put in does not fit.
+    #[error("{0}")]
+    NotProvided(String),
+    /// The world is frozen.
+    #[error("the world is frozen: it can be read, but no longer changed")]
+    Frozen,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The store failed, and others are told too.
+    #[error(transparent)]
+    SharedStore(Arc<StoreError>),
+    /// A record contradicts itself: a fault of ours.
+    #[error("{0}")]
+    Fault(String),
+}
+
+impl From<OpenError> for EngineError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Journal(error) => Self::SharedStore(error),
+            OpenError::Event(_) | OpenError::NotOpened => Self::Fault(error.to_string()),
+        }
+    }
+}
+
+impl From<NotOpened> for EngineError {
+    fn from(error: NotOpened) -> Self {
+        Self::Scenario(error.to_string())
+    }
+}
+
+impl From<WorldError> for EngineError {
+    fn from(error: WorldError) -> Self {
+        match error {
+            WorldError::NotProvided(problem) => Self::NotProvided(problem.0),
+            WorldError::Frozen => Self::Frozen,
+            WorldError::Journal(error) => Self::SharedStore(error),
+            WorldError::Overtaken | WorldError::Open(_) => Self::Fault(error.to_string()),
+        }
+    }
+}

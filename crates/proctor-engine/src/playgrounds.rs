@@ -1,0 +1,264 @@
+//! Playgrounds that belong to no run: for trying an environment, and for those who write tasks.
+
+use std::sync::Arc;
+
+use proctor_core::{
+    canonical::Digest,
+    environment::Dataset,
+    id::kinds::{EnvironmentId, OrganizationId, PlaygroundId, RunId, SimulatorId, TaskRunId},
+};
+use proctor_playground::{
+    environment::Blueprint,
+    seed::Seed,
+    world::{World, WorldEvent},
+};
+use proctor_store::playgrounds::{Place, Playground, Sandbox};
+use serde_json::Value;
+
+use crate::{
+    engine::Engine,
+    error::EngineError,
+    runs::{playground_of, seed_of},
+    worlds::Beginning,
+};
+
+/// Where a sandbox leads to now.
+pub struct Behind {
+    /// The world.
+    pub world: World,
+    /// The door in it.
+    pub door: usize,
+}
+
+impl Engine {
+    /// Makes a playground from an environment as it stands.
+    pub async fn create_playground(
+        &self,
+        organization: OrganizationId,
+        environment: EnvironmentId,
+    ) -> Result<(Playground, Vec<Sandbox>), EngineError> {
+        let digest = self.freeze_environment(organization, environment).await?;
+        self.open_playground(organization, Some(environment), digest)
+            .await
+    }
+
+    async fn open_playground(
+        &self,
+        organization: OrganizationId,
+        environment: Option<EnvironmentId>,
+        digest: Digest,
+    ) -> Result<(Playground, Vec<Sandbox>), EngineError> {
+        let blueprint = self.inner.catalog.blueprint(self.store(), &digest).await?;
+        let playground = Playground {
+            id: self.store().fresh_id(),
+            organization,
+            environment,
+            digest,
+            task_run: None,
+            created_at: self.now(),
+            ended_at: None,
+        };
+        let sandboxes = self.sandboxes(organization, Place::Playground(playground.id), &blueprint);
+        self.store()
+            .create_playground(&playground, &sandboxes)
+            .await?;
+        self.world_of_playground(&playground).await?;
+        Ok((playground, sandboxes))
+    }
+
+    /// Freezes a playground and lets go of it. Its events can still be read.
+    pub async fn tear_down(&self, playground: &Playground) -> Result<(), EngineError> {
+        if playground.task_run.is_some() {
+            return Err(EngineError::Unclear(
+                "this playground belongs to a task run; complete or cancel that instead".to_owned(),
+            ));
+        }
+        let world = self.world_of_playground(playground).await?;
+        world.freeze(self.now()).await?;
+        self.store().end_playground(playground.id).await?;
+        self.inner.worlds.close(playground.id);
+        Ok(())
+    }
+
+    /// The world of a playground, whoever it belongs to.
+    pub async fn world_of_playground(&self, playground: &Playground) -> Result<World, EngineError> {
+        if let Some(world) = self.inner.worlds.get(playground.id) {
+            return Ok(world);
+        }
+        if let Some(id) = playground.task_run {
+            let task_run = self
+                .store()
+                .task_run(id)
+                .await?
+                .ok_or(EngineError::NotFound("task run"))?
+                .value;
+            let run = task_run.run.ok_or(EngineError::NotFound("task run"))?;
+            let standing = self.current(run).await?;
+            return self.world_of_task(&task_run, &standing.prepared).await;
+        }
+        let blueprint = self
+            .inner
+            .catalog
+            .blueprint(self.store(), &playground.digest)
+            .await?;
+        let beginning = Beginning {
+            blueprint: &blueprint,
+            scenario: &[],
+            at: playground.created_at,
+            path: format!("/playgrounds/{}", playground.id),
+            seed: seed_of_playground(playground.id),
+        };
+        self.inner.worlds.ensure(playground.id, &beginning).await
+    }
+
+    /// What is behind a sandbox now.
+    pub async fn behind(&self, sandbox: &Sandbox) -> Result<Behind, EngineError> {
+        let world = match sandbox.place {
+            Place::Run(run) => self.world_of_run(run, None).await?,
+            Place::Playground(id) => {
+                let playground = self.playground(id).await?;
+                self.world_of_playground(&playground).await?
+            }
+        };
+        Ok(Behind {
+            world,
+            door: sandbox.door as usize,
+        })
+    }
+
+    /// The world whose events a sandbox shows: also of what is over. A run's door shows the task run
+    /// that began last.
+    pub async fn remembered(&self, sandbox: &Sandbox) -> Result<Option<Behind>, EngineError> {
+        let id = match sandbox.place {
+            Place::Playground(id) => id,
+            Place::Run(run) => match self.latest_started(run).await? {
+                Some(task_run) => playground_of(task_run),
+                None => return Ok(None),
+            },
+        };
+        let playground = self.playground(id).await?;
+        let is_live = self.inner.worlds.get(id).is_some();
+        let world = self.world_of_playground(&playground).await?;
+        if !is_live && world.frozen_at().is_some() {
+            // It was opened only to be looked at.
+            self.inner.worlds.close(id);
+        }
+        Ok(Some(Behind {
+            world,
+            door: sandbox.door as usize,
+        }))
+    }
+
+    async fn latest_started(&self, run: RunId) -> Result<Option<TaskRunId>, EngineError> {
+        let standing = self.current(run).await?;
+        let started = standing.task_runs.iter().map(|one| &one.value);
+        Ok(started
+            .filter(|one| one.started_at().is_some())
+            .max_by_key(|one| (one.is_active(), one.started_at()))
+            .map(|one| one.id))
+    }
+
+    /// Everything that happened in a sandbox, oldest first.
+    pub async fn sandbox_events(&self, sandbox: &Sandbox) -> Result<Vec<WorldEvent>, EngineError> {
+        match self.remembered(sandbox).await? {
+            None => Ok(Vec::new()),
+            Some(behind) => Ok(behind.world.events(Some(behind.door)).await?),
+        }
+    }
+
+    /// Makes a playground with one simulator; its only sandbox.
+    pub async fn create_sandbox(
+        &self,
+        organization: OrganizationId,
+        simulator: SimulatorId,
+    ) -> Result<Sandbox, EngineError> {
+        let digest = self.freeze_simulator(organization, simulator).await?;
+        let (_, mut sandboxes) = self.open_playground(organization, None, digest).await?;
+        sandboxes
+            .pop()
+            .ok_or_else(|| EngineError::Fault("a playground without its sandbox".to_owned()))
+    }
+
+    /// What the passwords and tokens of a sandbox follow from.
+    pub async fn seed_of_sandbox(&self, sandbox: &Sandbox) -> Result<Seed, EngineError> {
+        let id = match sandbox.place {
+            Place::Run(run) => return Ok(seed_of(run)),
+            Place::Playground(id) => id,
+        };
+        let Some(task_run) = self.playground(id).await?.task_run else {
+            return Ok(seed_of_playground(id));
+        };
+        let run = self.store().task_run(task_run).await?;
+        let run = run.and_then(|task_run| task_run.value.run);
+        Ok(run.map_or_else(|| seed_of_playground(id), seed_of))
+    }
+
+    /// Which of its playground's FHIR stores is behind a sandbox, counted from 0.
+    pub async fn fhir_number(&self, sandbox: &Sandbox) -> Result<usize, EngineError> {
+        let siblings = self.store().sandboxes_of(sandbox.place).await?;
+        Ok(siblings
+            .iter()
+            .filter(|one| one.kind == sandbox.kind && one.door < sandbox.door)
+            .count())
+    }
+
+    /// A playground.
+    pub async fn playground(&self, id: PlaygroundId) -> Result<Playground, EngineError> {
+        self.store()
+            .playground(id)
+            .await?
+            .ok_or(EngineError::NotFound("playground"))
+    }
+
+    /// What an agent needs to use a sandbox.
+    pub async fn sandbox_credentials(&self, sandbox: &Sandbox) -> Result<Value, EngineError> {
+        let (blueprint, seed, prefix): (Arc<Blueprint>, Seed, String) = match sandbox.place {
+            Place::Run(run) => {
+                let standing = self.standing(run).await?;
+                let blueprint = standing
+                    .prepared
+                    .blueprint()
+                    .cloned()
+                    .ok_or(EngineError::NotFound("sandbox"))?;
+                (blueprint, seed_of(run), format!("/v1/benchmark-runs/{run}"))
+            }
+            Place::Playground(id) => {
+                let playground = self.playground(id).await?;
+                let seed = self.seed_of_sandbox(sandbox).await?;
+                let blueprint = self
+                    .inner
+                    .catalog
+                    .blueprint(self.store(), &playground.digest)
+                    .await?;
+                (blueprint, seed, format!("/sandboxes/{}", sandbox.id))
+            }
+        };
+        let mut all = self.credentials(&blueprint, seed, &prefix);
+        let door = sandbox.door as usize;
+        if door < all.len() {
+            Ok(all.swap_remove(door))
+        } else {
+            Err(EngineError::Fault("a sandbox without a door".to_owned()))
+        }
+    }
+
+    /// Puts a data set into a sandbox, or takes out what it brought.
+    pub async fn attach(
+        &self,
+        sandbox: &Sandbox,
+        dataset: &Dataset,
+        attached: bool,
+    ) -> Result<(), EngineError> {
+        let Behind { world, door } = self.behind(sandbox).await?;
+        if attached {
+            world.load(door, dataset).await?;
+        } else {
+            world.unload(door, dataset).await?;
+        }
+        Ok(())
+    }
+}
+
+fn seed_of_playground(id: PlaygroundId) -> Seed {
+    Seed::from_bytes(id.bare().as_bytes())
+}

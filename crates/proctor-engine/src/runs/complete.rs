@@ -1,0 +1,174 @@
+//! The agent is done: its world is frozen, judged, and the result written, all of it or nothing.
+
+use std::sync::Arc;
+
+use proctor_core::{
+    criterion_run::CriterionRun,
+    id::kinds::{RunId, TaskRunId},
+    refused::{Refused, Step},
+    run::Run,
+    task_run::TaskRun,
+    time::Timestamp,
+};
+use proctor_store::{StoreError, runs::Progress};
+
+use super::{Standing, TRIES, judge::judge, start::playground_of};
+use crate::{catalog::Prepared, engine::Engine, error::EngineError};
+
+/// A task run that is over, with its result.
+pub struct Completed {
+    /// The task run.
+    pub task_run: TaskRun,
+    /// What was found.
+    pub criterion_runs: Vec<CriterionRun>,
+    /// Its run.
+    pub run: Run,
+    /// The definition.
+    pub prepared: Arc<Prepared>,
+    /// Whether this very request ended the run.
+    pub ended_run: bool,
+}
+
+impl Engine {
+    /// Freezes the world of a task run, judges it and ends the task run; the run too, if this was the
+    /// last. Completing what is complete answers what was found then. Whatever fails leaves the task
+    /// run as it was, so that this can be called again.
+    pub async fn complete_task(&self, run: RunId, id: TaskRunId) -> Result<Completed, EngineError> {
+        let arrived = self.now();
+        for _ in 0..TRIES {
+            let standing = self.current(run).await?;
+            match self.try_complete(standing, id, arrived).await {
+                Err(EngineError::Store(StoreError::Stale)) => {}
+                other => return other,
+            }
+        }
+        Err(StoreError::Stale.into())
+    }
+
+    async fn try_complete(
+        &self,
+        standing: Standing,
+        id: TaskRunId,
+        arrived: Timestamp,
+    ) -> Result<Completed, EngineError> {
+        let before = standing
+            .task_runs
+            .iter()
+            .find(|one| one.value.id == id)
+            .ok_or(EngineError::NotFound("task run"))?;
+        if before.value.is_over() {
+            return self.as_completed(standing, id).await;
+        }
+        if before.value.started_at().is_none() {
+            return Err(Refused::TaskRunNotStarted.into());
+        }
+        let (_, prepared) = standing.prepared.task(before.value.task)?;
+        let world = self
+            .world_of_task(&before.value, &standing.prepared)
+            .await?;
+        // A world that was frozen in time counts, however often judging had to be tried.
+        let frozen = world.freeze(arrived).await?;
+        let began = self.now();
+        let judged = world.look(|exhibits| judge(&prepared.rubric, &before.value, exhibits))?;
+        let now = self.now();
+        let after = before
+            .value
+            .clone()
+            .complete(frozen, now, judged.scorecard)?;
+        let after = match after {
+            Step::Changed(after) => after,
+            Step::Unchanged(_) => return self.as_completed(standing, id).await,
+        };
+        let run = standing
+            .run
+            .value
+            .clone()
+            .settle(now, &standing.with(&after))
+            .into_inner();
+        // A complete that came too late is a time-out, which has no findings.
+        let criterion_runs = match after.card() {
+            Some(_) => self.criterion_runs(id, judged.findings, began),
+            None => Vec::new(),
+        };
+        let progress = Progress {
+            run: standing.change_of_run(run.clone()),
+            task_runs: vec![(before.clone(), after.clone())],
+            criterion_runs,
+            ..Progress::default()
+        };
+        self.store().record(&progress).await?;
+        self.inner.routes.forget(run.id);
+        self.inner.worlds.close(playground_of(id));
+        Ok(Completed {
+            task_run: after,
+            criterion_runs: progress.criterion_runs,
+            ended_run: run.is_over(),
+            run,
+            prepared: Arc::clone(&standing.prepared),
+        })
+    }
+
+    /// A task run that was over before, unless it ended in a way that cannot be completed.
+    async fn as_completed(
+        &self,
+        standing: Standing,
+        id: TaskRunId,
+    ) -> Result<Completed, EngineError> {
+        let task_run = standing
+            .task_runs
+            .iter()
+            .find(|one| one.value.id == id)
+            .map(|one| one.value.clone())
+            .ok_or(EngineError::NotFound("task run"))?;
+        if let "cancelled" | "failed" = task_run.status() {
+            return Err(Refused::TaskRunOver(task_run.status()).into());
+        }
+        let last = standing
+            .task_runs
+            .iter()
+            .filter_map(|one| one.value.ended_at())
+            .max();
+        Ok(Completed {
+            criterion_runs: self.store().criterion_runs(id).await?,
+            ended_run: standing.run.value.is_over() && last == task_run.ended_at(),
+            task_run,
+            run: standing.run.value,
+            prepared: standing.prepared,
+        })
+    }
+
+    /// Completes a run because its organization asks for it: what was not completed counts zero.
+    pub async fn complete_run(&self, id: RunId) -> Result<Run, EngineError> {
+        for _ in 0..TRIES {
+            let standing = self.current(id).await?;
+            let now = self.now();
+            let mut ended = Vec::new();
+            let mut after = Vec::new();
+            for before in &standing.task_runs {
+                let swept = before.value.clone().sweep(now);
+                if swept.is_changed() && !standing.run.value.is_over() {
+                    ended.push((before.clone(), swept.clone().into_inner()));
+                }
+                after.push(swept.into_inner());
+            }
+            let run = match standing.run.value.clone().complete(now, &after)? {
+                Step::Unchanged(run) => return Ok(run),
+                Step::Changed(run) => run,
+            };
+            let progress = Progress {
+                run: standing.change_of_run(run.clone()),
+                task_runs: ended,
+                ..Progress::default()
+            };
+            match self.store().record(&progress).await {
+                Ok(()) => {
+                    self.freeze_worlds(&progress, &standing.prepared).await;
+                    return Ok(run);
+                }
+                Err(StoreError::Stale) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(StoreError::Stale.into())
+    }
+}

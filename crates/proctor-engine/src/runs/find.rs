@@ -1,0 +1,170 @@
+//! Looking at runs, and finding the world that an agent means.
+
+use std::sync::Arc;
+
+use proctor_core::{
+    id::kinds::{BenchmarkId, OrganizationId, RunId, TaskRunId, WorldId},
+    refused::Refused,
+    run::{Pinned, Run},
+    task_run::TaskRun,
+};
+use proctor_playground::{
+    environment::Blueprint,
+    seed::Seed,
+    world::{Contents, Origin, World},
+};
+use proctor_store::playgrounds::{Place, Sandbox};
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::start::{playground_of, seed_of};
+use crate::{catalog::Prepared, engine::Engine, error::EngineError};
+
+/// A run with everything around it.
+pub struct RunDetails {
+    /// The run.
+    pub run: Run,
+    /// Its task runs, in the order of the tasks.
+    pub task_runs: Vec<TaskRun>,
+    /// Its doors.
+    pub doors: Vec<Sandbox>,
+    /// The definition.
+    pub prepared: Arc<Prepared>,
+}
+
+impl Engine {
+    /// A run as it stands now.
+    pub async fn run_details(&self, id: RunId) -> Result<RunDetails, EngineError> {
+        let standing = self.current(id).await?;
+        Ok(RunDetails {
+            doors: self.store().sandboxes_of(Place::Run(id)).await?,
+            run: standing.run.value,
+            task_runs: standing
+                .task_runs
+                .into_iter()
+                .map(|one| one.value)
+                .collect(),
+            prepared: standing.prepared,
+        })
+    }
+
+    /// The definition of a run.
+    pub async fn definition_of(&self, run: &Run) -> Result<Arc<Prepared>, EngineError> {
+        let digest = &run.pinned.digest;
+        self.inner.catalog.benchmark(self.store(), digest).await
+    }
+
+    /// The newest version of one of the organization's benchmarks that can be taken, if there is one.
+    pub async fn newest_version(
+        &self,
+        organization: OrganizationId,
+        benchmark: BenchmarkId,
+    ) -> Result<Option<Pinned>, EngineError> {
+        let known = self.store().benchmark(organization, benchmark).await?;
+        if known.is_none() {
+            return Err(EngineError::NotFound("benchmark"));
+        }
+        let versions = self.store().benchmark_versions(benchmark).await?;
+        let newest = versions
+            .into_iter()
+            .find(|version| version.unpublished_at.is_none());
+        Ok(newest.map(|version| Pinned {
+            benchmark,
+            version: Some(version.version),
+            digest: version.digest,
+        }))
+    }
+
+    /// What an agent needs to use each door of a run; addresses begin with `prefix`.
+    pub fn run_credentials(
+        &self,
+        run: RunId,
+        blueprint: &Arc<Blueprint>,
+        prefix: &str,
+    ) -> Vec<Value> {
+        self.credentials(blueprint, seed_of(run), prefix)
+    }
+
+    pub(crate) fn credentials(
+        &self,
+        blueprint: &Arc<Blueprint>,
+        seed: Seed,
+        prefix: &str,
+    ) -> Vec<Value> {
+        let origin = Origin {
+            id: WorldId::from_uuid(Uuid::nil()),
+            blueprint: Arc::clone(blueprint),
+            seed,
+            base_url: String::new(),
+        };
+        Contents::credentials(&origin, prefix)
+    }
+
+    /// The world that requests of a run go to: that of the task run at work, or of the chosen one
+    /// where several are.
+    pub async fn world_of_run(
+        &self,
+        run: RunId,
+        chosen: Option<TaskRunId>,
+    ) -> Result<World, EngineError> {
+        if let Some(world) = self.known_route(run, chosen) {
+            return Ok(world);
+        }
+        let standing = self.current(run).await?;
+        let mut at_work = standing
+            .task_runs
+            .iter()
+            .map(|one| &one.value)
+            .filter(|one| one.is_active());
+        let task_run = match chosen {
+            Some(id) => {
+                let known = standing
+                    .task_runs
+                    .iter()
+                    .map(|one| &one.value)
+                    .find(|one| one.id == id)
+                    .ok_or(EngineError::NotFound("task run"))?;
+                if known.is_over() {
+                    return Err(Refused::TaskRunOver(known.status()).into());
+                }
+                if !known.is_active() {
+                    return Err(Refused::TaskRunNotStarted.into());
+                }
+                known
+            }
+            None => match (at_work.next(), at_work.next()) {
+                (Some(one), None) => one,
+                (None, _) => {
+                    return Err(EngineError::Unclear(
+                        "no task run of this benchmark run is started; start one first".to_owned(),
+                    ));
+                }
+                (Some(_), Some(_)) => {
+                    return Err(EngineError::Unclear(
+                        "several task runs are started; say which with the header 'X-Task-Run: tr_…' \
+                         or the parameter task_run_id"
+                            .to_owned(),
+                    ));
+                }
+            },
+        };
+        let world = self.world_of_task(task_run, &standing.prepared).await?;
+        let is_only_one = standing
+            .task_runs
+            .iter()
+            .filter(|one| one.value.is_active())
+            .count()
+            == 1;
+        self.inner.routes.keep(run, task_run, is_only_one);
+        Ok(world)
+    }
+
+    /// The world that the same request went to before, without asking the database. It may have been
+    /// frozen by another node since; then the journal refuses what would change it.
+    fn known_route(&self, run: RunId, chosen: Option<TaskRunId>) -> Option<World> {
+        let task_run = self.inner.routes.find(run, chosen, self.now())?;
+        let world = self.inner.worlds.get(playground_of(task_run))?;
+        world.frozen_at().is_none().then_some(world)
+    }
+}

@@ -1,0 +1,97 @@
+//! A journal in SQLite, and what is served from this process.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use axum::Router;
+use bytes::Bytes;
+use proctor_core::id::kinds::WorldId;
+use proctor_playground::{
+    fhir::{Base, FhirService, Seed, Settings, rest::FHIR_JSON},
+    recorder::Recorder,
+};
+use proctor_store::{
+    Store, StoreOptions,
+    ambient::{RandomIds, SystemClock},
+};
+use tokio::net::TcpListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use uuid::Uuid;
+
+/// A journal in SQLite, and what is served from this process.
+pub(crate) struct House {
+    store: Store,
+    tasks: TaskTracker,
+    closing: CancellationToken,
+}
+
+impl House {
+    pub(crate) async fn open(directory: &std::path::Path) -> Self {
+        let options = StoreOptions::embedded(directory);
+        let store = Store::open(
+            &options,
+            Arc::new(SystemClock),
+            Arc::new(RandomIds::default()),
+        )
+        .await
+        .expect("a store");
+        Self {
+            store,
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+        }
+    }
+
+    pub(crate) async fn service(
+        &self,
+        base: &Arc<Base>,
+        settings: &Arc<Settings>,
+        world: u128,
+    ) -> FhirService {
+        let world = WorldId::from_uuid(Uuid::from_u128(world));
+        let journal = self.store.journal().clone();
+        let recorder = Recorder::open(journal, world, &self.tasks, self.closing.clone());
+        let seed = Seed::from_number(1);
+        FhirService::open(
+            Arc::clone(base),
+            Arc::clone(settings),
+            seed,
+            Arc::new(SystemClock),
+            recorder,
+        )
+        .await
+        .expect("a service")
+    }
+
+    pub(crate) async fn listen(&self, router: Router) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
+            stream.set_nodelay(true).expect("a TCP connection");
+        });
+        let closing = self.closing.clone();
+        self.tasks.spawn(async move {
+            axum::serve(listener, router)
+                .with_graceful_shutdown(closing.cancelled_owned())
+                .await
+                .expect("served");
+        });
+        address
+    }
+
+    pub(crate) async fn close(self) {
+        self.closing.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.store.close().await;
+    }
+}
+
+/// A handler that returns the bytes and headers of `response`, and does nothing else.
+pub(crate) fn bare(response: &proctor_playground::fhir::rest::Response) -> Router {
+    let (body, headers): (Bytes, _) = (response.body.clone(), response.http_headers());
+    assert_eq!(headers["content-type"], FHIR_JSON);
+    Router::new().fallback(move || {
+        let (body, headers) = (body.clone(), headers.clone());
+        async move { (headers, body) }
+    })
+}

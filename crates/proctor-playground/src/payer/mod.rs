@@ -1,0 +1,134 @@
+//! A payer's desk: its portal (REST and web pages) and the clearinghouse in front of it.
+//!
+//! All payer and clearinghouse simulators of a playground are one desk, because a payer decides the
+//! same whichever way a request comes: every channel ends in one row, and one set of rules decides
+//! about it.
+//!
+//! * [`blueprint`], [`skin`]: configuration and seed data, shared by many desks.
+//! * [`desk`]: the state, and the only ways to change it; [`provision`]: what owners put in.
+//! * [`records`], [`prior_auth`], [`rules`]: members and providers, requests, decisions.
+//! * [`intake`]: what providers fill in, field by field.
+//! * [`portal`]: the portal's REST interface; [`web`]: its pages; [`clearinghouse`]: X12.
+//!
+//! A delayed decision needs no timer: what will be decided is known when a request is submitted, and
+//! shows from its time on.
+
+pub mod blueprint;
+mod clearinghouse;
+pub mod desk;
+mod handled;
+mod intake;
+mod portal;
+pub mod prior_auth;
+mod provision;
+pub mod records;
+pub mod rules;
+mod shelf;
+pub mod skin;
+#[cfg(test)]
+mod tests;
+mod web;
+
+pub use blueprint::Blueprint;
+pub use desk::{Change, PayerDesk};
+
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+use crate::{
+    exchange::{Request, Response},
+    exhibits::{Exhibits, StateRow},
+    simulator::{Around, Decision, Machine, NotProvided, Provided, Provision},
+};
+use handled::Handled;
+
+/// The largest body that any route takes.
+const LARGEST_BODY: usize = 2 * 1024 * 1024;
+
+impl Machine for PayerDesk {
+    type Change = Change;
+
+    fn decide(&self, request: &Request, around: &Around<'_>) -> Decision<Change> {
+        let segments = request.segments().unwrap_or_default();
+        let path: Vec<&str> = segments.iter().map(String::as_str).collect();
+        let (kind, handling) = match path.as_slice() {
+            _ if request.body.len() > LARGEST_BODY => (
+                portal::KIND,
+                Err(Box::new(Response::too_large(format!(
+                    "a body may have {LARGEST_BODY} bytes"
+                )))),
+            ),
+            ["portal", rest @ ..] if self.blueprint.has_portal => match rest {
+                ["prior-auths" | "patients" | "providers", ..] => {
+                    (portal::KIND, portal::handle(self, request, rest, around))
+                }
+                _ => (web::KIND, web::handle(self, request, rest, around)),
+            },
+            ["clearinghouse", rest @ ..] if self.blueprint.has_clearinghouse => (
+                clearinghouse::KIND,
+                clearinghouse::handle(self, request, rest, around),
+            ),
+            _ => (portal::KIND, Err(Box::new(nothing_here(request)))),
+        };
+        handling
+            .unwrap_or_else(|refusal| Handled::look(kind, *refusal))
+            .decide(request)
+    }
+
+    fn provide(
+        &self,
+        provision: &Provision<'_>,
+        around: &Around<'_>,
+    ) -> Result<Provided<Change>, NotProvided> {
+        self.put_in(provision, around.now)
+    }
+
+    fn evolve(&mut self, change: Change) {
+        self.apply(change);
+    }
+
+    fn exhibit<'w>(&'w self, exhibits: &mut Exhibits<'w>) {
+        let now = exhibits.now;
+        let requests = self.requests.iter().map(|one| StateRow {
+            key: Cow::Borrowed(one.request_id.as_str()),
+            fields: Cow::Owned(one.view(now)),
+            at: one.changed_at(now),
+        });
+        let shown = exhibits.rows.entry(provision::REQUESTS).or_default();
+        shown.extend(requests);
+        for (resource, rows) in &self.rows {
+            let rows = rows.iter().map(|one| StateRow {
+                key: Cow::Borrowed(one.key.as_str()),
+                fields: Cow::Borrowed(&one.fields),
+                at: one.at,
+            });
+            exhibits.rows.entry(resource).or_default().extend(rows);
+        }
+        if self.blueprint.has_clearinghouse {
+            let shown = exhibits.x12.get_or_insert_default();
+            shown.extend(&self.answered);
+        }
+    }
+
+    /// `portal_url`, `username`, `password` and `api_url` are for a payer's sandbox,
+    /// `clearinghouse_url` is for a clearinghouse's; what the desk has not is not there.
+    fn credentials(&self, prefix: &str) -> Value {
+        let mut all = serde_json::Map::new();
+        if self.blueprint.has_portal {
+            all.insert("portal_url".to_owned(), json!(format!("{prefix}/portal")));
+            all.insert("api_url".to_owned(), json!(format!("{prefix}/portal")));
+            all.insert("username".to_owned(), json!(self.username()));
+            all.insert("password".to_owned(), json!(self.password()));
+        }
+        if self.blueprint.has_clearinghouse {
+            let url = format!("{prefix}/clearinghouse");
+            all.insert("clearinghouse_url".to_owned(), json!(url));
+        }
+        Value::Object(all)
+    }
+}
+
+/// 404 for a path that leads nowhere.
+fn nothing_here(request: &Request) -> Response {
+    Response::not_found(format!("there is nothing at /{}", request.path))
+}

@@ -1,0 +1,8 @@
+//! The checks, one file each; [`crate::registry`] lists them.
+
+pub(crate) mod fhir;
+pub(crate) mod hl7;
+pub(crate) mod portal;
+pub(crate) mod sftp;
+pub(crate) mod voice;
+pub(crate) mod x12;

@@ -1,0 +1,31 @@
+//! Criteria become criterion runs: what is asked of a playground, checked when it is frozen.
+//!
+//! * [`Rubric`]: the criteria of a task, read once; [`Rubric::judge`] checks them on a world, as often as wanted.
+//! * [`problems`]: everything that is wrong with an assertion, for its author; [`lint`] for a whole task.
+//! * [`registry`] lists the checks; each is a file in [`checks`]. docs/assertions.md tells authors about them.
+//! * [`expectation`], [`template`], [`json_path`]: what all checks share.
+//!
+//! Everything here is pure: the same frozen world, rubric and context give the same findings to the
+//! byte. Nothing does I/O, reads a clock, or fails on what an author or an agent wrote: an assertion
+//! that is not understood is a criterion that is not met.
+
+mod checks;
+mod compare;
+mod decimal;
+mod expectation;
+mod fields;
+mod found;
+mod json_path;
+mod lint;
+mod matching;
+mod outcome;
+mod problem;
+mod reader;
+mod registry;
+mod rubric;
+mod template;
+
+pub use lint::{Remark, Severity, lint};
+pub use problem::Problem;
+pub use rubric::{Finding, Judgement, Rubric, judge, problems};
+pub use template::Context;

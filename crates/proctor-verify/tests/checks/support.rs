@@ -1,0 +1,262 @@
+//! A small world, and short words to ask about it.
+
+use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::Method;
+use proctor_core::{
+    definition::{Check, Criterion, Requirements, Task, World as Where},
+    environment::Entity,
+    id::kinds::{CriterionId, EntityId, EnvironmentId, TaskId, TaskRunId},
+    scoring::{Score, Weight},
+    time::Timestamp,
+};
+use proctor_playground::{
+    exhibits::{Call, Exhibits, SentMessage, Speaker, StateRow, StoredFile, Turn, X12Response},
+    fhir::{Base, Seed, Settings, State, rest::Request},
+};
+use proctor_verify::{Context, Finding, Judgement, judge};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+pub(crate) const STARTED: Timestamp = Timestamp::from_millis(1_776_790_800_000);
+
+/// Everything that can be in a world. Each thing is a second younger than the one before.
+#[derive(Default)]
+pub(crate) struct World {
+    fhir: Option<State>,
+    hl7: Option<Vec<SentMessage>>,
+    rows: BTreeMap<String, Vec<(String, Value)>>,
+    files: Option<BTreeMap<String, StoredFile>>,
+    calls: Option<Vec<Call>>,
+    x12: Option<Vec<X12Response>>,
+    things: u64,
+}
+
+impl World {
+    /// A world in which every simulator is there and nothing was done.
+    pub(crate) fn untouched() -> Self {
+        let settings = Arc::new(Settings::at("http://fhir.test"));
+        Self {
+            fhir: Some(State::branch(Base::empty(), settings, Seed::from_number(1))),
+            hl7: Some(Vec::new()),
+            rows: BTreeMap::new(),
+            files: Some(BTreeMap::new()),
+            calls: Some(Vec::new()),
+            x12: Some(Vec::new()),
+            things: 0,
+        }
+    }
+
+    fn next(&mut self) -> Timestamp {
+        self.things += 1;
+        STARTED.plus(Duration::from_secs(self.things))
+    }
+
+    pub(crate) fn resource(mut self, resource: &Value) -> Self {
+        let at = self.next();
+        let path = format!(
+            "{}/{}",
+            resource["resourceType"].as_str().unwrap(),
+            resource["id"].as_str().unwrap()
+        );
+        let mut request = Request::new(Method::PUT, &path, at);
+        request.body = resource.to_string().into();
+        let (response, _) = self.fhir.as_mut().unwrap().apply(request);
+        assert!(response.status.is_success(), "{resource}");
+        self
+    }
+
+    pub(crate) fn message(self, payload: &str) -> Self {
+        self.message_with("AA", payload)
+    }
+
+    pub(crate) fn message_with(mut self, ack_code: &str, payload: &str) -> Self {
+        let at = self.next();
+        let control_id = payload.split('|').nth(9).unwrap_or_default();
+        let sent = SentMessage {
+            id: format!("evt_{}", self.things),
+            payload: payload.to_owned(),
+            message_control_id: control_id.to_owned(),
+            ack_code: ack_code.to_owned(),
+            at,
+        };
+        self.hl7.as_mut().unwrap().push(sent);
+        self
+    }
+
+    pub(crate) fn row(mut self, resource: &str, key: &str, fields: Value) -> Self {
+        self.next();
+        let rows = self.rows.entry(resource.to_owned()).or_default();
+        rows.push((key.to_owned(), fields));
+        self
+    }
+
+    pub(crate) fn file(self, path: &str, content: &str) -> Self {
+        self.file_of(path, content.as_bytes(), false)
+    }
+
+    pub(crate) fn file_of(mut self, path: &str, content: &[u8], is_given: bool) -> Self {
+        let at = self.next();
+        let file = StoredFile {
+            content: Bytes::copy_from_slice(content),
+            at,
+            is_given,
+        };
+        self.files.as_mut().unwrap().insert(path.to_owned(), file);
+        self
+    }
+
+    pub(crate) fn call(mut self, turns: &[(Speaker, &str)]) -> Self {
+        let at = self.next();
+        let turns = turns.iter().map(|(speaker, text)| Turn {
+            speaker: *speaker,
+            text: (*text).to_owned(),
+            is_dtmf: false,
+            at,
+        });
+        let call = Call {
+            id: format!("call_{}", self.things),
+            turns: turns.collect(),
+            started_at: at,
+            ended_at: None,
+        };
+        self.calls.as_mut().unwrap().push(call);
+        self
+    }
+
+    /// An answer with one transaction of these segments.
+    pub(crate) fn answer(self, transaction: &str, body: &str) -> Self {
+        let number = format!("{:09}", self.things + 1);
+        let count = body.matches('~').count() + 2;
+        let envelope = format!(
+            "ISA*00*          *00*          *ZZ*PAYER          *ZZ*PROVIDER       *260421*1700*^*00501*{number}*0*T*:~\
+             GS*HB*PAYER*PROVIDER*20260421*1700*1*X*005010X279A1~ST*{transaction}*0001~{body}SE*{count}*0001~GE*1*1~IEA*1*{number}~"
+        );
+        self.raw_answer(transaction, &number, &envelope)
+    }
+
+    pub(crate) fn raw_answer(mut self, transaction: &str, number: &str, raw: &str) -> Self {
+        let at = self.next();
+        let response = X12Response {
+            transaction: transaction.to_owned(),
+            control_number: number.to_owned(),
+            raw: raw.to_owned(),
+            at,
+        };
+        self.x12.as_mut().unwrap().push(response);
+        self
+    }
+
+    pub(crate) fn exhibits(&self) -> Exhibits<'_> {
+        let row = |(key, fields)| StateRow {
+            key: Cow::Borrowed(String::as_str(key)),
+            fields: Cow::Borrowed(fields),
+            at: STARTED,
+        };
+        let rows = self.rows.iter().map(|(name, rows)| {
+            let rows = rows.iter().map(|(key, fields)| row((key, fields)));
+            (name.as_str(), rows.collect())
+        });
+        let files = self.files.as_ref().map(|files| {
+            let files = files.iter().map(|(path, file)| (path.as_str(), file));
+            files.collect()
+        });
+        Exhibits {
+            fhir: self.fhir.iter().collect(),
+            hl7_sent: self.hl7.as_ref().map(|sent| sent.iter().collect()),
+            rows: rows.collect(),
+            files,
+            calls: self.calls.as_ref().map(|calls| calls.iter().collect()),
+            x12: self.x12.as_ref().map(|answers| answers.iter().collect()),
+        }
+    }
+
+    /// What is found out about one assertion.
+    pub(crate) fn check(&self, assertion: Value) -> Finding {
+        self.judge(&task(vec![criterion("It is done", assertion)]))
+            .findings
+            .remove(0)
+    }
+
+    pub(crate) fn judge(&self, task: &Task) -> Judgement {
+        judge(task, &self.exhibits(), &context())
+    }
+}
+
+pub(crate) fn context() -> Context {
+    Context {
+        task_run: TaskRunId::from_uuid(Uuid::from_u128(7)),
+        started_at: STARTED,
+        now: STARTED.plus(Duration::from_secs(3_600)),
+    }
+}
+
+pub(crate) fn criterion(label: &str, assertion: Value) -> Criterion {
+    Criterion {
+        id: CriterionId::from_uuid(Uuid::from_u128(1)),
+        label: label.to_owned(),
+        weight: Weight::default(),
+        axis: None,
+        input_entity: Some(EntityId::from_uuid(Uuid::from_u128(10))),
+        check: Check::Assertion(assertion),
+    }
+}
+
+/// A task with two entities: `ada`, whom criteria mean by `entity`, and `order`.
+pub(crate) fn task(criteria: Vec<Criterion>) -> Task {
+    let entity = |number, key: &str, data| Entity {
+        id: EntityId::from_uuid(Uuid::from_u128(number)),
+        kind: "thing".to_owned(),
+        key: key.to_owned(),
+        data,
+    };
+    Task {
+        id: TaskId::from_uuid(Uuid::from_u128(2)),
+        name: "A task".to_owned(),
+        timeout: None,
+        tags: Vec::new(),
+        brief: Value::Null,
+        world: Where::Playground {
+            environment: EnvironmentId::from_uuid(Uuid::from_u128(3)),
+            frozen: None,
+            scenario: Vec::new(),
+        },
+        entities: vec![
+            entity(
+                10,
+                "ada",
+                json!({"id": "ada", "mrn": "12345", "age": 36, "name": [{"family": "Lovelace, King", "given": ["Ada"]}], "middle": null}),
+            ),
+            entity(
+                11,
+                "order",
+                json!({"code": "72148", "total": 240.5, "parts": [1, 2]}),
+            ),
+        ],
+        criteria,
+        reference: Value::Null,
+        requires: Requirements::default(),
+        metadata: BTreeMap::new(),
+    }
+}
+
+/// A finding as a snapshot shows it, with what is true of every finding checked.
+pub(crate) fn shown(finding: &Finding) -> String {
+    let score = finding.score;
+    assert_eq!(finding.passed, score == Score::ONE, "{finding:?}");
+    let mut text = String::new();
+    let verdict = if finding.passed { "passed" } else { "failed" };
+    writeln!(text, "{verdict}, score {}", score.value()).unwrap();
+    writeln!(text, "{}", finding.details).unwrap();
+    let evidence = serde_json::to_string_pretty(&finding.evidence).unwrap();
+    text + &evidence
+}
+
+/// Several findings, each under a heading.
+pub(crate) fn all_shown(findings: &[(&str, Finding)]) -> String {
+    let parts = findings
+        .iter()
+        .map(|(heading, finding)| format!("## {heading}\n{}\n", shown(finding)));
+    parts.collect::<Vec<_>>().join("\n")
+}
