@@ -8,7 +8,7 @@ use super::{
     probe::{ensure, read_all, wait_for, within},
 };
 use crate::{
-    backend::{Devbox, Execution as _},
+    backend::Devbox,
     error::Error,
     record::{ExitCause, Property},
     spec::{ExecSpec, Stream},

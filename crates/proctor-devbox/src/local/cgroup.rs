@@ -65,14 +65,15 @@ impl Groups {
                 }
             }
         }
-        if hierarchies.iter().any(|known| known.role == Role::Unified) {
-            hierarchies.retain(|known| known.role == Role::Unified);
-        } else if hierarchies
-            .iter()
-            .any(|known| known.role == Role::KillAndFreeze)
-        {
-            hierarchies.retain(|known| known.role != Role::Freezer);
+        let has = |role| hierarchies.iter().any(|known| known.role == role);
+        let (unified, killing) = (has(Role::Unified), has(Role::KillAndFreeze));
+        let (hierarchies, unneeded) = hierarchies.into_iter().partition(|known| {
+            known.role == Role::Unified || !unified && (known.role != Role::Freezer || !killing)
+        });
+        Self {
+            hierarchies: unneeded,
         }
+        .remove_parents();
         Self { hierarchies }
     }
 

@@ -15,35 +15,46 @@ const RANGES: u32 = 4096;
 /// The ranges that are in use.
 #[derive(Debug)]
 pub(super) struct IdRanges {
-    taken: Mutex<HashSet<u32>>,
-    /// Where to begin looking, different for every data directory, so that two servers seldom give out the same.
-    begin: u32,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    taken: HashSet<u32>,
+    /// Where to look next. It begins elsewhere for every data directory, so that two servers seldom give out the same
+    /// range, and goes on from there, so that a range rests before it is given out again.
+    next: u32,
 }
 
 impl IdRanges {
     pub(super) fn new(begin: u32, taken: impl IntoIterator<Item = u32>) -> Self {
         Self {
-            taken: Mutex::new(taken.into_iter().collect()),
-            begin: begin % RANGES,
+            state: Mutex::new(State {
+                taken: taken.into_iter().collect(),
+                next: begin % RANGES,
+            }),
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<u32>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The first id of a free range.
     pub(super) fn take(&self) -> Option<u32> {
-        let mut taken = self.lock();
-        let free = (0..RANGES)
-            .map(|step| FIRST + (self.begin + step) % RANGES * EACH)
-            .find(|first| !taken.contains(first))?;
-        taken.insert(free);
-        Some(free)
+        let mut state = self.lock();
+        for _ in 0..RANGES {
+            let first = FIRST + state.next * EACH;
+            state.next = (state.next + 1) % RANGES;
+            if state.taken.insert(first) {
+                return Some(first);
+            }
+        }
+        None
     }
 
     pub(super) fn give_back(&self, first: u32) {
-        self.lock().remove(&first);
+        self.lock().taken.remove(&first);
     }
 }
 

@@ -397,7 +397,7 @@ impl Supervisor {
                 self.helpers.insert(pid);
             }
             Ok(Fork::Child) => {
-                let entered = enter::join(&around.first.handle, &doors, around.plan.ids)
+                let entered = enter::join(around.first, &doors, around.plan.ids)
                     .and_then(|()| enter::settle(around.plan, user, around.filters));
                 match entered {
                     // Our other descriptors would keep pipes and connections open for as long as this takes.

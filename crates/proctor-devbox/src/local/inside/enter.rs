@@ -8,14 +8,12 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
-use rustix::{
-    process::{Gid, Resource, Rlimit, Uid},
-    thread::ThreadNameSpaceType,
-};
+use rustix::process::{Gid, Resource, Rlimit, Uid};
 
 use super::{
     capabilities,
     failure::{Failure, While},
+    first::First,
     identity::Identity,
     seccomp::Filters,
 };
@@ -35,19 +33,14 @@ pub(super) fn become_root(ids: Ids) -> rustix::io::Result<()> {
 
 /// Moves this process into the box: its groups (through `doors`) and its namespaces. It is root of the box then, with every
 /// capability there. The process id namespace is not among them: the supervisor's children are born in it.
-pub(super) fn join(first: &OwnedFd, doors: &[OwnedFd], ids: Ids) -> Result<(), Failure> {
-    use ThreadNameSpaceType as Space;
+pub(super) fn join(first: &First, doors: &[OwnedFd], ids: Ids) -> Result<(), Failure> {
     for door in doors {
         rustix::io::write(door, b"0").doing("joining a control group")?;
     }
-    let spaces = Space::USER
-        | Space::MOUNT
-        | Space::NETWORK
-        | Space::INTER_PROCESS_COMMUNICATION
-        | Space::HOST_NAME_AND_NIS_DOMAIN_NAME
-        | Space::CONTROL_GROUP;
-    rustix::thread::move_into_thread_name_spaces(first.as_fd(), spaces)
-        .doing("entering the box")?;
+    for (space, kind) in &first.spaces {
+        rustix::thread::move_into_link_name_space(space.as_fd(), Some(*kind))
+            .doing("entering the box")?;
+    }
     become_root(ids).doing("becoming root of the box")
 }
 

@@ -272,7 +272,7 @@ fn try_become_program(
     doors: &[OwnedFd],
     ends: [BorrowedFd<'_>; 3],
 ) -> Result<std::convert::Infallible, Failure> {
-    enter::join(&around.first.handle, doors, around.plan.ids)?;
+    enter::join(around.first, doors, around.plan.ids)?;
     let identity = enter::settle(around.plan, &spec.user, around.filters)?;
     for (end, target) in ends.into_iter().zip(0..) {
         sys::install_fd(end, target).doing("connecting the streams")?;

@@ -13,8 +13,8 @@ use rustix::{
     fs::{Mode, OFlags},
     mount::OpenTreeFlags,
     net::{AddressFamily, SocketFlags, SocketType},
-    process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions},
-    thread::CapabilitySet,
+    process::{DumpableBehavior, Pid, Signal, WaitOptions},
+    thread::{CapabilitySet, LinkNameSpaceType},
 };
 
 use super::{
@@ -35,7 +35,10 @@ const RANGE: u32 = 65_536;
 #[derive(Debug)]
 pub(super) struct First {
     pub(super) pid: Pid,
-    pub(super) handle: OwnedFd,
+    /// Where its other processes live; children of the supervisor are born there.
+    pub(super) processes: OwnedFd,
+    /// Its other namespaces, in the order in which they must be entered: the user namespace gives the right to the rest.
+    pub(super) spaces: Vec<(OwnedFd, LinkNameSpaceType)>,
 }
 
 /// Starts the first process and waits until the box's world is made.
@@ -61,9 +64,12 @@ pub(super) fn start(places: &Places, plan: &Plan) -> Result<First, Failure> {
         }
     };
     drop(theirs);
-    let outcome = prepare(places, plan, pid, ours.as_fd()).and_then(|handle| {
-        wait_ready(ours.as_fd())?;
-        Ok(First { pid, handle })
+    let outcome = prepare(places, plan, pid, ours.as_fd()).and_then(|()| {
+        expect(ours.as_fd(), b"ready")?;
+        let first = open_spaces(pid)?;
+        send_with_fds(ours.as_fd(), b"hide", &[]).doing("hiding the first process")?;
+        expect(ours.as_fd(), b"hidden")?;
+        Ok(first)
     });
     if outcome.is_err() {
         let _ = rustix::process::kill_process(pid, Signal::KILL);
@@ -73,14 +79,7 @@ pub(super) fn start(places: &Places, plan: &Plan) -> Result<First, Failure> {
 }
 
 /// What only the supervisor may do for the new namespaces: ids, mapped mounts, control groups.
-fn prepare(
-    places: &Places,
-    plan: &Plan,
-    pid: Pid,
-    socket: BorrowedFd<'_>,
-) -> Result<OwnedFd, Failure> {
-    let handle =
-        rustix::process::pidfd_open(pid, PidfdFlags::empty()).doing("opening the first process")?;
+fn prepare(places: &Places, plan: &Plan, pid: Pid, socket: BorrowedFd<'_>) -> Result<(), Failure> {
     let proc = format!("/proc/{}", pid.as_raw_nonzero());
     let mut sources = Vec::new();
     match plan.ids {
@@ -110,8 +109,33 @@ fn prepare(
             .doing("joining a control group")?;
     }
     let fds: Vec<BorrowedFd<'_>> = sources.iter().map(AsFd::as_fd).collect();
-    send_with_fds(socket, b"go", &fds).doing("releasing the first process")?;
-    Ok(handle)
+    send_with_fds(socket, b"go", &fds).doing("releasing the first process")
+}
+
+/// Opens the namespaces of the first process, which is possible as long as it does not hide.
+fn open_spaces(pid: Pid) -> Result<First, Failure> {
+    use LinkNameSpaceType as Space;
+    let open = |name: &str| {
+        let path = format!("/proc/{}/ns/{name}", pid.as_raw_nonzero());
+        rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .doing("opening a namespace")
+    };
+    let spaces = [
+        ("user", Space::User),
+        ("mnt", Space::Mount),
+        ("net", Space::Network),
+        ("ipc", Space::InterProcessCommunication),
+        ("uts", Space::HostNameAndNISDomainName),
+        ("cgroup", Space::ControlGroup),
+    ];
+    Ok(First {
+        pid,
+        processes: open("pid")?,
+        spaces: spaces
+            .into_iter()
+            .map(|(name, kind)| Ok((open(name)?, kind)))
+            .collect::<Result<_, Failure>>()?,
+    })
 }
 
 /// The directories whose mounts are needed, in the order in which they are sent.
@@ -132,12 +156,13 @@ fn mapped_clone(source: &Path, users: BorrowedFd<'_>) -> Result<OwnedFd, Failure
     Ok(mount)
 }
 
-fn wait_ready(socket: BorrowedFd<'_>) -> Result<(), Failure> {
+/// Waits for a word of the first process, or for what it could not do.
+fn expect(socket: BorrowedFd<'_>, word: &[u8]) -> Result<(), Failure> {
     let mut buffer = [0; 512];
     let (length, _) =
         receive_with_fds(socket, &mut buffer).doing("waiting for the first process")?;
     match &buffer[..length] {
-        b"ready" => Ok(()),
+        said if said == word => Ok(()),
         [low, high, doing @ ..] => {
             let errno = i32::from(u16::from_le_bytes([*low, *high]));
             Err(io::Error::from_raw_os_error(errno)).doing(String::from_utf8_lossy(doing))
@@ -155,9 +180,6 @@ fn live(socket: &OwnedFd, places: &Places, plan: &Plan) -> ! {
             &[&errno[..], failure.doing.as_bytes()].concat(),
             rustix::net::SendFlags::NOSIGNAL,
         );
-        sys::exit_now(1);
-    }
-    if rustix::net::send(socket, b"ready", rustix::net::SendFlags::NOSIGNAL).is_err() {
         sys::exit_now(1);
     }
     let _ = sys::close_all_but(0, socket.as_fd());
@@ -190,7 +212,8 @@ fn make_world(socket: &OwnedFd, places: &Places, plan: &Plan) -> Result<(), Fail
             below: mounted_sources(places, plan)[1],
         },
         _ => {
-            return Err(io::Error::from(io::ErrorKind::InvalidData)).doing("taking over the mounts");
+            return Err(io::Error::from(io::ErrorKind::InvalidData))
+                .doing("taking over the mounts");
         }
     };
     mounts::build(&sources, plan)?;
@@ -202,6 +225,9 @@ fn make_world(socket: &OwnedFd, places: &Places, plan: &Plan) -> Result<(), Fail
     capabilities::drop_bounding_set(CapabilitySet::empty()).doing("dropping capabilities")?;
     capabilities::keep_capabilities(CapabilitySet::empty()).doing("dropping capabilities")?;
     rustix::thread::set_no_new_privs(true).doing("giving up new privileges")?;
+    send_with_fds(socket.as_fd(), b"ready", &[]).doing("reporting")?;
+    expect(socket.as_fd(), b"hide")?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
-        .doing("hiding the first process")
+        .doing("hiding the first process")?;
+    send_with_fds(socket.as_fd(), b"hidden", &[]).doing("reporting")
 }

@@ -189,8 +189,8 @@ impl Supervisor {
         let first = first::start(&self.data, &self.plan)?;
         rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .doing("hiding the supervisor")?;
-        let space = rustix::thread::ThreadNameSpaceType::PROCESS_ID;
-        rustix::thread::move_into_thread_name_spaces(first.handle.as_fd(), space)
+        let space = Some(LinkNameSpaceType::ProcessID);
+        rustix::thread::move_into_link_name_space(first.processes.as_fd(), space)
             .doing("entering the box's processes")?;
         self.first = Some(first);
         Ok(())

@@ -3,7 +3,10 @@
 //! Without them, processes are found by a mark in their environment, by their parents, and by the box's process
 //! namespace. A program that hides from all of this is found no later than when the box ends.
 
-use std::{collections::HashSet, path::Path};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 use rustix::process::{Pid, Signal};
 
@@ -98,9 +101,11 @@ impl Process {
 /// Every process of the box but the first.
 fn of_box(first: &First) -> Vec<Process> {
     let space = |pid: Pid| fs_err::read_link(format!("/proc/{}/ns/pid", pid.as_raw_nonzero())).ok();
-    let Some(own) = space(first.pid) else {
+    // The first process hides, so its namespace is known by the descriptor that was opened before.
+    let Ok(stat) = rustix::fs::fstat(&first.processes) else {
         return Vec::new();
     };
+    let own = PathBuf::from(format!("pid:[{}]", stat.st_ino));
     let Ok(entries) = fs_err::read_dir(Path::new("/proc")) else {
         return Vec::new();
     };
