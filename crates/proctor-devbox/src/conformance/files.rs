@@ -42,9 +42,9 @@ async fn get(devbox: &Arc<dyn Devbox>, path: &str) -> Result<Vec<u8>, Failed> {
     Ok(bytes)
 }
 
-fn problem<T>(result: crate::Result<T>) -> Option<FileProblem> {
+fn problem<T>(result: &crate::Result<T>) -> Option<FileProblem> {
     match result {
-        Err(Error::File { kind, .. }) => Some(kind),
+        Err(Error::File { kind, .. }) => Some(*kind),
         _ => None,
     }
 }
@@ -114,7 +114,7 @@ pub(super) async fn what_cannot_be_read_is_told_apart(probe: &mut Probe) -> Verd
             "mkfifo /tmp/pipe; mkdir /tmp/dir; printf 12345 > /tmp/five; ln -s loop /tmp/loop",
         )
         .await?;
-    let read = async |path: &str, limit| problem(devbox.read_file(path, &User::Root, limit).await);
+    let read = async |path: &str, limit| problem(&devbox.read_file(path, &User::Root, limit).await);
     for (path, limit, expected) in [
         ("/no/such/file", None, FileProblem::NotFound),
         ("/tmp/dir", None, FileProblem::NotRegular),
@@ -135,7 +135,7 @@ pub(super) async fn what_cannot_be_read_is_told_apart(probe: &mut Probe) -> Verd
     );
     for path in ["/tmp/dir", "/tmp/pipe", "/tmp/five/below", "relative", "/"] {
         let got = within(put(&devbox, path, None, b"x")).await?;
-        ensure!(problem(got).is_some(), "{path} was written");
+        ensure!(problem(&got).is_some(), "{path} was written");
     }
     Ok(Passed)
 }
@@ -229,14 +229,14 @@ pub(super) async fn the_users_rights_decide(probe: &mut Probe) -> Verdict {
         .await?;
     let read = devbox.read_file("/root/secret", &somebody, None).await;
     ensure!(
-        problem(read) == Some(FileProblem::Denied),
+        problem(&read) == Some(FileProblem::Denied),
         "a user read what root keeps"
     );
     let written = devbox
         .write_file("/etc/passwd", &somebody, None, &mut &b"x"[..])
         .await;
     ensure!(
-        problem(written) == Some(FileProblem::Denied),
+        problem(&written) == Some(FileProblem::Denied),
         "a user wrote what root owns"
     );
     devbox

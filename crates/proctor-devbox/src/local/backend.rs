@@ -264,7 +264,7 @@ impl LocalBackend {
                 match tree::remove(&entry.path()) {
                     Ok(()) => removed.push(entry.path().display().to_string()),
                     Err(error) => {
-                        tracing::warn!(path = %entry.path().display(), %error, "a remainder stays")
+                        tracing::warn!(path = %entry.path().display(), %error, "a remainder stays");
                     }
                 }
             }

@@ -16,7 +16,10 @@
 //! DATA/trash/               what is being removed
 //! ```
 
-use std::path::{Path, PathBuf};
+use std::{
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -133,8 +136,12 @@ impl Places {
         self.data.join("lock")
     }
 
-    /// Makes the directories that are always there.
+    /// Makes the directories that are always there, and keeps everybody else out.
+    ///
+    /// Files in a box's disk belong to the ids they have inside, so root of a box can put programs there that would run as the host's
+    /// root. Nobody but the owner of this directory may ever reach them.
     pub(crate) fn prepare(&self) -> std::io::Result<()> {
+        fs_err::set_permissions(&self.data, std::fs::Permissions::from_mode(0o700))?;
         for directory in [
             self.boxes(),
             self.layers(),

@@ -5,10 +5,13 @@
 
 use std::{
     collections::HashMap,
-    ffi::{CStr, CString},
+    ffi::{CStr, CString, OsStr},
     io,
-    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
-    path::Path,
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::{Path, PathBuf},
     rc::Rc,
 };
 
@@ -155,50 +158,54 @@ fn lstat(directory: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<Stat> {
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let from = rustix::fs::open(from, DIRECTORY, Mode::empty())?;
     let to = rustix::fs::open(to, DIRECTORY, Mode::empty())?;
-    Copier::default().directory(from.as_fd(), to.as_fd(), 0)
+    let stat = rustix::fs::fstat(&from)?;
+    let mut copier = Copier {
+        top: to.as_fd(),
+        linked: HashMap::new(),
+        path: Vec::new(),
+    };
+    copier.directory(from.as_fd(), to.as_fd(), &stat)
 }
 
-/// Remembers files that have several names: by device and inode, the first copy.
-#[derive(Default)]
-struct Copier {
-    linked: HashMap<(u64, u64), (OwnedFd, CString)>,
+struct Copier<'a> {
+    top: BorrowedFd<'a>,
+    /// Files that have several names: by device and inode, the path of the first copy.
+    linked: HashMap<(u64, u64), PathBuf>,
+    /// Where we are below the top.
+    path: Vec<CString>,
 }
 
-impl Copier {
+impl Copier<'_> {
     fn directory(
         &mut self,
         from: BorrowedFd<'_>,
         to: BorrowedFd<'_>,
-        depth: usize,
+        stat: &Stat,
     ) -> io::Result<()> {
-        if depth > DEEPEST {
+        if self.path.len() > DEEPEST {
             return Err(io::Error::other(format!(
                 "directories nested more than {DEEPEST} deep"
             )));
         }
         for name in names(from)? {
-            self.entry(from, to, &name, depth)?;
+            self.path.push(name.clone());
+            self.entry(from, to, &name)?;
+            self.path.pop();
         }
-        let stat = rustix::fs::fstat(from)?;
         attributes(from, to)?;
-        finish(to, &stat)
+        finish(to, stat)
     }
 
-    fn entry(
-        &mut self,
-        from: BorrowedFd<'_>,
-        to: BorrowedFd<'_>,
-        name: &CStr,
-        depth: usize,
-    ) -> io::Result<()> {
+    fn entry(&mut self, from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
         let stat = lstat(from, name)?;
         let kind = FileType::from_raw_mode(stat.st_mode);
         match kind {
             FileType::Directory => {
                 rustix::fs::mkdirat(to, name, Mode::RWXU)?;
-                let below = open_unchanged(from, name, DIRECTORY)?;
                 let copy = rustix::fs::openat(to, name, DIRECTORY, Mode::empty())?;
-                self.directory(below.as_fd(), copy.as_fd(), depth + 1)
+                let _opened = Unlocked::new(from, name, &stat)?;
+                let below = rustix::fs::openat(from, name, DIRECTORY, Mode::empty())?;
+                self.directory(below.as_fd(), copy.as_fd(), &stat)
             }
             FileType::RegularFile => self.file(from, to, name, &stat),
             FileType::Symlink => {
@@ -224,47 +231,63 @@ impl Copier {
         stat: &Stat,
     ) -> io::Result<()> {
         let key = (stat.st_dev, stat.st_ino);
-        if let Some((directory, first)) = self.linked.get(&key) {
+        if let Some(first) = self.linked.get(&key) {
             return Ok(rustix::fs::linkat(
-                directory,
+                self.top,
                 first,
                 to,
                 name,
                 AtFlags::empty(),
             )?);
         }
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let source = open_unchanged(from, name, flags)?;
+        let source = {
+            let _opened = Unlocked::new(from, name, stat)?;
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            rustix::fs::openat(from, name, flags, Mode::empty())?
+        };
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let copy = rustix::fs::openat(to, name, flags, Mode::from_raw_mode(0o600))?;
-        copy_data(
-            source.as_fd(),
-            copy.as_fd(),
-            u64::try_from(stat.st_size).unwrap_or(0),
-        )?;
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        copy_data(source.as_fd(), copy.as_fd(), size)?;
         attributes(source.as_fd(), copy.as_fd())?;
         finish(copy.as_fd(), stat)?;
         if stat.st_nlink > 1 {
-            self.linked
-                .insert(key, (to.try_clone_to_owned()?, name.to_owned()));
+            let parts = self
+                .path
+                .iter()
+                .map(|part| OsStr::from_bytes(part.to_bytes()));
+            self.linked.insert(key, parts.collect());
         }
         Ok(())
     }
 }
 
-/// Opens what its owner may not read, and leaves it with the mode that it had.
-fn open_unchanged(from: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-    match rustix::fs::openat(from, name, flags, Mode::empty()) {
-        Err(Errno::ACCESS) => {}
-        other => return other,
+/// Something that its owner may read for as long as this lives, whatever its mode says. Root needs no such thing.
+struct Unlocked {
+    handle: Option<(PathHandle, RawMode)>,
+}
+
+impl Unlocked {
+    fn new(from: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> rustix::io::Result<Self> {
+        if rustix::process::geteuid().is_root() || stat.st_mode & 0o500 == 0o500 {
+            return Ok(Self { handle: None });
+        }
+        let handle = path_handle(from, name)?;
+        rustix::fs::chmod(&handle.path, Mode::from_raw_mode(stat.st_mode | 0o500))?;
+        Ok(Self {
+            handle: Some((handle, stat.st_mode)),
+        })
     }
-    let stat = lstat(from, name)?;
-    let handle = path_handle(from, name)?;
-    rustix::fs::chmod(&handle.path, Mode::from_raw_mode(stat.st_mode | 0o500))?;
-    let opened = rustix::fs::openat(from, name, flags, Mode::empty());
-    rustix::fs::chmod(&handle.path, Mode::from_raw_mode(stat.st_mode))?;
-    opened
+}
+
+impl Drop for Unlocked {
+    fn drop(&mut self) {
+        if let Some((handle, mode)) = &self.handle {
+            // Its owner could read it for a moment; if this fails, for longer.
+            let _ = rustix::fs::chmod(&handle.path, Mode::from_raw_mode(*mode));
+        }
+    }
 }
 
 /// A descriptor that cannot become a link, and the path by which its mode can be changed.

@@ -57,12 +57,12 @@ impl Supervisor {
                 }
                 Request::ReadFile { path, user, limit } => {
                     return self.file(id, &user, move |socket, _| {
-                        files::read(socket, &path, limit)
+                        files::read(socket, &path, limit);
                     });
                 }
                 Request::WriteFile { path, user, mode } => {
                     return self.file(id, &user, move |socket, received| {
-                        files::write(socket, received, &path, mode)
+                        files::write(socket, received, &path, mode);
                     });
                 }
             }
@@ -402,7 +402,7 @@ impl Supervisor {
                 match entered {
                     // Our other descriptors would keep pipes and connections open for as long as this takes.
                     Ok(_) if sys::close_all_but(3, socket.as_fd()).is_ok() => {
-                        work(socket, received)
+                        work(socket, received);
                     }
                     Ok(_) => {}
                     Err(failure) => files::refuse(socket, failure.to_string()),
