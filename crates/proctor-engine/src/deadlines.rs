@@ -57,23 +57,25 @@ pub(crate) async fn watch(engine: Engine, closing: CancellationToken) {
                 report(outcome, "a deadline could not be kept; it will be tried again");
             }
             _ = look.tick() => {
-                let outcome = sweep(&engine).await;
+                let outcome = engine.sweep().await;
                 report(outcome, "what is overdue could not be ended; it will be tried again");
             }
         }
     }
 }
 
-/// Ends everything that is overdue, by the database's account.
-async fn sweep(engine: &Engine) -> Result<(), EngineError> {
-    let now = engine.now();
-    for task_run in engine.store().due_task_runs(now, BATCH).await? {
-        engine.expire(task_run.value.id).await?;
+impl Engine {
+    /// Ends everything that is overdue, by the database's account.
+    pub async fn sweep(&self) -> Result<(), EngineError> {
+        let now = self.now();
+        for task_run in self.store().due_task_runs(now, BATCH).await? {
+            self.expire(task_run.value.id).await?;
+        }
+        for run in self.store().expired_runs(now, BATCH).await? {
+            self.sweep_run(run).await?;
+        }
+        Ok(())
     }
-    for run in engine.store().expired_runs(now, BATCH).await? {
-        engine.sweep_run(run).await?;
-    }
-    Ok(())
 }
 
 fn report(outcome: Result<(), EngineError>, message: &'static str) {

@@ -14,6 +14,7 @@ use proctor_core::{
 use serde_json::Value;
 
 use crate::{
+    cds_hooks::{self, CdsHooks},
     fax::{self, Fax},
     fhir::{self, Base, BaseBuilder, Validation},
     files::{self, Files},
@@ -124,12 +125,7 @@ impl Blueprint {
             SimulatorType::Message => machine!(messages::Blueprint, Messages, simulator),
             // All of these are one desk; what is wrong with it was said when it was made.
             SimulatorType::Payer | SimulatorType::Clearinghouse => return Ok(desk),
-            kind => {
-                return Err(NotProvided(format!(
-                    "there is no simulator of type {}",
-                    kind.as_str()
-                )));
-            }
+            SimulatorType::CdsHooks => machine!(cds_hooks::Blueprint, CdsHooks, simulator),
         };
         self.machines.push(branch);
         Ok(Target::Machine(self.machines.len() - 1))

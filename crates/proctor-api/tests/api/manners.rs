@@ -10,7 +10,7 @@ use crate::support::{Setup, TestServer, shape};
 
 #[rstest]
 #[case("verial", "/no/such/route")]
-#[case("verial_run", "/v1/benchmark-runs/br_1/no/such/route")]
+#[case("verial_run", "/v1/task-runs")]
 #[case("runloop", "/v1/no/such/route")]
 #[tokio::test]
 async fn an_unknown_route_is_404_in_the_dialects_shape(#[case] name: &str, #[case] path: &str) {

@@ -22,7 +22,7 @@ use proctor_core::{
 };
 use proctor_engine::Engine;
 use proctor_store::{
-    Store, StoreOptions,
+    MasterKey, Store, StoreOptions,
     credentials::{KeyOwner, PlainKey},
 };
 use reqwest::{Client, Method, RequestBuilder, Response};
@@ -39,6 +39,7 @@ pub(crate) struct TestServer {
     pub(crate) stop: CancellationToken,
     pub(crate) ended: JoinHandle<Drained>,
     pub(crate) store: Store,
+    pub(crate) engine: Engine,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) organization: OrganizationId,
     /// The key of the organization.
@@ -75,13 +76,13 @@ impl Setup {
         let ids: Arc<dyn IdSource> = Arc::new(Ids::default());
         let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_776_790_800_000)));
         let data = tempfile::tempdir().unwrap();
-        let store = Store::open(
-            &StoreOptions::embedded(data.path()),
-            clock.clone(),
-            Arc::clone(&ids),
-        )
-        .await
-        .unwrap();
+        let mut options = StoreOptions::embedded(data.path());
+        // Always the same, so that what follows from it can be pinned.
+        options.master_key =
+            Some(MasterKey::from_base64("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").unwrap());
+        let store = Store::open(&options, clock.clone(), Arc::clone(&ids))
+            .await
+            .unwrap();
         let (organization, issued) = store
             .bootstrap("Test Clinic", PlainKey::Random)
             .await
@@ -91,7 +92,7 @@ impl Setup {
         let address = server.local_addr();
         let engine = Engine::new(store.clone(), clock.clone(), &format!("http://{address}"));
         engine.run().await.unwrap();
-        let state = ApiState::new(self.api, engine, ids, metrics);
+        let state = ApiState::new(self.api, engine.clone(), ids, metrics);
         let router = Api::new()
             .with_routes(self.routes)
             .unhurried("/test/unhurried")
@@ -104,6 +105,7 @@ impl Setup {
             stop,
             ended,
             store,
+            engine,
             clock,
             organization: organization.id,
             key: issued.secret.expose_secret().to_owned(),
@@ -312,7 +314,7 @@ fn hide_keys(value: &mut Value) {
 /// Whether a field is a key's text or a part of it; entities have keys that are not random.
 fn is_random(name: &str, text: &str) -> bool {
     match name {
-        "prefix" | "suffix" => true,
+        "prefix" | "suffix" | "bearer_token" => true,
         "key" => text.starts_with("vk_") || text.starts_with("vrl_"),
         _ => false,
     }

@@ -1,0 +1,9 @@
+//! Runs through the public surface, from an author's drafts to a leaderboard.
+
+mod clinic;
+mod evidence;
+mod hammer;
+mod lifecycle;
+mod organization;
+mod public_flow;
+mod worlds;

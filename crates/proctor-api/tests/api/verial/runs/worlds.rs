@@ -1,0 +1,230 @@
+//! Playgrounds and sandboxes, of runs and by themselves.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::clinic::{Clinic, make};
+use crate::support::Answer;
+
+#[tokio::test]
+async fn everything_in_a_sandbox_is_an_event() {
+    let clinic = Clinic::open(1, 1).await;
+    let run = clinic.begin_open().await;
+    run.start(0).await;
+    run.solve().await;
+    run.complete(0).await;
+    let server = &clinic.server;
+    let mut told = Vec::new();
+    for sandbox in run.created.body["sandboxes"].as_array().unwrap() {
+        let id = sandbox["id"].as_str().unwrap();
+        let events = server
+            .read(&format!("/sandboxes/{id}/events?limit=100"))
+            .await;
+        assert_eq!(events.status, 200, "{}", events.body);
+        for event in events.body["data"].as_array().unwrap().iter().rev() {
+            assert_eq!(event["sandbox_id"], id);
+            told.push(format!(
+                "{}: {} {} {}",
+                sandbox["type"].as_str().unwrap(),
+                event["seq"],
+                event["direction"].as_str().unwrap(),
+                event["type"].as_str().unwrap(),
+            ));
+        }
+    }
+    insta::assert_snapshot!("events", told.join("\n"));
+    let fhir = run.created.body["sandboxes"][0]["id"].as_str().unwrap();
+    let newest = server
+        .read(&format!("/sandboxes/{fhir}/events?limit=1"))
+        .await;
+    insta::assert_snapshot!("fhir_event", newest.shape());
+}
+
+#[tokio::test]
+async fn a_playground_lives_by_itself() {
+    let clinic = Clinic::open(1, 1).await;
+    let server = &clinic.server;
+    let made = server
+        .ask(
+            Method::POST,
+            "/playgrounds",
+            json!({"environment_id": clinic.environment}),
+        )
+        .await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    insta::assert_snapshot!("playground", made.shape());
+    let path = format!("/playgrounds/{}", made.text("id"));
+    assert_eq!(server.read(&path).await.body, made.body);
+    let fhir = made.body["sandboxes"][0]["id"].as_str().unwrap().to_owned();
+    let patient = server
+        .read(&format!("/sandboxes/{fhir}/fhir/Patient/ada"))
+        .await;
+    assert_eq!((patient.status, patient.text("id").as_str()), (200, "ada"));
+    let by_other_name = server
+        .read(&format!("/services/{fhir}/fhir/Patient/ada"))
+        .await;
+    assert_eq!(by_other_name.status, 200);
+    let more = json!([{"resourceType": "Patient", "id": "bob"}]);
+    let more = json!({"name": "more", "type": "FHIR", "data": more});
+    let dataset = make(server, "/datasets", more).await;
+    let attach = format!("/sandboxes/{fhir}/datasets/{dataset}");
+    assert_eq!(
+        server.ask(Method::POST, &attach, json!({})).await.status,
+        204
+    );
+    let bob = format!("/sandboxes/{fhir}/fhir/Patient/bob");
+    assert_eq!(server.read(&bob).await.status, 200);
+    assert_eq!(
+        server.ask(Method::DELETE, &attach, json!({})).await.status,
+        204
+    );
+    assert_eq!(server.read(&bob).await.status, 410);
+    let teardown = server
+        .ask(Method::POST, &format!("{path}/teardown"), json!({}))
+        .await;
+    assert_eq!(teardown.text("status"), "torn_down");
+    let write = server
+        .ask(
+            Method::PUT,
+            &bob,
+            json!({"resourceType": "Patient", "id": "bob"}),
+        )
+        .await;
+    assert_eq!(write.status, 409, "{}", write.body);
+    let events = server.read(&format!("/sandboxes/{fhir}/events")).await;
+    assert!(events.body["data"].as_array().unwrap().len() >= 5);
+}
+
+#[tokio::test]
+async fn a_sandbox_of_one_simulator_has_a_token_endpoint_of_its_own() {
+    let clinic = Clinic::open(1, 1).await;
+    let server = &clinic.server;
+    let simulator = make(
+        server,
+        "/simulators",
+        json!({"type": "fhir", "name": "Lone EHR"}),
+    )
+    .await;
+    let made = server
+        .ask(
+            Method::POST,
+            "/sandboxes",
+            json!({"simulator_id": simulator}),
+        )
+        .await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let base = format!("/sandboxes/{}/fhir", made.text("id"));
+    let open = server
+        .get(&format!("{base}/metadata"))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(open.status(), 200);
+    let closed = server.get(&format!("{base}/Patient")).send().await.unwrap();
+    assert_eq!(closed.status(), 401);
+    let well_known = server
+        .get(&format!("{base}/.well-known/smart-configuration"))
+        .send()
+        .await
+        .unwrap();
+    let well_known: Value = well_known.json().await.unwrap();
+    assert_eq!(well_known["token_endpoint"], format!("{base}/token"));
+    let credentials = &made.body["credentials"];
+    let form = [
+        ("grant_type", "client_credentials"),
+        ("client_id", credentials["client_id"].as_str().unwrap()),
+        (
+            "client_secret",
+            credentials["client_secret"].as_str().unwrap(),
+        ),
+    ];
+    let form = form
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect::<Vec<_>>()
+        .join("&");
+    let token = server
+        .post(&format!("{base}/token"))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(form)
+        .send()
+        .await
+        .unwrap();
+    let token: Value = token.json().await.unwrap();
+    let read = server
+        .get(&format!("{base}/Patient"))
+        .bearer_auth(token["access_token"].as_str().unwrap())
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(read.status(), 200);
+    let list = server.read("/sandboxes").await;
+    assert!(!list.body["data"].as_array().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_world_is_closed_to_strangers() {
+    let clinic = Clinic::open(1, 1).await;
+    let run = clinic.begin_open().await;
+    run.start(0).await;
+    let door = run.created.body["sandboxes"][1]["id"].as_str().unwrap();
+    let path = format!("/sandboxes/{door}/hl7/inbox");
+    let ask = async |key: &str| {
+        let request = clinic.server.get(&path).bearer_auth(key);
+        Answer::of(request.send().await.unwrap()).await.status
+    };
+    assert_eq!(ask(&run.token).await, 200);
+    assert_eq!(ask(&clinic.server.key).await, 200);
+    assert_eq!(ask(&clinic.solver_key).await, 404);
+    assert_eq!(ask(&clinic.server.foreign_key().await).await, 404);
+    let other = clinic.begin_open().await;
+    assert_eq!(ask(&other.token).await, 404);
+    for path in [
+        "/sandboxes/sbx_1",
+        "/playgrounds/pg_1",
+        "/sandboxes/sbx_1/fhir/Patient",
+    ] {
+        assert_eq!(clinic.server.read(path).await.status, 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn bad_requests_to_sandboxes_are_told_and_lose_nothing() {
+    let clinic = Clinic::open(1, 1).await;
+    let run = clinic.begin_open().await;
+    run.start(0).await;
+    let raw = async |method: Method, path: &str, body: Vec<u8>| {
+        let path = format!("/v1/benchmark-runs/{}/{path}", run.id);
+        let request = run.request(method, &path).body(body);
+        Answer::of(request.send().await.unwrap()).await.status
+    };
+    for (status, method, path, body) in [
+        (400, Method::POST, "hl7/outbound", b"{".to_vec()),
+        (400, Method::POST, "hl7/outbound", b"\xff\xfe".to_vec()),
+        (400, Method::POST, "portal/prior-auths", b"[]".to_vec()),
+        (400, Method::POST, "portal/prior-auths", b"{}".to_vec()),
+        (400, Method::PUT, "files/%2e%2e/etc/passwd", b"x".to_vec()),
+        (400, Method::PUT, "files/a/%2e%2e/%2e%2e/b", b"x".to_vec()),
+        (
+            400,
+            Method::POST,
+            "voice/calls/x/turns",
+            b"{\"text\":5}".to_vec(),
+        ),
+        (
+            400,
+            Method::POST,
+            "clearinghouse/eligibility",
+            b"{}".to_vec(),
+        ),
+        (404, Method::GET, "faxes/none", Vec::new()),
+        (405, Method::DELETE, "hl7/inbox", Vec::new()),
+        (400, Method::POST, "fhir/Patient", b"{".to_vec()),
+        (404, Method::GET, "fhir/Patient/none", Vec::new()),
+    ] {
+        let answered = raw(method, path, body).await;
+        let is_close = answered == status || (status == 400 && matches!(answered, 404 | 422));
+        assert!(is_close, "{path}: {answered}");
+    }
+    assert_eq!(run.complete(0).await.status, 200);
+}
