@@ -4,9 +4,9 @@
 //! together from its drafts and keeps it under its digest, [`publish`] makes that the next version.
 //! Both name everything that is wrong at once. Nothing here changes a draft.
 
-mod assertions;
 pub(crate) mod compose;
 mod inspect;
+mod warnings;
 
 use proctor_core::{
     canonical::Digest,
@@ -15,7 +15,7 @@ use proctor_core::{
 };
 use proctor_store::{Store, StoreError, benchmarks::BenchmarkRecord};
 
-pub use self::{assertions::warnings, inspect::scenario_problems};
+pub use self::{inspect::scenario_problems, warnings::warnings};
 
 /// A benchmark that can no longer change, kept under its digest together with its environment.
 #[derive(Clone, Debug, PartialEq)]

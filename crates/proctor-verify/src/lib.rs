@@ -25,7 +25,7 @@ mod registry;
 mod rubric;
 mod template;
 
-pub use lint::{Remark, Severity, lint};
+pub use lint::{Remark, Severity, lint, lint_criterion};
 pub use problem::Problem;
 pub use rubric::{Finding, Judgement, Rubric, judge, problems};
 pub use template::Context;
