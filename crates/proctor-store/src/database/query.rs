@@ -88,6 +88,14 @@ impl Query {
         }
     }
 
+    /// A statement with a fixed text and all of its values.
+    pub(crate) const fn with(text: &'static str, params: Vec<Param>) -> Self {
+        Self {
+            text: Text::Fixed(text),
+            params,
+        }
+    }
+
     /// Fills the next placeholder.
     pub(crate) fn bind(mut self, value: impl Into<Param>) -> Self {
         self.params.push(value.into());
