@@ -3,6 +3,7 @@
 //! Everything above writes plain SQL of the subset that SQLite and PostgreSQL share, with `$1`
 //! placeholders, and neither knows nor asks which of the two it speaks to.
 
+mod insert;
 mod query;
 mod row;
 mod transaction;
@@ -27,6 +28,7 @@ use sqlx::{
 use tokio::sync::Notify;
 
 pub(crate) use self::{
+    insert::Inserts,
     query::{Param, Query},
     row::Row,
     transaction::{Transaction, WriteConnection},

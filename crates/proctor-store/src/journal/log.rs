@@ -16,7 +16,7 @@ use proctor_core::id::kinds::WorldId;
 use super::event::{Event, Head, NewEvent, SEAL};
 use crate::{
     StoreError,
-    database::{Database, Param, Query, Row},
+    database::{Database, Inserts, Param, Query, Row},
 };
 
 /// How many events lie between two marks.
@@ -238,9 +238,9 @@ impl Places {
 #[derive(Default)]
 pub(super) struct Entries {
     /// By what they follow.
-    events: Vec<(i64, [Param; EVENTS.columns.len()])>,
+    events: Vec<(i64, [Param; 8])>,
     /// By the world.
-    marks: Vec<(WorldId, [Param; MARKS.columns.len()])>,
+    marks: Vec<(WorldId, [Param; 3])>,
 }
 
 impl Entries {
@@ -280,78 +280,22 @@ impl Entries {
     /// The statements that write them. In the same order on every node: two that want the same
     /// keys then wait one for the other, and never each for the other.
     pub(super) fn statements(mut self) -> Vec<Query> {
-        static EVENT_TEXTS: LazyLock<Texts> = LazyLock::new(|| EVENTS.texts());
-        static MARK_TEXTS: LazyLock<Texts> = LazyLock::new(|| MARKS.texts());
+        static EVENTS: LazyLock<Inserts> = LazyLock::new(|| {
+            Inserts::into_table(
+                "journal_events",
+                &[
+                    "follows", "place", "world", "seq", "at", "kind", "payload", "hash",
+                ],
+            )
+        });
+        static MARKS: LazyLock<Inserts> =
+            LazyLock::new(|| Inserts::into_table("journal_marks", &["world", "seq", "follows"]));
         self.marks.sort_by_key(|(world, _)| *world);
         self.events.sort_by_key(|(follows, _)| *follows);
-        let mut statements = insert(self.marks, &MARK_TEXTS);
-        statements.extend(insert(self.events, &EVENT_TEXTS));
+        let mut statements = MARKS.of(self.marks.into_iter().map(|(_, mark)| mark));
+        statements.extend(EVENTS.of(self.events.into_iter().map(|(_, event)| event)));
         statements
     }
-}
-
-struct Table<const COLUMNS: usize> {
-    name: &'static str,
-    columns: [&'static str; COLUMNS],
-}
-
-const EVENTS: Table<8> = Table {
-    name: "journal_events",
-    columns: [
-        "follows", "place", "world", "seq", "at", "kind", "payload", "hash",
-    ],
-};
-const MARKS: Table<3> = Table {
-    name: "journal_marks",
-    columns: ["world", "seq", "follows"],
-};
-
-/// The most rows in one statement. Statements come in powers of two, so that a few prepared ones
-/// serve batches of every size. SQLite looks named parameters up one by one, so a statement's cost
-/// grows with the square of its width; wider than this costs more than it saves.
-const WIDEST: usize = 32;
-
-/// The texts of statements for 1, 2, 4 … [`WIDEST`] rows.
-type Texts = Vec<String>;
-
-impl<const COLUMNS: usize> Table<COLUMNS> {
-    fn texts(&self) -> Texts {
-        (0..=WIDEST.ilog2())
-            .map(|log| self.insert_text(1 << log))
-            .collect()
-    }
-
-    fn insert_text(&self, rows: usize) -> String {
-        let places: Vec<String> = (0..rows)
-            .map(|row| {
-                let places: Vec<String> = (1..=COLUMNS)
-                    .map(|column| format!("${}", row * COLUMNS + column))
-                    .collect();
-                format!("({})", places.join(", "))
-            })
-            .collect();
-        format!(
-            "INSERT INTO {} ({}) VALUES {}",
-            self.name,
-            self.columns.join(", "),
-            places.join(", ")
-        )
-    }
-}
-
-/// The rows in as few statements as their number has binary digits.
-fn insert<K, const COLUMNS: usize>(
-    rows: Vec<(K, [Param; COLUMNS])>,
-    texts: &'static Texts,
-) -> Vec<Query> {
-    let mut statements = Vec::new();
-    let mut rows = rows.into_iter().map(|(_, row)| row);
-    while rows.len() > 0 {
-        let width = WIDEST.min(1 << rows.len().ilog2());
-        let params = rows.by_ref().take(width).flatten().collect();
-        statements.push(Query::with(&texts[width.ilog2() as usize], params));
-    }
-    statements
 }
 
 /// A number as the database has it. Beyond its range there are no events.
