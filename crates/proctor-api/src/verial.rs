@@ -33,15 +33,15 @@ pub use page::{VerialList, VerialListMeta, VerialPage};
 /// The dialect's routes.
 pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
-        .merge(credential_routes())
-        .merge(world_routes())
-        .merge(benchmark_routes())
-        .merge(run_routes())
-        .merge(playground_routes())
+        .merge(credentials())
+        .merge(environments())
+        .merge(benchmarks())
+        .merge(runs())
+        .merge(worlds())
 }
 
 /// Who may do what.
-fn credential_routes() -> OpenApiRouter<ApiState> {
+fn credentials() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(api_keys::list_api_keys, api_keys::create_api_key))
         .routes(routes!(api_keys::get_api_key, api_keys::revoke_api_key))
@@ -58,57 +58,8 @@ fn credential_routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(solver_keys::revoke_solver_key))
 }
 
-/// Runs, from both sides.
-fn run_routes() -> OpenApiRouter<ApiState> {
-    OpenApiRouter::new()
-        .routes(routes!(public_runs::create_run))
-        .routes(routes!(public_runs::get_run))
-        .routes(routes!(public_tasks::start_task))
-        .routes(routes!(public_tasks::complete_task))
-        .routes(routes!(internal_runs::list_runs, internal_runs::create_run))
-        .routes(routes!(internal_runs::get_run))
-        .routes(routes!(internal_runs::complete_run))
-        .routes(routes!(internal_runs::cancel_run))
-        .routes(routes!(internal_runs::publish_run))
-        .routes(routes!(internal_runs::unpublish_run))
-        .routes(routes!(internal_runs::leaderboard))
-        .routes(routes!(internal_tasks::list_task_runs))
-        .routes(routes!(internal_tasks::get_task_run))
-        .routes(routes!(internal_tasks::complete_task_run))
-        .routes(routes!(internal_tasks::cancel_task_run))
-        .routes(routes!(internal_tasks::rescore_task_run))
-        .routes(routes!(internal_tasks::list_criterion_runs))
-        .routes(routes!(internal_tasks::get_criterion_run))
-}
-
-/// Playgrounds, sandboxes, and the ways into them.
-fn playground_routes() -> OpenApiRouter<ApiState> {
-    OpenApiRouter::new()
-        .routes(routes!(
-            playgrounds::list_playgrounds,
-            playgrounds::create_playground
-        ))
-        .routes(routes!(playgrounds::get_playground))
-        .routes(routes!(playgrounds::tear_down_playground))
-        .routes(routes!(
-            playgrounds::list_sandboxes,
-            playgrounds::create_sandbox
-        ))
-        .routes(routes!(playgrounds::get_sandbox))
-        .routes(routes!(playgrounds::tear_down_sandbox))
-        .routes(routes!(playgrounds::list_events))
-        .routes(routes!(
-            playgrounds::attach_dataset,
-            playgrounds::detach_dataset
-        ))
-        .route("/v1/benchmark-runs/{id}/{*path}", any(worlds::of_run))
-        .route("/v1/task-runs/{id}/{*path}", any(worlds::of_task_run))
-        .route("/sandboxes/{id}/{*path}", any(worlds::of_sandbox))
-        .route("/services/{id}/{*path}", any(worlds::of_sandbox))
-}
-
 /// What worlds are made of.
-fn world_routes() -> OpenApiRouter<ApiState> {
+fn environments() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(
             environments::list_environments,
@@ -147,7 +98,7 @@ fn world_routes() -> OpenApiRouter<ApiState> {
 }
 
 /// What is examined.
-fn benchmark_routes() -> OpenApiRouter<ApiState> {
+fn benchmarks() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(
             benchmarks::list_benchmarks,
@@ -181,4 +132,56 @@ fn benchmark_routes() -> OpenApiRouter<ApiState> {
             criteria::update_criterion,
             criteria::delete_criterion
         ))
+}
+
+/// Runs, from both sides.
+fn runs() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(public_runs::take_benchmark))
+        .routes(routes!(public_runs::get_taken_run))
+        .routes(routes!(public_tasks::start_task))
+        .routes(routes!(public_tasks::complete_task))
+        .routes(routes!(
+            internal_runs::list_benchmark_runs,
+            internal_runs::create_benchmark_run
+        ))
+        .routes(routes!(internal_runs::get_benchmark_run))
+        .routes(routes!(internal_runs::complete_benchmark_run))
+        .routes(routes!(internal_runs::cancel_benchmark_run))
+        .routes(routes!(internal_runs::publish_benchmark_run))
+        .routes(routes!(internal_runs::unpublish_benchmark_run))
+        .routes(routes!(internal_runs::get_leaderboard))
+        .routes(routes!(internal_tasks::list_task_runs))
+        .routes(routes!(internal_tasks::get_task_run))
+        .routes(routes!(internal_tasks::complete_task_run))
+        .routes(routes!(internal_tasks::cancel_task_run))
+        .routes(routes!(internal_tasks::rescore_task_run))
+        .routes(routes!(internal_tasks::list_criterion_runs))
+        .routes(routes!(internal_tasks::get_criterion_run))
+}
+
+/// Playgrounds, sandboxes, and the ways into them.
+fn worlds() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(
+            playgrounds::list_playgrounds,
+            playgrounds::create_playground
+        ))
+        .routes(routes!(playgrounds::get_playground))
+        .routes(routes!(playgrounds::tear_down_playground))
+        .routes(routes!(
+            playgrounds::list_sandboxes,
+            playgrounds::create_sandbox
+        ))
+        .routes(routes!(playgrounds::get_sandbox))
+        .routes(routes!(playgrounds::tear_down_sandbox))
+        .routes(routes!(playgrounds::list_events))
+        .routes(routes!(
+            playgrounds::attach_dataset,
+            playgrounds::detach_dataset
+        ))
+        .route("/v1/benchmark-runs/{id}/{*path}", any(worlds::of_run))
+        .route("/v1/task-runs/{id}/{*path}", any(worlds::of_task_run))
+        .route("/sandboxes/{id}/{*path}", any(worlds::of_sandbox))
+        .route("/services/{id}/{*path}", any(worlds::of_sandbox))
 }

@@ -4,11 +4,11 @@
 //! together from its drafts and keeps it under its digest, [`publish`] makes that the next version.
 //! Both name everything that is wrong at once. Nothing here changes a draft.
 
-mod assertions;
 pub(crate) mod compose;
 mod inspect;
 pub mod null_agent;
 mod review;
+mod warnings;
 
 use proctor_core::{
     canonical::Digest,
@@ -18,9 +18,9 @@ use proctor_core::{
 use proctor_store::{Store, StoreError, benchmarks::BenchmarkRecord};
 
 pub use self::{
-    assertions::warnings,
     inspect::scenario_problems,
     review::{Drafted, Given, Review, Untouched, drafted, review},
+    warnings::warnings,
 };
 
 /// A benchmark that can no longer change, kept under its digest together with its environment.

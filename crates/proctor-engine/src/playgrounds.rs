@@ -15,12 +15,7 @@ use proctor_playground::{
 use proctor_store::playgrounds::{Place, Playground, Sandbox};
 use serde_json::Value;
 
-use crate::{
-    engine::Engine,
-    error::EngineError,
-    runs::{playground_of, seed_of},
-    worlds::Beginning,
-};
+use crate::{engine::Engine, error::EngineError, runs::playground_of, worlds::Beginning};
 
 /// Where a sandbox leads to now.
 pub struct Behind {
@@ -106,7 +101,7 @@ impl Engine {
             scenario: &[],
             at: playground.created_at,
             path: format!("/playgrounds/{}", playground.id),
-            seed: seed_of_playground(playground.id),
+            seed: self.seed_of_playground(playground.id),
         };
         self.inner.worlds.ensure(playground.id, &beginning).await
     }
@@ -179,18 +174,34 @@ impl Engine {
             .ok_or_else(|| EngineError::Fault("a playground without its sandbox".to_owned()))
     }
 
+    /// What the passwords and tokens in a run's worlds follow from.
+    pub fn seed_of_run(&self, run: RunId) -> Seed {
+        let secret = self.store().derive_secret("run", run.uuid().as_bytes());
+        Seed::from_bytes(&secret)
+    }
+
+    pub(crate) fn seed_of_playground(&self, id: PlaygroundId) -> Seed {
+        let secret = self
+            .store()
+            .derive_secret("playground", id.uuid().as_bytes());
+        Seed::from_bytes(&secret)
+    }
+
     /// What the passwords and tokens of a sandbox follow from.
     pub async fn seed_of_sandbox(&self, sandbox: &Sandbox) -> Result<Seed, EngineError> {
         let id = match sandbox.place {
-            Place::Run(run) => return Ok(seed_of(run)),
+            Place::Run(run) => return Ok(self.seed_of_run(run)),
             Place::Playground(id) => id,
         };
         let Some(task_run) = self.playground(id).await?.task_run else {
-            return Ok(seed_of_playground(id));
+            return Ok(self.seed_of_playground(id));
         };
         let run = self.store().task_run(task_run).await?;
         let run = run.and_then(|task_run| task_run.value.run);
-        Ok(run.map_or_else(|| seed_of_playground(id), seed_of))
+        Ok(match run {
+            Some(run) => self.seed_of_run(run),
+            None => self.seed_of_playground(id),
+        })
     }
 
     /// Which of its playground's FHIR stores is behind a sandbox, counted from 0.
@@ -220,7 +231,11 @@ impl Engine {
                     .blueprint()
                     .cloned()
                     .ok_or(EngineError::NotFound("sandbox"))?;
-                (blueprint, seed_of(run), format!("/v1/benchmark-runs/{run}"))
+                (
+                    blueprint,
+                    self.seed_of_run(run),
+                    format!("/v1/benchmark-runs/{run}"),
+                )
             }
             Place::Playground(id) => {
                 let playground = self.playground(id).await?;
@@ -257,8 +272,4 @@ impl Engine {
         }
         Ok(())
     }
-}
-
-fn seed_of_playground(id: PlaygroundId) -> Seed {
-    Seed::from_bytes(id.bare().as_bytes())
 }

@@ -130,6 +130,12 @@ impl Store {
         &self.inner.blobs
     }
 
+    /// Bytes that follow from `purpose` and `subject`, the same on every node of this installation,
+    /// and that nobody outside of it can tell.
+    pub fn derive_secret(&self, purpose: &str, subject: &[u8]) -> [u8; 32] {
+        self.inner.vault.derive(purpose, subject)
+    }
+
     /// Asks the database for a sign of life.
     pub async fn ping(&self) -> Result<(), StoreError> {
         self.database()

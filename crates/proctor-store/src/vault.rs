@@ -7,8 +7,10 @@ use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Payload},
 };
+use hmac::{Hmac, Mac as _};
 use rand::Rng as _;
 use secrecy::{ExposeSecret as _, SecretBox};
+use sha2::Sha256;
 
 use crate::StoreError;
 
@@ -75,14 +77,30 @@ impl MasterKey {
     }
 }
 
-/// Seals and opens secrets.
-pub(crate) struct Vault(XChaCha20Poly1305);
+/// Seals and opens secrets, and derives what only this installation can know.
+pub(crate) struct Vault {
+    cipher: XChaCha20Poly1305,
+    key: MasterKey,
+}
 
 const NONCE_BYTES: usize = 24;
 
 impl Vault {
     pub(crate) fn new(key: &MasterKey) -> Self {
-        Self(XChaCha20Poly1305::new(key.0.expose_secret().into()))
+        Self {
+            cipher: XChaCha20Poly1305::new(key.0.expose_secret().into()),
+            key: key.clone(),
+        }
+    }
+
+    /// Bytes that follow from `purpose` and `subject`, and that nobody without the master key can tell.
+    pub(crate) fn derive(&self, purpose: &str, subject: &[u8]) -> [u8; 32] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.key.0.expose_secret())
+            .expect("a key of any length will do");
+        mac.update(purpose.as_bytes());
+        mac.update(&[0]);
+        mac.update(subject);
+        mac.finalize().into_bytes().into()
     }
 
     /// Seals `plain`. `owner` is bound in: what was sealed for one owner does not open for another.
@@ -94,7 +112,7 @@ impl Vault {
             aad: owner.as_bytes(),
         };
         let sealed = self
-            .0
+            .cipher
             .encrypt(&XNonce::from(nonce), payload)
             .expect("a secret is far below the cipher's limit");
         [&nonce[..], &sealed].concat()
@@ -116,7 +134,7 @@ impl Vault {
             aad: owner.as_bytes(),
         };
         let plain = self
-            .0
+            .cipher
             .decrypt(&XNonce::from(*nonce), payload)
             .map_err(|_| failed())?;
         String::from_utf8(plain).map_err(|_| failed())

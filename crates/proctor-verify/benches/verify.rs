@@ -1,1 +1,208 @@
-fn main() {}
+//! What verification costs, beside its goals.
+//!
+//! `cargo bench -p proctor-verify` measures a task of 20 criteria on a world with some thousand
+//! things in it: once with the criteria read anew, and over and over with a rubric that was read
+//! before, as re-scoring does. At the end it prints both beside the goals: 5 ms for the task, and
+//! 10,000 criteria a second on one core.
+
+#[expect(dead_code, reason = "the tests use more of it")]
+#[path = "../tests/checks/support.rs"]
+mod support;
+
+use std::{
+    hint::black_box,
+    io::Write as _,
+    time::{Duration, Instant},
+};
+
+use criterion::Criterion as Bench;
+use proctor_core::definition::Task;
+use proctor_playground::exhibits::Speaker::{Agent, Caller};
+use proctor_verify::{Rubric, judge};
+use serde_json::{Value, json};
+use support::{World, context, criterion, task};
+
+/// What a task of 20 criteria may take.
+const GOAL_TASK: Duration = Duration::from_millis(5);
+/// How many criteria one core should check again in a second.
+const GOAL_RATE: f64 = 10_000.0;
+
+fn main() {
+    let world = busy();
+    let (met, missed) = (twenty("booked", "12345"), twenty("cancelled", "000"));
+    for (task, expected) in [(&met, 20), (&missed, 0)] {
+        let findings = world.judge(task).findings;
+        let passed = findings.iter().filter(|finding| finding.passed).count();
+        assert_eq!(passed, expected, "{findings:#?}");
+    }
+    let mut bench = Bench::default().configure_from_args();
+    for (name, task) in [("met", &met), ("missed", &missed)] {
+        let exhibits = world.exhibits();
+        let rubric = Rubric::compile(task);
+        bench.bench_function(
+            &format!("20 criteria, read and judged, {name}"),
+            |bencher| {
+                bencher.iter(|| black_box(judge(task, &exhibits, &context())));
+            },
+        );
+        bench.bench_function(&format!("20 criteria, judged again, {name}"), |bencher| {
+            bencher.iter(|| black_box(rubric.judge(&exhibits, &context())));
+        });
+    }
+    bench.final_summary();
+    for (name, task) in [("met", &met), ("missed", &missed)] {
+        compare_with_goals(&world, name, task);
+    }
+}
+
+fn compare_with_goals(world: &World, name: &str, task: &Task) {
+    let exhibits = world.exhibits();
+    let first = median(|| {
+        black_box(judge(task, &exhibits, &context()));
+    });
+    let rubric = Rubric::compile(task);
+    let again = median(|| {
+        black_box(rubric.judge(&exhibits, &context()));
+    });
+    let rate = task.criteria.len() as f64 / again.as_secs_f64();
+    let text = format!(
+        "20 criteria, {name}: read and judged in {first:?}, goal {GOAL_TASK:?}: {:.1} times as fast as asked\n\
+         20 criteria, {name}: judged again in {again:?}, {rate:.0} criteria/s, goal {GOAL_RATE:.0}: {:.1} times as fast as asked\n",
+        GOAL_TASK.as_secs_f64() / first.as_secs_f64(),
+        rate / GOAL_RATE,
+    );
+    let written = std::io::stdout().write_all(text.as_bytes());
+    written.expect("standard output is open");
+}
+
+fn median(work: impl Fn()) -> Duration {
+    let mut times: Vec<Duration> = (0..501)
+        .map(|_| {
+            let start = Instant::now();
+            work();
+            start.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// A world after a long shift: 2,000 resources, 50 messages, 50 rows, 200 files, 4 calls, 30 answers.
+fn busy() -> World {
+    let mut world = World::untouched();
+    for number in 0..1_000 {
+        let patient = if number == 500 {
+            "ada".to_owned()
+        } else {
+            format!("p{number}")
+        };
+        let status = if number % 2 == 0 {
+            "booked"
+        } else {
+            "proposed"
+        };
+        world = world
+            .resource(&json!({
+                "resourceType": "Patient", "id": patient, "birthDate": "1980-01-01",
+                "identifier": [{"system": "http://hospital.test/mrn", "value": number.to_string()}],
+                "name": [{"family": "Lovelace", "given": ["Ada"]}],
+            }))
+            .resource(&json!({
+                "resourceType": "Appointment", "id": format!("a{number}"), "status": status,
+                "participant": [
+                    {"actor": {"reference": format!("Patient/{patient}")}, "status": "accepted"},
+                    {"actor": {"display": "Dr. Rivera"}, "status": "accepted"},
+                ],
+            }));
+    }
+    for number in 0..50 {
+        let mrn = if number == 25 { 12_345 } else { number };
+        world = world
+            .message(&format!(
+                "MSH|^~\\&|A|B|C|D|20260421170500||ORM^O01|M{number}|P|2.5\rPID|1||{mrn}||Lovelace^Ada\rORC|NW\rOBR|1|||K\rOBX|1|NM|K||6.8"
+            ))
+            .row(
+                "prior_auth_requests",
+                &format!("PA-{number}"),
+                json!({"request_id": format!("PA-{number}"), "procedure_code": mrn.to_string(), "status": "submitted", "determination": {"status": "approved"}}),
+            );
+    }
+    for number in 0..200 {
+        let total = if number == 3 { 12_345 } else { number };
+        let folder = if number < 10 { "claims" } else { "other" };
+        world = world.file(
+            &format!("outbound/{folder}/{number}.json"),
+            &json!({"claim": {"total": total, "lines": [{"code": "A"}, {"code": "B"}]}})
+                .to_string(),
+        );
+    }
+    for _ in 0..4 {
+        let turns = [
+            (Caller, "Thank you for calling. Please say the member ID."),
+            (Agent, "The member ID is one two three four five."),
+            (Caller, "And the date of birth?"),
+            (Agent, "January first, nineteen eighty."),
+        ];
+        world = world.call(&turns.repeat(5));
+    }
+    for number in 0..30 {
+        let member = if number == 15 { 12_345 } else { number };
+        world = world.answer(
+            "271",
+            &format!("BHT*0022*11*1*20260421*1700~NM1*PR*2*PAYER*****PI*1~NM1*IL*1*LOVELACE*ADA****MI*{member}~DTP*291*D8*20260101~EB*1*IND*30~EB*B**98****27*25~"),
+        );
+    }
+    world
+}
+
+/// Twenty criteria: eight on FHIR, three each on HL7 and files, two each on the rest.
+fn twenty(status: &str, number: &str) -> Task {
+    let mut assertions: Vec<Value> = Vec::new();
+    for _ in 0..4 {
+        assertions.push(json!({
+            "assert": "fhir-resource-state", "resource_type": "Appointment",
+            "search": {"patient": "Patient/{{entity.id}}", "status": status},
+            "fields": [
+                {"path": "participant.*.actor.display", "expected": "Dr. Rivera"},
+                {"path": "status", "expected": {"$in": ["booked", "fulfilled"]}},
+            ],
+        }));
+        assertions.push(json!({
+            "assert": "fhir-resource-state", "resource_type": "Patient",
+            "search": {"identifier": if status == "booked" { "http://hospital.test/mrn|500" } else { "http://hospital.test/mrn|x" }, "family": "lovelace"},
+            "fields": [{"path": "birthDate", "expected": {"$lte": "2000-01-01"}}, {"path": "deceasedBoolean", "expected": null}],
+        }));
+    }
+    for _ in 0..3 {
+        assertions.push(json!({
+            "assert": "hl7-structural", "correlate_by": {"MSH.9.1": "ORM", "PID.3.1": number},
+            "fields": [{"path": "OBX[*].5", "expected": {"$gte": 6.5}}, {"path": "PID.5.1", "expected": {"$regex": "^Love"}}],
+        }));
+        assertions.push(json!({
+            "assert": "sftp-file-present", "path_glob": "outbound/claims/*.json",
+            "fields": [{"path": "claim.total", "expected": if status == "booked" { 12_345 } else { 0 }}, {"path": "claim.lines.*.code", "expected": if status == "booked" { "B" } else { "C" }}],
+            "max_count": if status == "booked" { 10 } else { 9 },
+        }));
+    }
+    for _ in 0..2 {
+        assertions.push(json!({
+            "assert": "portal-state-match", "correlate_by": {"resource": "prior_auth_requests", "key": "request_id", "where": {"procedure_code": number}},
+            "assertions": [{"path": "determination.status", "expected": "approved"}],
+        }));
+        assertions.push(json!({
+            "assert": "voice-transcript", "speaker": "agent",
+            "contains": [if status == "booked" { "member id is 12345" } else { "never said" }],
+        }));
+        assertions.push(json!({
+            "assert": "x12-response", "transaction": "271", "correlate_by": {"NM1[IL].9": number},
+            "fields": [{"path": "EB[1].1", "expected": "1"}],
+        }));
+    }
+    assert_eq!(assertions.len(), 20);
+    task(
+        assertions
+            .into_iter()
+            .map(|one| criterion("It", one))
+            .collect(),
+    )
+}

@@ -28,7 +28,7 @@ mod rubric;
 mod template;
 
 pub use filling::{fill, pick, unresolved};
-pub use lint::{Remark, Severity, lint};
+pub use lint::{Remark, Severity, lint, lint_criterion};
 pub use problem::Problem;
 pub use rubric::{Finding, Judgement, Rubric, judge, problems};
 pub use template::Context;

@@ -2,6 +2,7 @@
 
 use proctor_core::{
     definition::{Check, Criterion, Task},
+    environment::Entity,
     id::kinds::CriterionId,
     phrase::Phrase,
 };
@@ -36,12 +37,15 @@ pub fn lint(task: &Task) -> Vec<Remark> {
             severity,
             problem,
         };
-        of_criterion(task, criterion).into_iter().map(remark)
+        lint_criterion(criterion, &task.entities)
+            .into_iter()
+            .map(remark)
     });
     remarks.collect()
 }
 
-fn of_criterion(task: &Task, criterion: &Criterion) -> Vec<(Severity, Problem)> {
+/// Everything there is to say about a criterion of a task that is about `entities`.
+pub fn lint_criterion(criterion: &Criterion, entities: &[Entity]) -> Vec<(Severity, Problem)> {
     let assertion = match &criterion.check {
         Check::Assertion(assertion) => assertion,
         Check::Scorer(_) => return vec![(Severity::Error, scorer_problem())],
@@ -50,7 +54,7 @@ fn of_criterion(task: &Task, criterion: &Criterion) -> Vec<(Severity, Problem)> 
     registry::read(assertion, &notes);
     let mut wrong = notes.problems();
     wrong.extend(notes.doubts());
-    wrong.extend(unresolved(task, criterion, &notes));
+    wrong.extend(unresolved(entities, criterion, &notes));
     let wrong = wrong.into_iter().map(|problem| (Severity::Error, problem));
     let told = told(criterion, &notes).into_iter();
     wrong
@@ -59,8 +63,7 @@ fn of_criterion(task: &Task, criterion: &Criterion) -> Vec<(Severity, Problem)> 
 }
 
 /// Templates that name nothing in this task.
-fn unresolved(task: &Task, criterion: &Criterion, notes: &Notes) -> Vec<Problem> {
-    let entities = &task.entities;
+fn unresolved(entities: &[Entity], criterion: &Criterion, notes: &Notes) -> Vec<Problem> {
     let input = criterion
         .input_entity
         .and_then(|id| entities.iter().find(|entity| entity.id == id));

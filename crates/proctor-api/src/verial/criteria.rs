@@ -75,15 +75,19 @@ impl CriterionView {
             warnings: None,
         }
     }
+}
 
-    /// The view for its author, who just changed it.
-    fn with_warnings(criterion: CriterionRecord) -> Self {
-        let warnings = authoring::warnings(&criterion.content.label, &criterion.content.check);
-        Self {
-            warnings: Some(warnings),
-            ..Self::of(criterion)
-        }
-    }
+/// The criterion for its author, who just changed it.
+async fn view_with_warnings(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    criterion: CriterionRecord,
+) -> Result<Json<CriterionView>, Problem> {
+    let warnings = authoring::warnings(state.store(), caller.id(), &criterion).await?;
+    Ok(Json(CriterionView {
+        warnings: Some(warnings),
+        ..CriterionView::of(criterion)
+    }))
 }
 
 // Lengths in characters.
@@ -251,10 +255,8 @@ pub(crate) async fn create_criterion(
     tasks::find(&state, &caller, draft.task).await?;
     know_entity(&state, &caller, &draft).await?;
     let criterion = state.store().create_criterion(caller.id(), draft).await?;
-    Ok((
-        StatusCode::CREATED,
-        Json(CriterionView::with_warnings(criterion)),
-    ))
+    let view = view_with_warnings(&state, &caller, criterion).await?;
+    Ok((StatusCode::CREATED, view))
 }
 
 /// Shows a criterion.
@@ -284,7 +286,7 @@ pub(crate) async fn update_criterion(
     let draft = changes.apply(&criterion.content)?;
     know_entity(&state, &caller, &draft).await?;
     let criterion = state.store().update_criterion(&criterion, draft).await?;
-    Ok(Json(CriterionView::with_warnings(criterion)))
+    view_with_warnings(&state, &caller, criterion).await
 }
 
 /// Removes a criterion.

@@ -46,7 +46,7 @@ impl OfBenchmark {
 /// Lists the organization's runs.
 #[utoipa::path(get, path = "/benchmark-runs", tag = "Verial: runs", params(OfBenchmark, VerialPageQuery), security(("organization_key" = [])),
     responses((status = 200, description = "The runs, newest first", body = VerialList<RunView>)))]
-pub(crate) async fn list_runs(
+pub(crate) async fn list_benchmark_runs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(of): Query<OfBenchmark>,
@@ -95,7 +95,7 @@ pub(crate) struct NewInternalRunBody {
 /// Makes a run of a draft or of the newest published version.
 #[utoipa::path(post, path = "/benchmark-runs", tag = "Verial: runs", request_body = NewInternalRunBody, security(("organization_key" = [])),
     responses((status = 201, description = "The run, with a token to take it by", body = NewRunView)))]
-pub(crate) async fn create_run(
+pub(crate) async fn create_benchmark_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<NewInternalRunBody>,
@@ -148,7 +148,7 @@ pub(super) async fn find(
 /// Shows a run with its task runs and criterion runs.
 #[utoipa::path(get, path = "/benchmark-runs/{id}", tag = "Verial: runs", params(("id" = String, Path, description = "The run's id")), security(("organization_key" = [])),
     responses((status = 200, description = "The run", body = WholeRunView)))]
-pub(crate) async fn get_run(
+pub(crate) async fn get_benchmark_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
@@ -211,13 +211,13 @@ macro_rules! run_actions {
 
 run_actions! {
     /// Completes a run: what is not complete counts zero.
-    complete_run, "/benchmark-runs/{id}/complete", |engine, id| engine.complete_run(id);
+    complete_benchmark_run, "/benchmark-runs/{id}/complete", |engine, id| engine.complete_run(id);
     /// Stops a run: results are kept, its token ends at once.
-    cancel_run, "/benchmark-runs/{id}/cancel", |engine, id| engine.cancel_run(id);
+    cancel_benchmark_run, "/benchmark-runs/{id}/cancel", |engine, id| engine.cancel_run(id);
     /// Puts a completed run on the leaderboard.
-    publish_run, "/benchmark-runs/{id}/publish", |engine, id| engine.rank_run(id, true);
+    publish_benchmark_run, "/benchmark-runs/{id}/publish", |engine, id| engine.rank_run(id, true);
     /// Takes a run off the leaderboard.
-    unpublish_run, "/benchmark-runs/{id}/unpublish", |engine, id| engine.rank_run(id, false);
+    unpublish_benchmark_run, "/benchmark-runs/{id}/unpublish", |engine, id| engine.rank_run(id, false);
 }
 
 /// A run on a leaderboard.
@@ -248,7 +248,7 @@ pub(crate) struct Leaderboard {
 /// Shows the runs of a benchmark that their organizations published, the best first.
 #[utoipa::path(get, path = "/benchmarks/{id}/leaderboard", tag = "Verial: runs", params(("id" = String, Path, description = "The benchmark's id")), security(("organization_key" = [])),
     responses((status = 200, description = "The leaderboard", body = Leaderboard)))]
-pub(crate) async fn leaderboard(
+pub(crate) async fn get_leaderboard(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,

@@ -93,7 +93,7 @@ fn read_benchmark(text: &str) -> Result<(Slug, u32), Problem> {
 /// Begins to take a benchmark.
 #[utoipa::path(post, path = "/v1/benchmark-runs", tag = "Verial: taking a benchmark", request_body = NewRunBody, security(("solver_key" = [])),
     responses((status = 201, description = "The run, with its token", body = NewRunView)))]
-pub(crate) async fn create_run(
+pub(crate) async fn take_benchmark(
     State(state): State<ApiState>,
     caller: SolverCaller,
     Json(body): Json<NewRunBody>,
@@ -208,7 +208,7 @@ pub(crate) struct TakenRunView {
 /// Shows a run to its taker.
 #[utoipa::path(get, path = "/v1/benchmark-runs/{id}", tag = "Verial: taking a benchmark", params(("id" = String, Path, description = "The run's id")), security(("run_token" = []), ("solver_key" = [])),
     responses((status = 200, description = "The run; nothing about single criteria", body = TakenRunView)))]
-pub(crate) async fn get_run(
+pub(crate) async fn get_taken_run(
     State(state): State<ApiState>,
     caller: Caller,
     Path(id): Path<RunId>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::{
     body::Body,
-    extract::{Request, State},
+    extract::{FromRequestParts as _, Request, State},
     response::{IntoResponse as _, Response},
 };
 use http::{HeaderMap, Method, StatusCode, header};
@@ -49,21 +49,42 @@ impl PathParameter for Rest {
     }
 }
 
-/// `ANY /v1/benchmark-runs/{id}/{*path}`.
+/// `ANY /v1/benchmark-runs/{id}/{*path}`: for the run's token and, at its FHIR store, for the tokens
+/// that the store gives out.
 pub(crate) async fn of_run(
     State(state): State<ApiState>,
-    caller: RunCaller,
     Path((run, Rest)): Path<(RunId, Rest)>,
     request: Request,
 ) -> Result<Response, Problem> {
-    if caller.run != run {
-        return Err(Problem::not_found(format!("no benchmark run '{run}'")));
-    }
     let path = below(&request, 4)?;
     let chosen = chosen(&request)?;
+    let request = match kind_of_path(&path) {
+        Some(SimulatorType::Fhir) => {
+            let gate = Gate {
+                smart: Client::of(state.engine().seed_of_run(run), 0).smart(SMART_LIFETIME),
+                base: format!("/v1/benchmark-runs/{run}/fhir"),
+            };
+            match gate.pass(&state, &path, request).await? {
+                Passed::Answered(answer) => return Ok(answer),
+                Passed::Admitted(request) => request,
+                Passed::Unknown(request) => for_run(&state, run, request).await?,
+            }
+        }
+        _ => for_run(&state, run, request).await?,
+    };
     let world = state.engine().world_of_run(run, chosen).await?;
     let door = door_of(&world, &path)?;
     pass(&state, &world, door, path, request).await
+}
+
+/// Lets a request of a run pass that shows the run's token.
+async fn for_run(state: &ApiState, run: RunId, request: Request) -> Result<Request, Problem> {
+    let (mut parts, body) = request.into_parts();
+    let caller = RunCaller::from_request_parts(&mut parts, state).await?;
+    if caller.run != run {
+        return Err(Problem::not_found(format!("no benchmark run '{run}'")));
+    }
+    Ok(Request::from_parts(parts, body))
 }
 
 /// `ANY /v1/task-runs/{id}/{*path}`.
@@ -92,81 +113,73 @@ pub(crate) async fn of_sandbox(
     let unknown = || Problem::not_found(format!("no sandbox '{id}'"));
     let path = below(&request, 3)?;
     let sandbox = state.store().sandbox(id).await?.ok_or_else(unknown)?;
-    let (parts, body) = request.into_parts();
-    let is_fhir = sandbox.kind == SimulatorType::Fhir;
-    let smart = match is_fhir {
-        true => Some(smart_of(&state, &sandbox).await?),
-        false => None,
+    let passed = if sandbox.kind == SimulatorType::Fhir {
+        let seed = state.engine().seed_of_sandbox(&sandbox).await?;
+        let store = state.engine().fhir_number(&sandbox).await?;
+        let gate = Gate {
+            smart: Client::of(seed, store).smart(SMART_LIFETIME),
+            base: format!("/sandboxes/{id}/fhir"),
+        };
+        gate.pass(&state, &path, request).await?
+    } else {
+        Passed::Unknown(request)
     };
-    if let Some(smart) = &smart
-        && let Some(answer) = smart_answer(&state, smart, &sandbox, &path, &parts, &body)
-    {
-        return answer.await_body(state, parts, body).await;
-    }
-    let is_admitted = smart
-        .as_ref()
-        .is_some_and(|smart| smart.admits(&parts.headers, state.store().now()));
-    if !is_admitted && !(is_fhir && path == "fhir/metadata") {
-        let caller = Caller::authenticate(&parts.headers, &state).await?;
-        if !may_enter(&state, &caller, &sandbox).await? {
-            return Err(unknown());
+    let request = match passed {
+        Passed::Answered(answer) => return Ok(answer),
+        Passed::Admitted(request) => request,
+        Passed::Unknown(request) => {
+            let caller = Caller::authenticate(request.headers(), &state).await?;
+            if !may_enter(&state, &caller, &sandbox).await? {
+                return Err(unknown());
+            }
+            request
         }
-    }
+    };
     let behind = state.engine().behind(&sandbox).await?;
-    let request = Request::from_parts(parts, body);
     pass(&state, &behind.world, behind.door, path, request).await
 }
 
-/// What the token endpoint and its description answer.
-enum SmartAnswer {
-    Configuration(Response),
-    Token(Smart),
+/// The way into a FHIR store for those who come with its own credentials.
+struct Gate {
+    smart: Smart,
+    /// The path of the store.
+    base: String,
 }
 
-fn smart_answer(
-    _: &ApiState,
-    smart: &Smart,
-    sandbox: &Sandbox,
-    path: &str,
-    parts: &http::request::Parts,
-    _: &Body,
-) -> Option<SmartAnswer> {
-    match (path, &parts.method) {
-        ("fhir/.well-known/smart-configuration", &Method::GET) => {
-            let base = format!("/sandboxes/{}/fhir", sandbox.id);
-            Some(SmartAnswer::Configuration(
-                smart.configuration(&base).into_response(),
-            ))
-        }
-        ("fhir/token", &Method::POST) => Some(SmartAnswer::Token(smart.clone())),
-        _ => None,
-    }
+/// What became of a request at a gate.
+enum Passed {
+    /// It was about tokens, and is answered.
+    Answered(Response),
+    /// It may go on.
+    Admitted(Request),
+    /// It shows none of the store's tokens; perhaps something else lets it pass.
+    Unknown(Request),
 }
 
-impl SmartAnswer {
-    async fn await_body(
-        self,
-        state: ApiState,
-        parts: http::request::Parts,
-        body: Body,
-    ) -> Result<Response, Problem> {
-        match self {
-            Self::Configuration(answer) => Ok(answer),
-            Self::Token(smart) => {
-                let body = read_body(&parts.headers, body, state.body_limit()).await?;
-                Ok(smart
-                    .token(&parts.headers, &body, state.store().now())
-                    .into_response())
+impl Gate {
+    async fn pass(
+        &self,
+        state: &ApiState,
+        path: &str,
+        request: Request,
+    ) -> Result<Passed, Problem> {
+        let now = state.store().now();
+        match (path, request.method()) {
+            ("fhir/.well-known/smart-configuration", &Method::GET) => {
+                let told = self.smart.configuration(&self.base);
+                Ok(Passed::Answered(told.into_response()))
             }
+            ("fhir/token", &Method::POST) => {
+                let (parts, body) = request.into_parts();
+                let body = read_body(&parts.headers, body, state.body_limit()).await?;
+                let token = self.smart.token(&parts.headers, &body, now);
+                Ok(Passed::Answered(token.into_response()))
+            }
+            ("fhir/metadata", &Method::GET) => Ok(Passed::Admitted(request)),
+            _ if self.smart.admits(request.headers(), now) => Ok(Passed::Admitted(request)),
+            _ => Ok(Passed::Unknown(request)),
         }
     }
-}
-
-/// The tokens of a sandbox's FHIR store: those that its credentials are good for.
-async fn smart_of(state: &ApiState, sandbox: &Sandbox) -> Result<Smart, Problem> {
-    let seed = state.engine().seed_of_sandbox(sandbox).await?;
-    let store = state.engine().fhir_number(sandbox).await?;
-    Ok(Client::of(seed, store).smart(SMART_LIFETIME))
 }
 
 /// Whether a caller may enter a sandbox: its organization, and the run that it belongs to.

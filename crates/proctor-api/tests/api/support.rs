@@ -22,7 +22,7 @@ use proctor_core::{
 };
 use proctor_engine::Engine;
 use proctor_store::{
-    Store, StoreOptions,
+    MasterKey, Store, StoreOptions,
     credentials::{KeyOwner, PlainKey},
 };
 use reqwest::{Client, Method, RequestBuilder, Response};
@@ -76,13 +76,13 @@ impl Setup {
         let ids: Arc<dyn IdSource> = Arc::new(Ids::default());
         let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_776_790_800_000)));
         let data = tempfile::tempdir().unwrap();
-        let store = Store::open(
-            &StoreOptions::embedded(data.path()),
-            clock.clone(),
-            Arc::clone(&ids),
-        )
-        .await
-        .unwrap();
+        let mut options = StoreOptions::embedded(data.path());
+        // Always the same, so that what follows from it can be pinned.
+        options.master_key =
+            Some(MasterKey::from_base64("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").unwrap());
+        let store = Store::open(&options, clock.clone(), Arc::clone(&ids))
+            .await
+            .unwrap();
         let (organization, issued) = store
             .bootstrap("Test Clinic", PlainKey::Random)
             .await

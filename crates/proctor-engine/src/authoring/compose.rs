@@ -1,6 +1,6 @@
 //! Puts drafts together into definitions.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use proctor_core::{
     canonical::Digest,
@@ -103,7 +103,7 @@ fn task(whole: &WholeTask, environment: Option<(EnvironmentId, Digest)>) -> Opti
     })
 }
 
-fn entity(record: &EntityRecord) -> Entity {
+pub(super) fn entity(record: &EntityRecord) -> Entity {
     let draft = record.content.clone();
     Entity {
         id: record.id,
@@ -113,7 +113,7 @@ fn entity(record: &EntityRecord) -> Entity {
     }
 }
 
-fn criterion(record: &CriterionRecord) -> Criterion {
+pub(super) fn criterion(record: &CriterionRecord) -> Criterion {
     let draft = record.content.clone();
     Criterion {
         id: record.id,
@@ -122,5 +122,14 @@ fn criterion(record: &CriterionRecord) -> Criterion {
         axis: draft.axis,
         input_entity: draft.input_entity,
         check: draft.check,
+    }
+}
+
+/// The place at `path` inside something.
+pub(super) fn inside(outer: impl fmt::Display, path: &str) -> String {
+    if path.is_empty() {
+        outer.to_string()
+    } else {
+        format!("{outer}.{path}")
     }
 }

@@ -2,15 +2,16 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use proctor_core::{definition::Check, environment::Environment};
+use proctor_core::environment::{Entity, Environment};
 use proctor_playground::{environment as playground, scenario::Step};
 use proctor_store::{
     criteria::CriterionRecord,
     whole_benchmark::{WholeBenchmark, WholeTask},
 };
+use proctor_verify::{Severity, lint_criterion};
 use serde_json::Value;
 
-use super::{Prevents, Problem, assertions};
+use super::{Prevents, Problem, compose};
 
 /// What is wrong with the benchmark and everything that it is made of.
 pub(super) fn problems(whole: &WholeBenchmark, environment: Option<&Environment>) -> Vec<Problem> {
@@ -39,8 +40,9 @@ pub(super) fn problems(whole: &WholeBenchmark, environment: Option<&Environment>
             scenario(task, environment, &mut found);
         }
         entities(task, &mut found);
+        let about: Vec<_> = task.entities.iter().map(compose::entity).collect();
         for one in &task.criteria {
-            criterion(one, task, &mut found);
+            criterion(one, task, &about, &mut found);
         }
     }
     found.0
@@ -89,18 +91,9 @@ fn place_in(environment: &Environment, place: &str) -> String {
         .map(|rest| rest.split_once('.').unwrap_or((rest, "")))
         .and_then(|(number, path)| {
             let simulator = environment.simulators.get(number.parse::<usize>().ok()?)?;
-            Some(inside(simulator.id, path))
+            Some(compose::inside(simulator.id, path))
         });
     simulator.unwrap_or_else(|| place.to_owned())
-}
-
-/// A path inside the draft of `id`.
-fn inside(id: impl fmt::Display, path: &str) -> String {
-    if path.is_empty() {
-        id.to_string()
-    } else {
-        format!("{id}.{path}")
-    }
 }
 
 fn scenario(task: &WholeTask, environment: Option<&Environment>, found: &mut Found) {
@@ -152,7 +145,12 @@ fn entities(task: &WholeTask, found: &mut Found) {
     }
 }
 
-fn criterion(criterion: &CriterionRecord, task: &WholeTask, found: &mut Found) {
+fn criterion(
+    criterion: &CriterionRecord,
+    task: &WholeTask,
+    entities: &[Entity],
+    found: &mut Found,
+) {
     let id = criterion.id;
     if let Some(entity) = criterion.content.input_entity
         && !task.entities.iter().any(|linked| linked.id == entity)
@@ -160,13 +158,13 @@ fn criterion(criterion: &CriterionRecord, task: &WholeTask, found: &mut Found) {
         let message = format!("its task is not about the entity '{entity}'");
         found.publishing(format_args!("{id}.input_entity_id"), message);
     }
-    match &criterion.content.check {
-        Check::Assertion(assertion) => {
-            for (path, message) in assertions::problems(assertion) {
-                found.publishing(inside(format_args!("{id}.assertion"), &path), message);
+    // What checks a devbox is read by whoever runs it there.
+    if task.task.content.devbox.is_none() {
+        for (severity, problem) in lint_criterion(&compose::criterion(criterion), entities) {
+            if severity == Severity::Error {
+                let place = compose::inside(format_args!("{id}.assertion"), &problem.path);
+                found.publishing(place, problem.message);
             }
         }
-        // A scorer is read by the devbox that runs it.
-        Check::Scorer(_) => {}
     }
 }

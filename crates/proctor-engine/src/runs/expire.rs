@@ -10,10 +10,7 @@ use proctor_store::{
     runs::{Progress, Revised},
 };
 
-use super::{
-    Standing, TRIES,
-    start::{beginning, playground_of},
-};
+use super::{Standing, TRIES, start::playground_of};
 use crate::{engine::Engine, error::EngineError};
 
 impl Engine {
@@ -126,7 +123,7 @@ impl Engine {
         let Some(deadline) = task_run.value.deadline() else {
             return Ok(false);
         };
-        let beginning = match beginning(&task_run.value, &standing.prepared) {
+        let beginning = match self.beginning(&task_run.value, &standing.prepared) {
             Ok(beginning) => beginning,
             Err(_) => return Ok(false),
         };

@@ -18,7 +18,7 @@ use proctor_store::playgrounds::{Place, Sandbox};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::start::{playground_of, seed_of};
+use super::start::playground_of;
 use crate::{catalog::Prepared, engine::Engine, error::EngineError};
 
 /// A run with everything around it.
@@ -83,7 +83,7 @@ impl Engine {
         blueprint: &Arc<Blueprint>,
         prefix: &str,
     ) -> Vec<Value> {
-        self.credentials(blueprint, seed_of(run), prefix)
+        self.credentials(blueprint, self.seed_of_run(run), prefix)
     }
 
     pub(crate) fn credentials(

@@ -14,7 +14,7 @@ mod rank;
 mod rescore;
 mod start;
 
-pub(crate) use self::start::{playground_of, seed_of};
+pub(crate) use self::start::playground_of;
 pub use self::{
     complete::Completed,
     create::{Created, NewRun, Taken},

@@ -8,10 +8,7 @@ use proctor_core::{
 use proctor_playground::world;
 use proctor_verify::Rubric;
 
-use super::{
-    judge::judge,
-    start::{beginning, playground_of},
-};
+use super::{judge::judge, start::playground_of};
 use crate::{engine::Engine, error::EngineError};
 
 /// By which rubric.
@@ -59,7 +56,7 @@ impl Engine {
         if task_run.started_at().is_none() {
             return Err(Refused::TaskRunNotStarted.into());
         }
-        let beginning = beginning(&task_run, &standing.prepared)?;
+        let beginning = self.beginning(&task_run, &standing.prepared)?;
         let (own, prepared) = standing.prepared.task(task_run.task)?;
         let draft;
         let (task, rubric) = match by {

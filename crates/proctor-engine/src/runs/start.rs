@@ -8,7 +8,7 @@ use proctor_core::{
     run::Run,
     task_run::TaskRun,
 };
-use proctor_playground::{seed::Seed, world::World};
+use proctor_playground::world::World;
 use proctor_store::{
     StoreError,
     playgrounds::{Place, Playground},
@@ -62,7 +62,7 @@ impl Engine {
                 let playground = match &prepared.playground {
                     None => None,
                     Some(playground) => {
-                        let beginning = beginning(&task_run, &standing.prepared)?;
+                        let beginning = self.beginning(&task_run, &standing.prepared)?;
                         let id = playground_of(task_run.id);
                         rehearsal = Some(self.inner.worlds.rehearse(id, &beginning)?);
                         let row = Playground {
@@ -122,7 +122,7 @@ impl Engine {
         task_run: &TaskRun,
         prepared: &Prepared,
     ) -> Result<World, EngineError> {
-        let beginning = beginning(task_run, prepared)?;
+        let beginning = self.beginning(task_run, prepared)?;
         self.inner
             .worlds
             .ensure(playground_of(task_run.id), &beginning)
@@ -135,33 +135,31 @@ pub(crate) const fn playground_of(task_run: TaskRunId) -> PlaygroundId {
     PlaygroundId::from_uuid(task_run.uuid())
 }
 
-/// What the ids and passwords in a run's worlds follow from.
-pub(crate) fn seed_of(run: RunId) -> Seed {
-    Seed::from_bytes(run.bare().as_bytes())
-}
-
-/// How the world of a task run begins.
-pub(crate) fn beginning<'a>(
-    task_run: &TaskRun,
-    prepared: &'a Prepared,
-) -> Result<Beginning<'a>, EngineError> {
-    let (_, task) = prepared.task(task_run.task)?;
-    let playground = task
-        .playground
-        .as_ref()
-        .ok_or_else(|| EngineError::Unclear("this task has no playground".to_owned()))?;
-    let at = task_run
-        .started_at()
-        .ok_or_else(|| EngineError::Unclear("the task run has not been started".to_owned()))?;
-    Ok(Beginning {
-        blueprint: &playground.blueprint,
-        scenario: &playground.scenario,
-        at,
-        path: format!("/v1/task-runs/{}", task_run.id),
-        // All worlds of a run share their passwords, so that those told when it was made are right.
-        seed: match task_run.run {
-            Some(run) => seed_of(run),
-            None => Seed::from_bytes(task_run.id.bare().as_bytes()),
-        },
-    })
+impl Engine {
+    /// How the world of a task run begins.
+    pub(crate) fn beginning<'a>(
+        &self,
+        task_run: &TaskRun,
+        prepared: &'a Prepared,
+    ) -> Result<Beginning<'a>, EngineError> {
+        let (_, task) = prepared.task(task_run.task)?;
+        let playground = task
+            .playground
+            .as_ref()
+            .ok_or_else(|| EngineError::Unclear("this task has no playground".to_owned()))?;
+        let at = task_run
+            .started_at()
+            .ok_or_else(|| EngineError::Unclear("the task run has not been started".to_owned()))?;
+        Ok(Beginning {
+            blueprint: &playground.blueprint,
+            scenario: &playground.scenario,
+            at,
+            path: format!("/v1/task-runs/{}", task_run.id),
+            // All worlds of a run share their passwords, so that those told when it was made are right.
+            seed: match task_run.run {
+                Some(run) => self.seed_of_run(run),
+                None => self.seed_of_playground(playground_of(task_run.id)),
+            },
+        })
+    }
 }

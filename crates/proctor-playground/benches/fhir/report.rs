@@ -2,25 +2,24 @@
 
 use std::time::{Duration, Instant};
 
-/// Microseconds of one call, the median of several rounds.
+/// Microseconds of one call in the quickest of many short rounds: whatever else the machine does
+/// disturbs some of them, not all.
 pub(crate) fn time(mut call: impl FnMut()) -> f64 {
+    let mut calls = 1u32;
+    let mut best = f64::INFINITY;
     let begin = Instant::now();
-    let mut calls = 0u32;
-    while begin.elapsed() < Duration::from_millis(100) {
-        call();
-        calls += 1;
+    while begin.elapsed() < Duration::from_millis(500) {
+        let round = Instant::now();
+        for _ in 0..calls {
+            call();
+        }
+        let took = round.elapsed();
+        best = best.min(took.as_secs_f64() * 1e6 / f64::from(calls));
+        if took < Duration::from_millis(1) {
+            calls *= 2;
+        }
     }
-    let mut rounds: Vec<f64> = (0..5)
-        .map(|_| {
-            let begin = Instant::now();
-            for _ in 0..calls {
-                call();
-            }
-            begin.elapsed().as_secs_f64() * 1e6 / f64::from(calls)
-        })
-        .collect();
-    rounds.sort_by(f64::total_cmp);
-    rounds[2]
+    best
 }
 
 /// Bytes of memory that this process occupies.

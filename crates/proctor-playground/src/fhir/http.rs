@@ -66,24 +66,33 @@ impl Mounted {
     ) -> ::http::Response<Body> {
         let inner = &*self.inner;
         let path = path.trim_start_matches('/');
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        let (parts, body) = request.into_parts();
+        let asked = Request {
+            method: parts.method,
+            path: path.to_owned(),
+            query,
+            headers: Headers::from_http(&parts.headers),
+            body: Bytes::new(),
+            at: inner.service.clock().now(),
+        };
         if let Some(smart) = &inner.smart {
-            let (base_url, now) = (
-                &inner.service.settings().base_url,
-                inner.service.clock().now(),
-            );
             match path {
-                ".well-known/smart-configuration" => return smart.configuration(base_url),
-                "token" if request.method() == Method::POST => {
-                    let (parts, body) = request.into_parts();
-                    return match read_body(body, inner.body_limit).await {
-                        Ok(body) => smart.token(&parts.headers, &body, now),
+                ".well-known/smart-configuration" => {
+                    let response = smart.configuration(&inner.service.settings().base_url);
+                    return self.aside(asked, response);
+                }
+                "token" if asked.method == Method::POST => {
+                    let response = match read_body(body, inner.body_limit).await {
+                        Ok(body) => smart.token(&parts.headers, &body, asked.at),
                         Err(refusal) => to_http(refusal.into()),
                     };
+                    return self.aside(asked, response);
                 }
                 "metadata" => {}
                 _ => {
-                    if let Err(refusal) = smart.admit(request.headers(), now) {
-                        let mut response = to_http(refusal.into());
+                    if let Err(refusal) = smart.admit(&parts.headers, asked.at) {
+                        let mut response = self.refuse(asked, refusal);
                         response
                             .headers_mut()
                             .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -92,21 +101,28 @@ impl Mounted {
                 }
             }
         }
-        let query = request.uri().query().unwrap_or_default().to_owned();
-        let (parts, body) = request.into_parts();
-        let body = match read_body(body, inner.body_limit).await {
-            Ok(body) => body,
-            Err(refusal) => return to_http(refusal.into()),
-        };
+        match read_body(body, inner.body_limit).await {
+            Ok(body) => to_http(inner.service.handle(Request { body, ..asked }).await),
+            Err(refusal) => self.refuse(asked, refusal),
+        }
+    }
+
+    /// Refuses a request that does not reach the store. It is an event all the same.
+    fn refuse(&self, asked: Request, refusal: Box<Refusal>) -> ::http::Response<Body> {
+        let response = Response::from(refusal);
+        self.inner.service.note_aside(asked, &response);
+        to_http(response)
+    }
+
+    /// Notes what was answered beside the store, without query and bodies: they hold secrets.
+    fn aside(&self, asked: Request, response: ::http::Response<Body>) -> ::http::Response<Body> {
+        let said = Response::empty(response.status());
         let asked = Request {
-            method: parts.method,
-            path: path.to_owned(),
-            query,
-            headers: Headers::from_http(&parts.headers),
-            body,
-            at: proctor_core::time::Timestamp::from_millis(0),
+            query: String::new(),
+            ..asked
         };
-        to_http(inner.service.handle(asked).await)
+        self.inner.service.note_aside(asked, &said);
+        response
     }
 }
 

@@ -198,6 +198,14 @@ impl FhirService {
         }
     }
 
+    /// Takes down what was answered without looking at the store: a caller that is not known, a body
+    /// that cannot be read.
+    pub fn note_aside(&self, request: Request, response: &Response) {
+        let epoch = self.read().epoch;
+        // Nobody waits: such an answer depends on nothing that could be lost.
+        self.note(epoch, request, response);
+    }
+
     fn must_rebuild(&self) -> bool {
         let recorder = self.inner.recorder.as_ref();
         recorder.is_some_and(Recorder::is_overtaken) || self.read().is_void

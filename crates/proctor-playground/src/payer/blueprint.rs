@@ -23,17 +23,28 @@ use crate::simulator::{NotProvided, read_config};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Config {
+    /// The face of the portal's pages: `radmd` or `covermymeds`.
     portal: Option<Skin>,
+    /// What is decided, by the first rule that fits.
     determinations: Vec<Rule>,
+    /// What is decided where no rule fits; pending if nothing is said.
     default_determination: Option<Outcome>,
+    /// Name and id of the payer, the providers it admits, and whether it is out of order.
     payer: Option<Payer>,
+    /// The portal's one account; both follow from the seed if nothing is said.
     username: Option<String>,
     password: Option<String>,
+    /// How long a sign-in holds; an hour if nothing is said.
     session_seconds: Option<u64>,
+    /// Who asks where a JSON question to the clearinghouse names no provider.
     provider_npi: Option<String>,
+    /// Whether accepting TA1 and 999 are sent even when nobody asks for them.
     always_acknowledge: Option<bool>,
+    /// What the pages ask about the patient's condition.
     questions: Option<Vec<Question>>,
+    /// What the medication portal offers.
     formulary: Option<Vec<Item>>,
+    /// What the imaging portal offers.
     procedures: Option<Vec<Item>>,
 }
 

@@ -63,7 +63,8 @@ impl Handled {
         }
         let status = self.response.status;
         payload.insert("status".to_owned(), status.as_u16().into());
-        if let Ok(Value::Object(mut body)) = serde_json::from_slice(&self.response.body)
+        if status.is_client_error()
+            && let Ok(Value::Object(mut body)) = serde_json::from_slice(&self.response.body)
             && let Some(error) = body.remove("error")
         {
             payload.insert("error".to_owned(), error);

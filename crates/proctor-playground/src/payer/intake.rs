@@ -1,9 +1,14 @@
 //! What providers fill in: one field at a time, whoever asks for it and however it comes.
 
+use std::collections::BTreeMap;
+
 use proctor_x12::payer::is_npi;
 use serde_json::Value;
 
-use super::{desk::PayerDesk, prior_auth::PriorAuth};
+use super::{
+    desk::PayerDesk,
+    prior_auth::{Channel, PriorAuth},
+};
 
 /// What is wrong, by field.
 pub(super) type Problems = Vec<(String, String)>;
@@ -23,8 +28,8 @@ const LONGEST_ID: usize = 80;
 const LONGEST_NOTES: usize = 20_000;
 const MOST_DIAGNOSES: usize = 12;
 const MOST_ANSWERS: usize = 50;
-/// How many attachments a request may have.
-pub(super) const MOST_ATTACHMENTS: usize = 20;
+const MOST_ATTACHMENTS: usize = 20;
+const LARGEST_ATTACHMENTS: usize = 2 * 1024 * 1024;
 
 /// Fills one field in. Null empties it.
 pub(super) fn fill(
@@ -48,7 +53,7 @@ pub(super) fn fill(
         "clinical_answers" => {
             row.clinical_answers = or_null(value, answers)?.unwrap_or_default();
         }
-        "attachments" => row.attachments = or_null(value, attachments)?.unwrap_or_default(),
+        "attachments" => row.attachments = or_null(value, attachment_list)?.unwrap_or_default(),
         _ => {
             return Err(format!(
                 "is no field of a request; the fields are {}",
@@ -72,7 +77,7 @@ pub(super) fn missing(row: &PriorAuth, desk: &PayerDesk) -> Problems {
     need("procedure_code", row.procedure_code.is_some());
     need("diagnosis_codes", !row.diagnosis_codes.is_empty());
     // Only the pages ask these questions; other channels answer them if they like.
-    if row.channel == super::prior_auth::Channel::Web {
+    if row.channel == Channel::Web {
         for question in desk.questions().iter().filter(|one| one.required) {
             let answered = row.clinical_answers.contains_key(&question.id);
             need(&format!("clinical_answers.{}", question.id), answered);
@@ -209,7 +214,7 @@ fn notes(value: &Value) -> Result<String, String> {
     Ok(text.clone())
 }
 
-fn answers(value: &Value) -> Result<std::collections::BTreeMap<String, String>, String> {
+fn answers(value: &Value) -> Result<BTreeMap<String, String>, String> {
     let Value::Object(all) = value else {
         return Err("must be an object of questions and answers".to_owned());
     };
@@ -228,18 +233,31 @@ fn answers(value: &Value) -> Result<std::collections::BTreeMap<String, String>, 
         .collect()
 }
 
-fn attachments(value: &Value) -> Result<Vec<Value>, String> {
+fn attachment_list(value: &Value) -> Result<Vec<Value>, String> {
     let Value::Array(all) = value else {
         return Err("must be a list".to_owned());
     };
-    if all.len() > MOST_ATTACHMENTS {
-        return Err(format!("has more than {MOST_ATTACHMENTS} attachments"));
-    }
-    all.iter().map(attachment).collect()
+    attachments(&all.iter().collect::<Vec<_>>())
 }
 
-/// An attachment: the name of a document, or an object that says more. It is kept as it was sent.
-pub(super) fn attachment(value: &Value) -> Result<Value, String> {
+/// Attachments, each the name of a document or an object that says more. They are kept as they were
+/// sent, so they are bounded together.
+pub(super) fn attachments(all: &[&Value]) -> Result<Vec<Value>, String> {
+    if all.len() > MOST_ATTACHMENTS {
+        return Err(format!(
+            "a request has at most {MOST_ATTACHMENTS} attachments"
+        ));
+    }
+    let length: usize = all.iter().map(|one| one.to_string().len()).sum();
+    if length > LARGEST_ATTACHMENTS {
+        return Err(format!(
+            "the attachments of a request have at most {LARGEST_ATTACHMENTS} bytes together"
+        ));
+    }
+    all.iter().map(|one| attachment(one)).collect()
+}
+
+fn attachment(value: &Value) -> Result<Value, String> {
     match value {
         Value::String(name) if !name.trim().is_empty() => Ok(value.clone()),
         Value::Object(map) if !map.is_empty() => Ok(value.clone()),

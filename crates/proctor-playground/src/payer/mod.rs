@@ -5,10 +5,10 @@
 //! about it.
 //!
 //! * [`blueprint`], [`skin`]: configuration and seed data, shared by many desks.
-//! * [`desk`]: the state, and the only ways to change it; [`provision`]: what owners put in.
+//! * [`desk`]: the state, and the only ways to change it; `provision`: what owners put in.
 //! * [`records`], [`prior_auth`], [`rules`]: members and providers, requests, decisions.
-//! * [`intake`]: what providers fill in, field by field.
-//! * [`portal`]: the portal's REST interface; [`web`]: its pages; [`clearinghouse`]: X12.
+//! * `intake`: what providers fill in, field by field.
+//! * `portal`: the portal's REST interface; `web`: its pages; `clearinghouse`: X12.
 //!
 //! A delayed decision needs no timer: what will be decided is known when a request is submitted, and
 //! shows from its time on.
@@ -32,18 +32,26 @@ mod web;
 pub use blueprint::Blueprint;
 pub use desk::{Change, PayerDesk};
 
-use serde_json::{Value, json};
 use std::borrow::Cow;
+
+use http::Method;
+use serde_json::{Value, json};
 
 use crate::{
     exchange::{Request, Response},
     exhibits::{Exhibits, StateRow},
     simulator::{Around, Decision, Machine, NotProvided, Provided, Provision},
 };
-use handled::Handled;
+use handled::{Handled, Handling};
 
 /// The largest body that any route takes.
 const LARGEST_BODY: usize = 2 * 1024 * 1024;
+
+/// The most requests, and the most X12 answers, that a desk keeps.
+const MOST_KEPT: usize = 10_000;
+
+/// Answers requests below a word: the desk, the request, the rest of its path, and the world around.
+type Handle = fn(&PayerDesk, &Request, &[&str], &Around<'_>) -> Handling;
 
 impl Machine for PayerDesk {
     type Change = Change;
@@ -51,24 +59,31 @@ impl Machine for PayerDesk {
     fn decide(&self, request: &Request, around: &Around<'_>) -> Decision<Change> {
         let segments = request.segments().unwrap_or_default();
         let path: Vec<&str> = segments.iter().map(String::as_str).collect();
-        let (kind, handling) = match path.as_slice() {
-            _ if request.body.len() > LARGEST_BODY => (
-                portal::KIND,
-                Err(Box::new(Response::too_large(format!(
-                    "a body may have {LARGEST_BODY} bytes"
-                )))),
-            ),
+        let (kind, handle, rest): (_, Handle, _) = match path.as_slice() {
             ["portal", rest @ ..] if self.blueprint.has_portal => match rest {
                 ["prior-auths" | "patients" | "providers", ..] => {
-                    (portal::KIND, portal::handle(self, request, rest, around))
+                    (portal::KIND, portal::handle, rest)
                 }
-                _ => (web::KIND, web::handle(self, request, rest, around)),
+                _ => (web::KIND, web::handle, rest),
             },
-            ["clearinghouse", rest @ ..] if self.blueprint.has_clearinghouse => (
-                clearinghouse::KIND,
-                clearinghouse::handle(self, request, rest, around),
+            ["clearinghouse", rest @ ..] if self.blueprint.has_clearinghouse => {
+                (clearinghouse::KIND, clearinghouse::handle, rest)
+            }
+            _ => (
+                portal::KIND,
+                |_, request, _, _| Err(nothing_here(request)),
+                &[][..],
             ),
-            _ => (portal::KIND, Err(Box::new(nothing_here(request)))),
+        };
+        let handling = if request.body.len() > LARGEST_BODY {
+            let words = format!("a body may have {LARGEST_BODY} bytes");
+            Err(Box::new(Response::too_large(words)))
+        } else if request.method == Method::POST && self.is_full() {
+            let words =
+                format!("no more is kept: there are {MOST_KEPT} requests or answers already");
+            Err(Box::new(Response::too_large(words)))
+        } else {
+            handle(self, request, rest, around)
         };
         handling
             .unwrap_or_else(|refusal| Handled::look(kind, *refusal))
@@ -128,7 +143,16 @@ impl Machine for PayerDesk {
     }
 }
 
+impl PayerDesk {
+    fn is_full(&self) -> bool {
+        self.requests.len() >= MOST_KEPT || self.answered.len() >= MOST_KEPT
+    }
+}
+
 /// 404 for a path that leads nowhere.
-fn nothing_here(request: &Request) -> Response {
-    Response::not_found(format!("there is nothing at /{}", request.path))
+fn nothing_here(request: &Request) -> Box<Response> {
+    Box::new(Response::not_found(format!(
+        "there is nothing at /{}",
+        request.path
+    )))
 }

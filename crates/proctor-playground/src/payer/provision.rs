@@ -1,5 +1,7 @@
 //! What the owner of a playground puts on the desk: members, and rows of any resource.
 
+use std::collections::BTreeSet;
+
 use proctor_core::time::Timestamp;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
@@ -84,7 +86,7 @@ impl PayerDesk {
             let id = &one.member.member_id;
             let is_same = self.members.get(&one.member.key()) == Some(&one.member)
                 && self.patient_of(id) == one.patient_id.as_deref();
-            is_same.then(|| Change::Disenroll {
+            is_same.then_some(Change::Disenroll {
                 member_id: one.member.member_id,
             })
         });
@@ -112,18 +114,23 @@ impl PayerDesk {
         }
         let mut changes = Vec::with_capacity(rows.len());
         let mut problems = Vec::new();
-        let before = u64::try_from(self.rows_of(resource).len()).unwrap_or(u64::MAX);
-        for (place, row) in (0_u64..).zip(rows) {
+        let mut new = BTreeSet::new();
+        for (place, row) in rows.iter().enumerate() {
             if resource == REQUESTS {
-                match self.seeded_request(row, place, now) {
-                    Ok(request) => changes.push(Change::Request(Box::new(request))),
+                let ahead = u64::try_from(new.len()).unwrap_or(u64::MAX);
+                match self.seeded_request(row, ahead, now) {
+                    Ok(request) => {
+                        let id = &request.request_id;
+                        if self.requests.iter().all(|one| one.request_id != *id) {
+                            new.insert(id.clone());
+                        }
+                        changes.push(Change::Request(Box::new(request)));
+                    }
                     Err(problem) => problems.push(format!("rows[{place}]: {problem}")),
                 }
             } else {
-                let key = key_of(resource, row).unwrap_or_else(|| {
-                    let purpose = format!("row of {resource}");
-                    self.seed.short_id(&purpose, before.saturating_add(place))
-                });
+                let key = key_of(resource, row).unwrap_or_else(|| self.free_key(resource, &new));
+                new.insert(key.clone());
                 changes.push(Change::Row {
                     resource: resource.to_owned(),
                     row: FreeRow {
@@ -140,17 +147,29 @@ impl PayerDesk {
         }
     }
 
+    /// A key that no row of a resource has, nor any of those that come with it.
+    fn free_key(&self, resource: &str, coming: &BTreeSet<String>) -> String {
+        let rows = self.rows_of(resource);
+        let is_free =
+            |key: &String| !coming.contains(key) && rows.iter().all(|row| row.key != *key);
+        let purpose = format!("row of {resource}");
+        (0..)
+            .map(|number| self.seed.short_id(&purpose, number))
+            .find(is_free)
+            .expect("there are more numbers than rows")
+    }
+
     /// A request as a scenario tells it: sent already unless it says otherwise, and decided by the
     /// rules unless it says how.
     fn seeded_request(
         &self,
         row: &Map<String, Value>,
-        place: u64,
+        ahead: u64,
         now: Timestamp,
     ) -> Result<PriorAuth, String> {
         let mut row = row.clone();
         let given: Option<String> = take(&mut row, "request_id")?;
-        let id = given.unwrap_or_else(|| self.new_request_id(place));
+        let id = given.unwrap_or_else(|| self.new_request_id(ahead));
         let mut request = PriorAuth::draft(id, Channel::Portal, now);
         for field in intake::FIELDS {
             if let Some(value) = row.remove(field) {

@@ -1,8 +1,8 @@
 //! The state of a playground: its simulators' states, and what changes them. Pure.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
-use proctor_core::time::Timestamp;
+use proctor_core::{environment::SimulatorType, time::Timestamp};
 use proctor_store::journal;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ pub struct BadEvent {
 }
 
 impl BadEvent {
-    pub(super) fn new(seq: u64, problem: impl ToString) -> Self {
+    pub(super) fn new(seq: u64, problem: impl fmt::Display) -> Self {
         Self {
             seq,
             problem: problem.to_string(),
@@ -228,7 +228,9 @@ impl Contents {
                     "client_secret": client.secret,
                 })
             }
-            Target::Machine(number) => self.machines[number].credentials(prefix),
+            Target::Machine(number) => {
+                of_door(door.kind, self.machines[number].credentials(prefix))
+            }
         };
         self.doors.iter().map(of).collect()
     }
@@ -250,6 +252,19 @@ impl Contents {
     }
 }
 
+/// What belongs to a door, where one machine is behind several.
+fn of_door(kind: SimulatorType, mut credentials: Value) -> Value {
+    if let Value::Object(members) = &mut credentials {
+        let is_clearinghouse = |name: &str| name == "clearinghouse_url";
+        match kind {
+            SimulatorType::Payer => members.retain(|name, _| !is_clearinghouse(name)),
+            SimulatorType::Clearinghouse => members.retain(|name, _| is_clearinghouse(name)),
+            _ => {}
+        }
+    }
+    credentials
+}
+
 /// The answer at a door that does not know the path.
 fn nothing_there(request: &Request) -> Answered {
     let line = json!({
@@ -269,7 +284,7 @@ fn nothing_there(request: &Request) -> Answered {
 
 fn to_fhir(request: &Request, now: Timestamp) -> fhir::rest::Request {
     let path = request.path.trim_start_matches('/');
-    let path = path.strip_prefix(word(proctor_core::environment::SimulatorType::Fhir));
+    let path = path.strip_prefix(word(SimulatorType::Fhir));
     fhir::rest::Request {
         method: request.method.clone(),
         path: path.unwrap_or_default().trim_start_matches('/').to_owned(),

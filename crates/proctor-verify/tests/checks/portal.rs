@@ -48,7 +48,7 @@ fn the_evidence_of_a_row() {
         ("narrowed by what it has", world.check(ask(requests(("where", json!({"determination.status": {"$in": ["denied", "approved"]}}))), code.clone()))),
         ("no such row", world.check(ask(requests(("value", json!("PA-9"))), code.clone()))),
         ("no row of the kind", world.check(ask(json!({"resource": "eligibility_checks"}), code.clone()))),
-        ("no row at all", World::untouched().check(ask(plain, code.clone()))),
+        ("no row at all", World::untouched().check(ask(plain, code))),
         ("not understood", world.check(json!({"assert": "portal-state-match", "correlate_by": {"key": "a..b", "where": {}, "value": 1}, "assertions": {}}))),
     ]));
 }

@@ -1,6 +1,6 @@
 //! A small world, and short words to ask about it.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _, sync::Arc, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::Method;
@@ -36,9 +36,8 @@ pub(crate) struct World {
 impl World {
     /// A world in which every simulator is there and nothing was done.
     pub(crate) fn untouched() -> Self {
-        let settings = Arc::new(Settings::at("http://fhir.test"));
         Self {
-            fhir: Some(State::branch(Base::empty(), settings, Seed::from_number(1))),
+            fhir: Some(empty_store()),
             hl7: Some(Vec::new()),
             rows: BTreeMap::new(),
             files: Some(BTreeMap::new()),
@@ -57,12 +56,12 @@ impl World {
         let at = self.next();
         let path = format!(
             "{}/{}",
-            resource["resourceType"].as_str().unwrap(),
-            resource["id"].as_str().unwrap()
+            resource["resourceType"].as_str().unwrap_or_default(),
+            resource["id"].as_str().unwrap_or_default()
         );
         let mut request = Request::new(Method::PUT, &path, at);
         request.body = resource.to_string().into();
-        let (response, _) = self.fhir.as_mut().unwrap().apply(request);
+        let (response, _) = self.fhir.get_or_insert_with(empty_store).apply(request);
         assert!(response.status.is_success(), "{resource}");
         self
     }
@@ -81,7 +80,7 @@ impl World {
             ack_code: ack_code.to_owned(),
             at,
         };
-        self.hl7.as_mut().unwrap().push(sent);
+        self.hl7.get_or_insert_default().push(sent);
         self
     }
 
@@ -103,7 +102,9 @@ impl World {
             at,
             is_given,
         };
-        self.files.as_mut().unwrap().insert(path.to_owned(), file);
+        self.files
+            .get_or_insert_default()
+            .insert(path.to_owned(), file);
         self
     }
 
@@ -121,7 +122,7 @@ impl World {
             started_at: at,
             ended_at: None,
         };
-        self.calls.as_mut().unwrap().push(call);
+        self.calls.get_or_insert_default().push(call);
         self
     }
 
@@ -144,7 +145,7 @@ impl World {
             raw: raw.to_owned(),
             at,
         };
-        self.x12.as_mut().unwrap().push(response);
+        self.x12.get_or_insert_default().push(response);
         self
     }
 
@@ -163,6 +164,7 @@ impl World {
             files.collect()
         });
         Exhibits {
+            now: context().now,
             fhir: self.fhir.iter().collect(),
             hl7_sent: self.hl7.as_ref().map(|sent| sent.iter().collect()),
             rows: rows.collect(),
@@ -182,6 +184,11 @@ impl World {
     pub(crate) fn judge(&self, task: &Task) -> Judgement {
         judge(task, &self.exhibits(), &context())
     }
+}
+
+fn empty_store() -> State {
+    let settings = Arc::new(Settings::at("http://fhir.test"));
+    State::branch(Base::empty(), settings, Seed::from_number(1))
 }
 
 pub(crate) fn context() -> Context {
@@ -245,12 +252,13 @@ pub(crate) fn task(criteria: Vec<Criterion>) -> Task {
 pub(crate) fn shown(finding: &Finding) -> String {
     let score = finding.score;
     assert_eq!(finding.passed, score == Score::ONE, "{finding:?}");
-    let mut text = String::new();
     let verdict = if finding.passed { "passed" } else { "failed" };
-    writeln!(text, "{verdict}, score {}", score.value()).unwrap();
-    writeln!(text, "{}", finding.details).unwrap();
-    let evidence = serde_json::to_string_pretty(&finding.evidence).unwrap();
-    text + &evidence
+    format!(
+        "{verdict}, score {}\n{}\n{:#}",
+        score.value(),
+        finding.details,
+        finding.evidence
+    )
 }
 
 /// Several findings, each under a heading.

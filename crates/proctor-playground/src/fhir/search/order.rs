@@ -267,8 +267,12 @@ impl<'a> Sorter<'a> {
             if page.len() >= count {
                 let changed = sorted.view.changed_rows().map(|row| Found { kind, row });
                 page.extend(changed.filter(is_match));
-                page.sort_unstable_by(|left, right| self.compare(*left, *right, 0));
+                let in_order = |left: &Found, right: &Found| self.compare(*left, *right, 0);
+                if count > 0 && page.len() > count {
+                    page.select_nth_unstable_by(count - 1, in_order);
+                }
                 page.truncate(count);
+                page.sort_unstable_by(in_order);
                 return Some(page);
             }
             if visits > patience {

@@ -43,7 +43,7 @@ pub(super) fn handle(
         ["claim-status"] => ask::claim_status,
         ["prior-auth"] => ask::prior_auth,
         ["x12"] => return interchange(desk, request, around.now),
-        _ => return Err(Box::new(nothing_here(request))),
+        _ => return Err(nothing_here(request)),
     };
     if request.method != Method::POST {
         return wrong_method(request, "POST");

@@ -64,9 +64,12 @@ pub(in crate::payer) fn find_patients(
                 .is_none_or(|wanted| name.to_lowercase().starts_with(wanted.trim()))
             && dob.is_none_or(|wanted| wanted == born)
     };
-    let members = desk
-        .members
-        .iter()
+    // An id leads straight to its member.
+    let by_id = member_id.and_then(|id| desk.members.get(&fold(id)));
+    let all = desk.members.iter().filter(|_| member_id.is_none());
+    let members = by_id
+        .into_iter()
+        .chain(all)
         .filter(|one| fits(&one.member_id, &one.last_name, &one.birth_date.to_string()))
         .map(|one| patient_view(one, desk.patient_of(&one.member_id), now));
     let rows = desk.rows_of("patients").iter();
@@ -142,8 +145,11 @@ pub(in crate::payer) fn find_providers(
                     .all(|word| has_name.contains(word))
             })
     };
-    let listed = desk.providers.iter();
-    let listed = listed
+    let by_npi = npi.and_then(|npi| desk.providers.get(&fold(npi)));
+    let all = desk.providers.iter().filter(|_| npi.is_none());
+    let listed = by_npi
+        .into_iter()
+        .chain(all)
         .filter(|one| fits(&one.npi, &one.name))
         .map(|one: &Provider| json!(one));
     let rows = desk.rows_of("providers").iter();

@@ -14,6 +14,7 @@ use crate::{
 };
 
 pub(super) use directory::{find_patients, find_providers};
+pub(super) use prior_auths::attached;
 
 /// What events of the REST interface are called.
 pub(super) const KIND: &str = "portal_request";
@@ -51,7 +52,7 @@ pub(super) fn handle(
         (["patients" | "providers"] | ["patients" | "providers", _], _) => {
             wrong_method(request, "GET, HEAD")
         }
-        _ => Err(Box::new(nothing_here(request))),
+        _ => Err(nothing_here(request)),
     }
 }
 

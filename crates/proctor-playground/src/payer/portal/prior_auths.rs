@@ -56,7 +56,7 @@ impl Standing {
         let sender = serde_json::from_value(value()).map(Self::Sender);
         let read = sender.or_else(|_| serde_json::from_value(value()).map(Self::Payer));
         read.map_err(|_| {
-            invalid(&vec![(
+            invalid(&[(
                 "status".to_owned(),
                 format!(
                     "'{word}' is none of draft, submitted, pending, approved, denied, need_more_info"
@@ -161,12 +161,12 @@ pub(super) fn attach(desk: &PayerDesk, request: &Request, id: &str, now: Timesta
         Some(Value::Array(all)) if body.is_empty() => all,
         Some(_) => {
             let problem = "must be a list, and the only field".to_owned();
-            return Err(invalid(&vec![("attachments".to_owned(), problem)]));
+            return Err(invalid(&[("attachments".to_owned(), problem)]));
         }
         None => vec![Value::Object(body)],
     };
     let row = attached(before, &more, now)
-        .map_err(|problem| invalid(&vec![("attachments".to_owned(), problem)]))?;
+        .map_err(|problem| invalid(&[("attachments".to_owned(), problem)]))?;
     Ok(stored(StatusCode::CREATED, Some(before), row, now))
 }
 
@@ -176,16 +176,9 @@ pub(in crate::payer) fn attached(
     more: &[Value],
     now: Timestamp,
 ) -> Result<PriorAuth, String> {
-    if before.attachments.len() + more.len() > intake::MOST_ATTACHMENTS {
-        return Err(format!(
-            "a request has at most {} attachments",
-            intake::MOST_ATTACHMENTS
-        ));
-    }
+    let all: Vec<&Value> = before.attachments.iter().chain(more).collect();
     let mut row = before.clone();
-    for one in more {
-        row.attachments.push(intake::attachment(one)?);
-    }
+    row.attachments = intake::attachments(&all)?;
     row.updated_at = now;
     Ok(row)
 }
@@ -222,7 +215,7 @@ fn fill_all(
     }
 }
 
-fn invalid(problems: &Problems) -> Box<Response> {
+fn invalid(problems: &[(String, String)]) -> Box<Response> {
     Box::new(Response::invalid(problems))
 }
 

@@ -1,5 +1,8 @@
 //! Tests of the whole desk, as agents and owners use it.
 
+mod browser;
 mod clearinghouse;
 mod portal;
+mod random;
 mod support;
+mod web;

@@ -152,6 +152,18 @@ fn everything_that_is_wrong_with_a_request_is_named() {
 }
 
 #[test]
+fn a_full_desk_takes_no_more_and_still_shows_what_it_has() {
+    let mut bench = Bench::new();
+    let (_, row) = bench.post("portal/prior-auths", &wanted("72148"));
+    let one = bench.desk.requests[0].clone();
+    bench.desk.requests.resize(10_000, one);
+    assert_eq!(bench.post("portal/prior-auths", &wanted("72148")).0, 413);
+    assert_eq!(bench.desk.requests.len(), 10_000);
+    let path = format!("portal/prior-auths/{}", row["request_id"].as_str().unwrap());
+    assert_eq!(bench.get(&path), (200, row));
+}
+
+#[test]
 fn without_members_any_member_id_will_do() {
     let payer = simulator(SimulatorType::Payer, Value::Null, None);
     let mut bench = Bench::of(Blueprint::read(&[&payer]).unwrap().into());
@@ -267,6 +279,26 @@ fn a_scenario_brings_requests_rows_and_members() {
             .step(&json!({"type": "voicemail", "text": "Hi"}))
             .is_err()
     );
+    bench.assert_replays();
+}
+
+#[test]
+fn rows_without_a_name_get_one_that_is_free() {
+    let mut bench = Bench::new();
+    for resource in ["prior_auth_requests", "notes"] {
+        let named = json!({"request_id": "PA-1", "status": "draft"});
+        let nameless = json!({"status": "draft"});
+        for rows in [
+            json!([named]),
+            json!([named, nameless, nameless]),
+            json!([nameless]),
+        ] {
+            bench
+                .step(&json!({"type": "portal_seed", "resource": resource, "rows": rows}))
+                .unwrap();
+        }
+        assert_eq!(bench.rows(resource).len(), 4, "{resource}");
+    }
     bench.assert_replays();
 }
 

@@ -1,0 +1,171 @@
+//! The traits that every kind of sandbox implements.
+//!
+//! They are object safe: the engine holds `Arc<dyn Backend>` and `Arc<dyn Devbox>` and never asks which one it is.
+//! What each method promises is written here and tried by [`crate::conformance`].
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use async_trait::async_trait;
+use tokio::io::AsyncRead;
+
+use crate::{
+    doctor::Report,
+    error::Result,
+    name::{BaseName, BoxId, ExecId, LayerId},
+    record::{BoxRecord, Exit, LayerRecord, OutputChunk, Progress, Usage},
+    spec::{BoxSpec, ExecSpec, FileMode, Stream, User},
+};
+
+/// A way to make boxes.
+#[async_trait]
+pub trait Backend: Send + Sync {
+    /// Its name in configuration and messages.
+    fn name(&self) -> &'static str;
+
+    /// Tries what the host offers and says what is missing.
+    async fn doctor(&self) -> Report;
+
+    /// Makes a box. It has a disk and no processes until it is started.
+    async fn create(&self, spec: BoxSpec) -> Result<Arc<dyn Devbox>>;
+
+    /// The box of that name, also one that an earlier process made, with its executions attached again.
+    async fn open(&self, id: &BoxId) -> Result<Arc<dyn Devbox>>;
+
+    /// Every box there is, whoever made it.
+    async fn list(&self) -> Result<Vec<BoxRecord>>;
+
+    /// Destroys every box that is not in `owned`, and every remainder of boxes that are no more.
+    async fn sweep(&self, owned: &BTreeSet<BoxId>) -> Result<Sweep>;
+
+    /// Makes the root file system in `directory` usable as a base. It must not change while boxes use it.
+    async fn register_rootfs(&self, name: &BaseName, directory: &std::path::Path) -> Result<()>;
+
+    /// Every layer there is.
+    async fn layers(&self) -> Result<Vec<LayerRecord>>;
+
+    /// Removes a layer that no box and no other layer needs.
+    async fn delete_layer(&self, id: &LayerId) -> Result<()>;
+
+    /// Waits until what goes on in the background (removing disks) is done, and starts nothing new.
+    async fn drain(&self);
+}
+
+/// What a sweep found and removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sweep {
+    /// Boxes that nobody owned.
+    pub boxes: Vec<BoxId>,
+    /// Remainders that belonged to no box: control groups, half-made or half-removed directories.
+    pub remainders: Vec<String>,
+}
+
+/// A file that is being read out of a box.
+pub struct FileContent {
+    /// Its size when it was opened.
+    pub size: u64,
+    /// Its permission bits.
+    pub mode: FileMode,
+    /// Its bytes.
+    pub reader: Box<dyn AsyncRead + Send + Unpin>,
+}
+
+impl std::fmt::Debug for FileContent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FileContent")
+            .field("size", &self.size)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One sandbox.
+#[async_trait]
+pub trait Devbox: Send + Sync {
+    /// Its name.
+    fn id(&self) -> &BoxId;
+
+    /// What is known of it.
+    async fn record(&self) -> Result<BoxRecord>;
+
+    /// Brings it up. A running box stays as it is.
+    async fn start(&self) -> Result<()>;
+
+    /// Runs a program and answers as soon as it runs. The same id again answers with the same execution.
+    async fn exec(&self, spec: ExecSpec) -> Result<Arc<dyn Execution>>;
+
+    /// The execution of that name, running or ended.
+    async fn execution(&self, id: &ExecId) -> Result<Arc<dyn Execution>>;
+
+    /// The names of all executions since the box was made.
+    async fn executions(&self) -> Result<Vec<ExecId>>;
+
+    /// Opens a regular file for reading as `user`; links resolve inside the box. Larger than `limit` is refused.
+    async fn read_file(&self, path: &str, user: &User, limit: Option<u64>) -> Result<FileContent>;
+
+    /// Writes a regular file as `user`, making missing directories; links resolve inside the box. The file is
+    /// replaced as a whole: until all bytes have arrived the old one stays. Without `mode` it keeps the bits of
+    /// the file it replaces, or gets `rw-r--r--`. Answers how many bytes were written.
+    async fn write_file(
+        &self,
+        path: &str,
+        user: &User,
+        mode: Option<FileMode>,
+        content: &mut (dyn AsyncRead + Send + Unpin),
+    ) -> Result<u64>;
+
+    /// Keeps the disk as it is now as a layer; the box goes on.
+    async fn snapshot(
+        &self,
+        layer: LayerId,
+        labels: std::collections::BTreeMap<String, String>,
+    ) -> Result<LayerRecord>;
+
+    /// Makes every process stand still; memory is kept. A suspended box stays as it is.
+    async fn suspend(&self) -> Result<()>;
+
+    /// Lets the processes of a suspended box go on.
+    async fn resume(&self) -> Result<()>;
+
+    /// Ends every process and keeps the disk. A stopped box stays as it is.
+    async fn stop(&self) -> Result<()>;
+
+    /// Ends every process and removes everything. Repeating it is fine.
+    async fn destroy(&self) -> Result<()>;
+
+    /// What it uses now.
+    async fn usage(&self) -> Result<Usage>;
+
+    /// Returns when the box has ended: stopped, destroyed or lost.
+    async fn ended(&self);
+}
+
+/// One program that runs or ran in a box.
+#[async_trait]
+pub trait Execution: Send + Sync {
+    /// Its name.
+    fn id(&self) -> &ExecId;
+
+    /// How far it is.
+    fn progress(&self) -> Progress;
+
+    /// Waits for its end. That is the end of the process, whether or not something still holds its streams.
+    async fn wait(&self) -> Result<Exit>;
+
+    /// Up to `most` bytes of a stream from `offset` on; waits until there is at least one or the stream is over.
+    async fn read_output(&self, stream: Stream, offset: u64, most: usize) -> Result<OutputChunk>;
+
+    /// Writes to its standard input; returns when the bytes are in the process's hands.
+    async fn write_stdin(&self, bytes: &[u8]) -> Result<()>;
+
+    /// Ends its standard input.
+    async fn close_stdin(&self) -> Result<()>;
+
+    /// Sends a signal to the program itself and its process group.
+    async fn signal(&self, signal: i32) -> Result<()>;
+
+    /// Ends everything that the execution started, for sure.
+    async fn kill(&self) -> Result<()>;
+
+    /// Forgets an ended execution and its output.
+    async fn forget(&self) -> Result<()>;
+}

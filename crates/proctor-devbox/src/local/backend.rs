@@ -1,0 +1,448 @@
+//! The local backend: plans boxes, finds them again, removes what nobody owns.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    io,
+    path::Path,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use sha2::{Digest, Sha256};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    LocalConfig,
+    cgroup::Groups,
+    devbox::{LocalBox, supervised},
+    enforcement,
+    host_base::HostBase,
+    id_ranges::IdRanges,
+    launch::Launcher,
+    layers,
+    plan::{Bottom, Ids, Places, Plan, read_json, write_json},
+    probe, tree,
+};
+use crate::{
+    backend::{Backend, Devbox, Sweep},
+    doctor::Report,
+    error::{Error, Result},
+    name::{BaseName, BoxId, LayerId},
+    record::{BoxRecord, LayerRecord},
+    spec::{Base, BoxSpec},
+};
+
+/// What the backend and its boxes share.
+pub(super) struct Shared {
+    pub(super) places: Places,
+    pub(super) launcher: Launcher,
+    pub(super) ranges: IdRanges,
+    /// Tasks that follow supervisors; they end with their box or with `leaving`.
+    pub(super) links: TaskTracker,
+    pub(super) leaving: CancellationToken,
+    removals: TaskTracker,
+    host: HostBase,
+    groups: Groups,
+    config: LocalConfig,
+    boxes: Mutex<HashMap<BoxId, Arc<LocalBox>>>,
+    discarded: AtomicU64,
+    _lock: std::os::fd::OwnedFd,
+}
+
+impl Shared {
+    fn boxes(&self) -> std::sync::MutexGuard<'_, HashMap<BoxId, Arc<LocalBox>>> {
+        self.boxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn forget(&self, id: &BoxId) {
+        self.boxes().remove(id);
+    }
+
+    /// Takes a directory away at once and removes it in the background: that can take long.
+    pub(super) fn discard(&self, directory: &Path) -> io::Result<()> {
+        let number = self.discarded.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}-{number}", std::process::id());
+        let trash = self.places.trash().join(name);
+        match fs_err::rename(directory, &trash) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        }
+        self.removals.spawn_blocking(move || {
+            if let Err(error) = tree::remove(&trash) {
+                tracing::warn!(path = %trash.display(), %error, "a discarded directory stays until the next sweep");
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Boxes of Linux namespaces on this machine.
+pub struct LocalBackend {
+    shared: Arc<Shared>,
+}
+
+impl LocalBackend {
+    /// Opens the backend on its data directory, which no other process may be using, and starts its launcher.
+    ///
+    /// Boxes that an earlier process left keep running; [`Backend::list`] finds them.
+    pub fn open(config: LocalConfig) -> Result<Self> {
+        let doing = |source| Error::platform("opening the devboxes' directory", source);
+        fs_err::create_dir_all(&config.data).map_err(doing)?;
+        let data = fs_err::canonicalize(&config.data).map_err(doing)?;
+        let hash = Sha256::digest(data.as_os_str().as_encoded_bytes());
+        let tag: String = hash
+            .iter()
+            .take(4)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let begin = u32::from_le_bytes([hash[4], hash[5], hash[6], hash[7]]);
+        let places = Places { data };
+        places.prepare().map_err(doing)?;
+        let lock = lock(&places)?;
+        let taken = plans(&places)
+            .filter_map(|plan| match plan.ids {
+                Ids::Range { first } => Some(first),
+                Ids::Single => None,
+            })
+            .collect::<Vec<_>>();
+        let launcher = Launcher::new(&config.program)
+            .map_err(|source| Error::platform("starting the launcher", source))?;
+        let shared = Arc::new(Shared {
+            groups: Groups::discover(&tag),
+            ranges: IdRanges::new(begin, taken),
+            links: TaskTracker::new(),
+            leaving: CancellationToken::new(),
+            removals: TaskTracker::new(),
+            host: HostBase::default(),
+            boxes: Mutex::default(),
+            discarded: AtomicU64::new(0),
+            places,
+            launcher,
+            config,
+            _lock: lock,
+        });
+        Ok(Self { shared })
+    }
+
+    fn ids(&self) -> Result<Ids> {
+        if !rustix::process::geteuid().is_root() {
+            return Ok(Ids::Single);
+        }
+        let first = self.shared.ranges.take();
+        first
+            .map(|first| Ids::Range { first })
+            .ok_or_else(|| Error::InUse {
+                what: "every range of user ids".to_owned(),
+                by: "other devboxes".to_owned(),
+            })
+    }
+
+    fn resolve(&self, base: &Base) -> Result<(Vec<LayerId>, Bottom)> {
+        match base {
+            Base::Host => {
+                let skeleton = self
+                    .shared
+                    .host
+                    .prepare(&self.shared.places)
+                    .map_err(|source| Error::platform("preparing the host as a base", source))?;
+                Ok((Vec::new(), Bottom::Host { skeleton }))
+            }
+            Base::RootFs(name) => {
+                let path = self.shared.places.rootfs(name);
+                if !path.exists() {
+                    return Err(Error::NoSuchBase(name.to_string()));
+                }
+                let directory = read_json(&path)?;
+                Ok((
+                    Vec::new(),
+                    Bottom::RootFs {
+                        name: name.clone(),
+                        directory,
+                    },
+                ))
+            }
+            Base::Layer(id) => layers::stack(&self.shared.places, id),
+        }
+    }
+
+    fn plan(&self, spec: BoxSpec) -> Result<Plan> {
+        check(&spec)?;
+        let (layers, bottom) = self.resolve(&spec.base)?;
+        let ids = self.ids()?;
+        let enforcement = enforcement::statement(&spec, ids, &bottom, &self.shared.groups);
+        let groups = self.shared.groups.for_box(spec.id.as_str(), &spec.limits);
+        let plan = Plan {
+            ids,
+            bottom,
+            layers,
+            groups,
+            orphan_freeze_secs: self.shared.config.orphan_freeze.as_secs(),
+            orphan_stop_secs: self.shared.config.orphan_stop.as_secs(),
+            enforcement,
+            spec,
+        };
+        let made = enforcement::check(&plan.spec.require, &plan.enforcement)
+            .and_then(|()| self.lay_out(&plan));
+        if made.is_err()
+            && let Ids::Range { first } = ids
+        {
+            self.shared.ranges.give_back(first);
+        }
+        made.map(|()| plan)
+    }
+
+    /// Makes the box's directory, whole or not at all.
+    fn lay_out(&self, plan: &Plan) -> Result<()> {
+        let doing = |source| Error::platform("making the devbox's directory", source);
+        let places = &self.shared.places;
+        let id = &plan.spec.id;
+        self.shared.groups.ensure_parents();
+        let done = places.of(id);
+        let fresh = super::plan::BoxPlaces {
+            directory: places.boxes().join(format!(".new-{id}")),
+        };
+        tree::remove(&fresh.directory).map_err(doing)?;
+        fresh.prepare_disk().map_err(doing)?;
+        fs_err::write(
+            fresh.plan(),
+            serde_json::to_vec(plan).map_err(|error| doing(error.into()))?,
+        )
+        .map_err(doing)?;
+        let flags = rustix::fs::RenameFlags::NOREPLACE;
+        match rustix::fs::renameat_with(
+            rustix::fs::CWD,
+            &fresh.directory,
+            rustix::fs::CWD,
+            &done.directory,
+            flags,
+        ) {
+            Ok(()) => Ok(()),
+            Err(rustix::io::Errno::EXIST) => {
+                tree::remove(&fresh.directory).map_err(doing)?;
+                Err(Error::Exists {
+                    what: "devbox",
+                    name: id.to_string(),
+                })
+            }
+            Err(errno) => Err(doing(errno.into())),
+        }
+    }
+
+    async fn attached(&self, plan: Plan) -> Result<Arc<LocalBox>> {
+        let found = Arc::clone(
+            self.shared
+                .boxes()
+                .entry(plan.spec.id.clone())
+                .or_insert_with(|| LocalBox::new(Arc::clone(&self.shared), plan)),
+        );
+        found.attach().await?;
+        Ok(found)
+    }
+
+    /// Removes what belongs to no box: unfinished directories, the trash, groups without a supervisor.
+    fn remove_remainders(&self) -> Vec<String> {
+        let places = &self.shared.places;
+        let mut removed = Vec::new();
+        for directory in [
+            places.boxes(),
+            places.layers(),
+            places.bases(),
+            places.trash(),
+        ] {
+            let Ok(entries) = fs_err::read_dir(&directory) else {
+                continue;
+            };
+            for entry in entries.flatten() {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if !name.starts_with(".new-") && directory != places.trash() {
+                    continue;
+                }
+                match tree::remove(&entry.path()) {
+                    Ok(()) => removed.push(entry.path().display().to_string()),
+                    Err(error) => {
+                        tracing::warn!(path = %entry.path().display(), %error, "a remainder stays");
+                    }
+                }
+            }
+        }
+        let mut unowned = HashSet::new();
+        for group in self.shared.groups.existing() {
+            let name = group
+                .directory
+                .file_name()
+                .and_then(|name| name.to_str())
+                .map(BoxId::new);
+            let alive = matches!(&name, Some(Ok(id)) if supervised(&places.of(id)));
+            if !alive && group.remove().is_ok() {
+                unowned.insert(group.directory.display().to_string());
+            }
+        }
+        removed.extend(unowned);
+        removed
+    }
+}
+
+impl Drop for LocalBackend {
+    fn drop(&mut self) {
+        self.shared.groups.remove_parents();
+    }
+}
+
+fn lock(places: &Places) -> Result<std::os::fd::OwnedFd> {
+    let doing =
+        |errno: rustix::io::Errno| Error::platform("locking the devboxes' directory", errno);
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
+    let lock = rustix::fs::open(places.lock(), flags, Mode::from_raw_mode(0o600)).map_err(doing)?;
+    match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(lock),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::InUse {
+            what: places.data.display().to_string(),
+            by: "another process".to_owned(),
+        }),
+        Err(errno) => Err(doing(errno)),
+    }
+}
+
+/// The plans of all boxes; those that cannot be read are passed over and said so.
+fn plans(places: &Places) -> impl Iterator<Item = Plan> {
+    let entries = fs_err::read_dir(places.boxes())
+        .into_iter()
+        .flatten()
+        .flatten();
+    let places = places.clone();
+    entries.filter_map(move |entry| {
+        let id = BoxId::new(entry.file_name().to_str()?).ok()?;
+        places
+            .of(&id)
+            .read_plan()
+            .inspect_err(|error| tracing::warn!(devbox = %id, %error, "a devbox cannot be read"))
+            .ok()
+    })
+}
+
+fn check(spec: &BoxSpec) -> Result<()> {
+    let limits = &spec.limits;
+    let zero = [
+        limits.cpu_millis == Some(0),
+        limits.memory_bytes == Some(0),
+        limits.pids == Some(0),
+        limits.disk_bytes == Some(0),
+        limits.disk_files == Some(0),
+        limits.open_files.is_some_and(|most| most < 8),
+    ];
+    if zero.contains(&true) {
+        return Err(Error::Invalid(
+            "a limit leaves nothing to run with".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl Backend for LocalBackend {
+    fn name(&self) -> &'static str {
+        super::FACTORY.name
+    }
+
+    async fn doctor(&self) -> Report {
+        probe::report(self, &self.shared.groups).await
+    }
+
+    async fn create(&self, spec: BoxSpec) -> Result<Arc<dyn Devbox>> {
+        let plan = self.plan(spec)?;
+        let made = LocalBox::new(Arc::clone(&self.shared), plan);
+        self.shared
+            .boxes()
+            .insert(made.id.clone(), Arc::clone(&made));
+        Ok(made)
+    }
+
+    async fn open(&self, id: &BoxId) -> Result<Arc<dyn Devbox>> {
+        let known = self.shared.boxes().get(id).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let places = self.shared.places.of(id);
+        if !places.plan().exists() {
+            return Err(Error::NoSuchBox(id.clone()));
+        }
+        Ok(self.attached(places.read_plan()?).await?)
+    }
+
+    async fn list(&self) -> Result<Vec<BoxRecord>> {
+        let mut records = Vec::new();
+        for plan in plans(&self.shared.places).collect::<Vec<_>>() {
+            records.push(self.attached(plan).await?.record().await?);
+        }
+        records.sort_by(|a, b| a.spec.id.cmp(&b.spec.id));
+        Ok(records)
+    }
+
+    async fn sweep(&self, owned: &BTreeSet<BoxId>) -> Result<Sweep> {
+        let mut sweep = Sweep::default();
+        for record in self.list().await? {
+            let id = record.spec.id;
+            if !owned.contains(&id) {
+                self.open(&id).await?.destroy().await?;
+                sweep.boxes.push(id);
+            }
+        }
+        sweep.remainders = self.remove_remainders();
+        Ok(sweep)
+    }
+
+    async fn register_rootfs(&self, name: &BaseName, directory: &Path) -> Result<()> {
+        let doing = |source| Error::platform("registering a root file system", source);
+        let directory = fs_err::canonicalize(directory).map_err(doing)?;
+        if directory == Path::new("/") {
+            return Err(Error::Invalid(
+                "the host's root as a base would show its secrets; use the host base".to_owned(),
+            ));
+        }
+        if !directory.is_dir() {
+            return Err(Error::Invalid(format!(
+                "{} is not a directory",
+                directory.display()
+            )));
+        }
+        write_json(&self.shared.places.rootfs(name), &directory).map_err(doing)
+    }
+
+    async fn layers(&self) -> Result<Vec<LayerRecord>> {
+        layers::list(&self.shared.places).map(layers::records)
+    }
+
+    async fn delete_layer(&self, id: &LayerId) -> Result<()> {
+        let places = &self.shared.places;
+        layers::read(places, id)?;
+        let in_use = |by: String| Error::InUse {
+            what: format!("layer {id}"),
+            by,
+        };
+        if let Some(plan) = plans(places).find(|plan| plan.layers.contains(id)) {
+            return Err(in_use(format!("devbox {}", plan.spec.id)));
+        }
+        if let Some(above) = layers::list(places)?
+            .into_iter()
+            .find(|above| above.below.contains(id))
+        {
+            return Err(in_use(format!("layer {}", above.record.id)));
+        }
+        let discarded = self.shared.discard(&places.layer(id));
+        discarded.map_err(|source| Error::platform("removing a layer", source))
+    }
+
+    async fn drain(&self) {
+        // Boxes go on without us.
+        self.shared.leaving.cancel();
+        self.shared.links.close();
+        self.shared.links.wait().await;
+        self.shared.boxes().clear();
+        self.shared.removals.close();
+        self.shared.removals.wait().await;
+    }
+}

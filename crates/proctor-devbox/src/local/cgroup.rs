@@ -1,0 +1,515 @@
+//! Control groups: limits, ending and suspending everything in a box at once.
+//!
+//! The server finds out once what the host offers ([`Groups::discover`]: it makes a group and tries); each box gets a group in
+//! every useful hierarchy ([`BoxGroup`]), and each execution one below it in the hierarchy that can kill. Boxes are put below the
+//! server's own group wherever possible, so that they never escape a limit that the server is under.
+
+use std::{
+    io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+
+use crate::{record::Usage, spec::Limits};
+
+/// What a hierarchy does for us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Role {
+    /// Version 2 with controllers: everything in one group.
+    Unified,
+    /// Version 2 without controllers, beside version 1: it can kill and freeze.
+    KillAndFreeze,
+    /// Version 1: it can freeze.
+    Freezer,
+    /// Version 1: memory.
+    Memory,
+    /// Version 1: number of processes.
+    Pids,
+    /// Version 1: processor time.
+    Cpu,
+}
+
+/// A hierarchy in which boxes can have groups.
+#[derive(Clone, Debug)]
+pub(crate) struct Hierarchy {
+    pub(crate) role: Role,
+    /// The group under which the boxes' groups are made.
+    pub(crate) parent: PathBuf,
+}
+
+/// The hierarchies that this host offers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Groups {
+    pub(crate) hierarchies: Vec<Hierarchy>,
+}
+
+impl Groups {
+    /// Tries every mounted hierarchy. `tag` tells the groups of this data directory from those of others.
+    pub(crate) fn discover(tag: &str) -> Self {
+        let mounts = fs_err::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let own = fs_err::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let name = format!("proctor-{tag}");
+        let mut hierarchies: Vec<Hierarchy> = Vec::new();
+        for mount in mounts.lines().filter_map(Mounted::parse) {
+            for (role, own) in mount.roles(&own) {
+                if hierarchies.iter().any(|known| known.role == role) {
+                    continue;
+                }
+                if let Some(found) = nearest(&mount.at, &own, role, &name) {
+                    hierarchies.push(found);
+                }
+            }
+        }
+        let has = |role| hierarchies.iter().any(|known| known.role == role);
+        let (unified, killing) = (has(Role::Unified), has(Role::KillAndFreeze));
+        let (hierarchies, unneeded) = hierarchies.into_iter().partition(|known| {
+            known.role == Role::Unified || !unified && (known.role != Role::Freezer || !killing)
+        });
+        Self {
+            hierarchies: unneeded,
+        }
+        .remove_parents();
+        Self { hierarchies }
+    }
+
+    pub(crate) fn has(&self, wanted: &[Role]) -> bool {
+        self.hierarchies
+            .iter()
+            .any(|known| wanted.contains(&known.role))
+    }
+
+    /// The groups that a box with these limits needs.
+    pub(crate) fn for_box(&self, name: &str, limits: &Limits) -> Vec<BoxGroup> {
+        self.hierarchies
+            .iter()
+            .filter(|known| match known.role {
+                Role::Unified | Role::KillAndFreeze | Role::Freezer => true,
+                Role::Memory => limits.memory_bytes.is_some(),
+                Role::Pids => limits.pids.is_some(),
+                Role::Cpu => limits.cpu_millis.is_some(),
+            })
+            .map(|known| BoxGroup {
+                role: known.role,
+                directory: known.parent.join(name),
+            })
+            .collect()
+    }
+
+    /// The names of all groups of boxes that exist.
+    pub(crate) fn existing(&self) -> Vec<BoxGroup> {
+        let mut existing = Vec::new();
+        for known in &self.hierarchies {
+            let Ok(entries) = fs_err::read_dir(&known.parent) else {
+                continue;
+            };
+            for entry in entries.flatten() {
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    existing.push(BoxGroup {
+                        role: known.role,
+                        directory: entry.path(),
+                    });
+                }
+            }
+        }
+        existing
+    }
+
+    /// Removes the groups that hold the boxes' groups, if they are empty.
+    pub(crate) fn remove_parents(&self) {
+        for known in &self.hierarchies {
+            // Another process may use it, or a box may still be there: then it stays.
+            let _ = rustix::fs::rmdir(&known.parent);
+        }
+    }
+
+    /// Makes the groups that hold the boxes' groups again, in case an empty one was removed.
+    pub(crate) fn ensure_parents(&self) {
+        for known in &self.hierarchies {
+            if make(&known.parent).is_ok() && known.role == Role::Unified {
+                let _ = enable_controllers(&known.parent);
+            }
+        }
+    }
+}
+
+/// A line of `/proc/self/mountinfo` that is about control groups.
+struct Mounted {
+    at: PathBuf,
+    root: String,
+    version: u8,
+    options: Vec<String>,
+}
+
+impl Mounted {
+    fn parse(line: &str) -> Option<Self> {
+        let (front, back) = line.split_once(" - ")?;
+        let front: Vec<&str> = front.split(' ').collect();
+        let back: Vec<&str> = back.split(' ').collect();
+        let version = match *back.first()? {
+            "cgroup" => 1,
+            "cgroup2" => 2,
+            _ => return None,
+        };
+        Some(Self {
+            at: PathBuf::from(front.get(4)?),
+            root: (*front.get(3)?).to_owned(),
+            version,
+            options: back.get(2)?.split(',').map(str::to_owned).collect(),
+        })
+    }
+
+    /// What this hierarchy can do, with this process's own group in it, relative to the mount.
+    fn roles(&self, own: &str) -> Vec<(Role, PathBuf)> {
+        let own_group = |wanted: &dyn Fn(&str) -> bool| {
+            own.lines().find_map(|line| {
+                let mut parts = line.splitn(3, ':').skip(1);
+                let controllers = parts.next()?;
+                let path = parts.next()?;
+                let path = path
+                    .strip_prefix(self.root.trim_end_matches('/'))
+                    .unwrap_or(path);
+                wanted(controllers).then(|| PathBuf::from(path.trim_start_matches('/')))
+            })
+        };
+        if self.version == 2 {
+            let controllers =
+                fs_err::read_to_string(self.at.join("cgroup.controllers")).unwrap_or_default();
+            let has = |name: &str| controllers.split_whitespace().any(|known| known == name);
+            let role = if has("memory") && has("pids") {
+                Role::Unified
+            } else {
+                Role::KillAndFreeze
+            };
+            return own_group(&str::is_empty)
+                .map(|path| (role, path))
+                .into_iter()
+                .collect();
+        }
+        [
+            ("freezer", Role::Freezer),
+            ("memory", Role::Memory),
+            ("pids", Role::Pids),
+            ("cpu", Role::Cpu),
+        ]
+        .into_iter()
+        .filter(|(name, _)| self.options.iter().any(|option| option == name))
+        .filter_map(|(name, role)| {
+            own_group(&|listed| listed.split(',').any(|known| known == name))
+                .map(|path| (role, path))
+        })
+        .collect()
+    }
+}
+
+/// The nearest group, from our own upwards, below which boxes can be limited.
+fn nearest(mount: &Path, own: &Path, role: Role, name: &str) -> Option<Hierarchy> {
+    own.ancestors().find_map(|above| {
+        let above = mount.join(above);
+        let parent = above.join(name);
+        let fresh = !parent.exists();
+        let usable = (role != Role::Unified || enable_controllers(&above).is_ok())
+            && make(&parent).is_ok()
+            && (role != Role::Unified || enable_controllers(&parent).is_ok())
+            && try_group(&parent, role);
+        if !usable && fresh {
+            let _ = rustix::fs::rmdir(&parent);
+        }
+        usable.then_some(Hierarchy { role, parent })
+    })
+}
+
+fn enable_controllers(group: &Path) -> io::Result<()> {
+    fs_err::write(group.join("cgroup.subtree_control"), "+memory +pids")?;
+    // Processor time cannot be delegated on hosts with realtime groups; the rest is still worth having.
+    let _ = fs_err::write(group.join("cgroup.subtree_control"), "+cpu");
+    Ok(())
+}
+
+/// Whether a group can be made, written to and removed here.
+fn try_group(parent: &Path, role: Role) -> bool {
+    let group = parent.join(format!("probe-{}", std::process::id()));
+    let file = match role {
+        Role::Unified => "memory.max",
+        Role::KillAndFreeze => "cgroup.kill",
+        Role::Freezer => "freezer.state",
+        Role::Memory => "memory.limit_in_bytes",
+        Role::Pids => "pids.max",
+        Role::Cpu => "cpu.cfs_quota_us",
+    };
+    let usable = make(&group).is_ok()
+        && rustix::fs::access(group.join(file), rustix::fs::Access::WRITE_OK).is_ok()
+        && rustix::fs::access(group.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok();
+    let _ = rustix::fs::rmdir(&group);
+    usable
+}
+
+fn make(group: &Path) -> io::Result<()> {
+    match rustix::fs::mkdir(group, Mode::from_raw_mode(0o755)) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// A box's group in one hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BoxGroup {
+    pub(crate) role: Role,
+    pub(crate) directory: PathBuf,
+}
+
+impl BoxGroup {
+    /// Whether executions get groups of their own below this one.
+    fn has_executions(&self) -> bool {
+        matches!(
+            self.role,
+            Role::Unified | Role::KillAndFreeze | Role::Freezer
+        )
+    }
+
+    /// Makes the group and sets the limits that it is there for.
+    pub(crate) fn create(&self, limits: &Limits) -> io::Result<()> {
+        make(&self.directory)?;
+        let set = |file: &str, value: String| fs_err::write(self.directory.join(file), value);
+        match self.role {
+            Role::KillAndFreeze | Role::Freezer => {}
+            Role::Memory => {
+                if let Some(bytes) = limits.memory_bytes {
+                    set("memory.limit_in_bytes", bytes.to_string())?;
+                }
+            }
+            Role::Pids => {
+                if let Some(most) = limits.pids {
+                    set("pids.max", most.to_string())?;
+                }
+            }
+            Role::Cpu => {
+                if let Some(millis) = limits.cpu_millis {
+                    set("cpu.cfs_period_us", CPU_PERIOD.to_string())?;
+                    set("cpu.cfs_quota_us", cpu_quota(millis).to_string())?;
+                }
+            }
+            Role::Unified => {
+                if let Some(bytes) = limits.memory_bytes {
+                    set("memory.max", bytes.to_string())?;
+                    // Hosts without swap accounting have no such file, and then nothing to limit.
+                    let _ = set("memory.swap.max", "0".to_owned());
+                }
+                if let Some(most) = limits.pids {
+                    set("pids.max", most.to_string())?;
+                }
+                if let Some(millis) = limits.cpu_millis {
+                    set("cpu.max", format!("{} {CPU_PERIOD}", cpu_quota(millis)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The file to write `0` to, in order to be in the group below this one called `name`, made if it is not there.
+    pub(crate) fn door(&self, name: &str) -> io::Result<OwnedFd> {
+        let group = if self.has_executions() {
+            let group = self.directory.join(name);
+            make(&group)?;
+            group
+        } else {
+            self.directory.clone()
+        };
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        Ok(rustix::fs::open(
+            group.join("cgroup.procs"),
+            flags,
+            Mode::empty(),
+        )?)
+    }
+
+    /// Whether this group can end and suspend processes.
+    pub(crate) fn holds_executions(&self) -> bool {
+        self.has_executions()
+    }
+
+    /// Ends every process in the group below this one called `name`, or everywhere in it.
+    pub(crate) fn kill(&self, name: Option<&str>) -> io::Result<()> {
+        let group = name.map_or_else(|| self.directory.clone(), |name| self.directory.join(name));
+        if !group.exists() {
+            return Ok(());
+        }
+        match self.role {
+            Role::Unified | Role::KillAndFreeze => fs_err::write(group.join("cgroup.kill"), "1"),
+            Role::Freezer => kill_by_freezer(&group),
+            Role::Memory | Role::Pids | Role::Cpu => Ok(()),
+        }
+    }
+
+    /// Makes every process in the box stand still, or lets them go on.
+    pub(crate) fn freeze(&self, frozen: bool) -> io::Result<()> {
+        match self.role {
+            Role::Unified | Role::KillAndFreeze => {
+                fs_err::write(
+                    self.directory.join("cgroup.freeze"),
+                    if frozen { "1" } else { "0" },
+                )?;
+                wait_until(|| {
+                    let events = fs_err::read_to_string(self.directory.join("cgroup.events"))?;
+                    Ok(events.contains("frozen 1") == frozen)
+                })
+            }
+            Role::Freezer => {
+                let wanted = if frozen { "FROZEN" } else { "THAWED" };
+                fs_err::write(self.directory.join("freezer.state"), wanted)?;
+                wait_until(|| {
+                    let state = fs_err::read_to_string(self.directory.join("freezer.state"))?;
+                    Ok(state.trim() == wanted)
+                })
+            }
+            Role::Memory | Role::Pids | Role::Cpu => Ok(()),
+        }
+    }
+
+    /// Whether any process is in the group below this one called `name`.
+    pub(crate) fn populated(&self, name: &str) -> bool {
+        fs_err::read_to_string(self.directory.join(name).join("cgroup.procs"))
+            .is_ok_and(|procs| !procs.trim().is_empty())
+    }
+
+    /// How many times the kernel ended a process here for want of memory.
+    pub(crate) fn out_of_memory_kills(&self) -> Option<u64> {
+        let file = match self.role {
+            Role::Unified => "memory.events",
+            Role::Memory => "memory.oom_control",
+            Role::KillAndFreeze | Role::Freezer | Role::Pids | Role::Cpu => return None,
+        };
+        field(
+            &fs_err::read_to_string(self.directory.join(file)).ok()?,
+            "oom_kill",
+        )
+    }
+
+    /// Adds what this hierarchy counts.
+    pub(crate) fn usage(&self, usage: &mut Usage) {
+        let read = |file: &str| fs_err::read_to_string(self.directory.join(file)).ok();
+        let number = |file: &str| read(file).and_then(|text| text.trim().parse::<u64>().ok());
+        match self.role {
+            Role::KillAndFreeze | Role::Freezer | Role::Cpu => {}
+            Role::Memory => usage.memory_bytes = number("memory.usage_in_bytes"),
+            Role::Pids => usage.pids = number("pids.current"),
+            Role::Unified => {
+                usage.memory_bytes = number("memory.current");
+                usage.pids = number("pids.current");
+            }
+        }
+        if let Some(micros) = read("cpu.stat").and_then(|text| field(&text, "usage_usec")) {
+            usage.cpu_micros = Some(micros);
+        }
+    }
+
+    /// Removes the group below this one called `name` if nothing is in it.
+    pub(crate) fn remove_execution(&self, name: &str) -> bool {
+        !self.has_executions() || rustix::fs::rmdir(self.directory.join(name)).is_ok()
+    }
+
+    /// Ends what is left in the group and removes it with everything below.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        if !self.directory.exists() {
+            return Ok(());
+        }
+        let _ = self.kill(None);
+        if self.role == Role::Freezer {
+            // In version 1 a frozen process dies only when it may go on.
+            let _ = fs_err::write(self.directory.join("freezer.state"), "THAWED");
+        }
+        wait_until(|| Ok(remove_tree(&self.directory)))
+    }
+}
+
+const CPU_PERIOD: u64 = 100_000;
+
+fn cpu_quota(millis: u32) -> u64 {
+    // The kernel refuses less than a millisecond per period.
+    (u64::from(millis) * CPU_PERIOD / 1000).max(1000)
+}
+
+fn field(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(' ')?;
+        (key == name).then(|| value.trim().parse().ok())?
+    })
+}
+
+/// Waits for the kernel to finish what it was told; it takes microseconds, or for ever if something is wrong.
+fn wait_until(mut done: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
+    let mut pause = Duration::from_micros(20);
+    for _ in 0..400 {
+        if done()? {
+            return Ok(());
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(10));
+    }
+    Err(io::ErrorKind::TimedOut.into())
+}
+
+fn remove_tree(group: &Path) -> bool {
+    if rustix::fs::rmdir(group).is_ok() || !group.exists() {
+        return true;
+    }
+    if let Ok(entries) = fs_err::read_dir(group) {
+        for entry in entries.flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                remove_tree(&entry.path());
+            }
+        }
+    }
+    rustix::fs::rmdir(group).is_ok()
+}
+
+/// Without `cgroup.kill`: stop everything, so that nothing can fork away, then end it and let it go.
+fn kill_by_freezer(group: &Path) -> io::Result<()> {
+    let state = group.join("freezer.state");
+    fs_err::write(&state, "FROZEN")?;
+    let mut groups = vec![group.to_owned()];
+    while let Some(group) = groups.pop() {
+        for pid in fs_err::read_to_string(group.join("cgroup.procs"))?.lines() {
+            if let Some(pid) = pid.parse().ok().and_then(rustix::process::Pid::from_raw) {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+        }
+        for entry in fs_err::read_dir(&group)?.flatten() {
+            if entry.file_type()?.is_dir() {
+                groups.push(entry.path());
+            }
+        }
+    }
+    fs_err::write(&state, "THAWED")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mounted_hierarchy_is_recognised_with_our_own_group_in_it() {
+        let line =
+            "31 23 0:27 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory";
+        let mount = Mounted::parse(line).unwrap();
+        let own = "4:memory:/a/b\n3:cpu,cpuacct:/\n0::/x\n";
+        assert_eq!(mount.roles(own), [(Role::Memory, PathBuf::from("a/b"))]);
+    }
+
+    #[test]
+    fn a_line_about_another_file_system_is_passed_over() {
+        assert!(Mounted::parse("23 1 254:0 / / rw - ext4 /dev/vda rw").is_none());
+        assert!(Mounted::parse("garbage").is_none());
+    }
+
+    #[test]
+    fn a_share_of_a_processor_becomes_a_quota() {
+        assert_eq!(cpu_quota(500), 50_000);
+        assert_eq!(cpu_quota(1), 1000);
+        assert_eq!(cpu_quota(4000), 400_000);
+    }
+}

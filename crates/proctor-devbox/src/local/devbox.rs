@@ -1,0 +1,563 @@
+//! One local box from the server's side.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::Path,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::{
+    backend::Shared,
+    execution::{LocalExecution, settled},
+    inside::Order,
+    layers,
+    link::{self, Link, Watches, expect_done, next_frame},
+    plan::{Bottom, BoxPlaces, Ids, LayerFile, Plan, UPPER_ROOT, UPPER_USR, write_json},
+    tree,
+    wire::{Action, Answer, Event, Request, frame},
+};
+use crate::{
+    backend::{Devbox, Execution, FileContent},
+    error::{Error, Result},
+    name::{BoxId, ExecId, LayerId},
+    record::{BoxRecord, BoxState, LayerRecord, Progress, SnapshotWay, Usage},
+    spec::{ExecSpec, FileMode, User},
+};
+
+/// How long a supervisor may take to end its box before it is ended itself.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// One box.
+pub(super) struct LocalBox {
+    pub(super) id: BoxId,
+    pub(super) places: BoxPlaces,
+    pub(super) watches: Arc<Watches>,
+    shared: Arc<Shared>,
+    plan: Mutex<Plan>,
+    /// Held while the box changes its state, so that starting, stopping and destroying exclude each other.
+    link: tokio::sync::Mutex<Option<Arc<Link>>>,
+    frozen: AtomicBool,
+    itself: std::sync::Weak<Self>,
+}
+
+impl LocalBox {
+    pub(super) fn new(shared: Arc<Shared>, plan: Plan) -> Arc<Self> {
+        let places = shared.places.of(&plan.spec.id);
+        Arc::new_cyclic(|itself| Self {
+            id: plan.spec.id.clone(),
+            places,
+            watches: Arc::default(),
+            shared,
+            plan: Mutex::new(plan),
+            link: tokio::sync::Mutex::new(None),
+            frozen: AtomicBool::new(false),
+            itself: itself.clone(),
+        })
+    }
+
+    pub(super) fn plan(&self) -> Plan {
+        self.plan
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn this(&self) -> Arc<Self> {
+        self.itself
+            .upgrade()
+            .expect("a method is called through an `Arc` that lives as long")
+    }
+
+    /// The link, if the box is up.
+    async fn live_link(&self) -> Option<Arc<Link>> {
+        self.link
+            .lock()
+            .await
+            .clone()
+            .filter(|link| !link.is_closed())
+    }
+
+    /// The link of a box that must be up.
+    pub(super) async fn running_link(&self) -> Result<Arc<Link>> {
+        match self.live_link().await {
+            Some(link) => Ok(link),
+            None => Err(Error::WrongState {
+                state: self.state_without_link(),
+                needed: "it must be running",
+            }),
+        }
+    }
+
+    fn state_without_link(&self) -> BoxState {
+        if self.places.up().exists() {
+            BoxState::Lost
+        } else {
+            BoxState::Stopped
+        }
+    }
+
+    /// Connects to the supervisor, if there is one.
+    pub(super) async fn attach(&self) -> Result<()> {
+        let mut slot = self.link.lock().await;
+        if slot.as_ref().is_some_and(|link| !link.is_closed()) || !supervised(&self.places) {
+            return Ok(());
+        }
+        let doing = |source| Error::platform("attaching to a supervisor", source);
+        let mut stream = link::connect(&self.places.directory).await.map_err(doing)?;
+        let request = frame(&Request::Attach, &[]).map_err(|error| doing(error.into()))?;
+        stream.write_all(&request).await.map_err(doing)?;
+        *slot = Some(self.follow(stream).await?);
+        Ok(())
+    }
+
+    async fn follow(&self, stream: tokio::net::UnixStream) -> Result<Arc<Link>> {
+        let (watches, places) = (Arc::clone(&self.watches), self.places.clone());
+        let ended = move || {
+            watches.settle(|id, last| settled(&places.execution(id), last));
+        };
+        let (shared, watches) = (&self.shared, Arc::clone(&self.watches));
+        let (link, standing) =
+            Link::establish(stream, watches, (&shared.links, &shared.leaving), ended).await?;
+        self.frozen.store(standing.frozen, Ordering::Relaxed);
+        Ok(link)
+    }
+
+    fn order_up(&self) -> io::Result<tokio::net::UnixStream> {
+        self.clear_work()?;
+        self.places.prepare_disk()?;
+        fs_err::write(self.places.up(), "")?;
+        let (ours, theirs) = link::pair()?;
+        let order = Order {
+            data: self.shared.places.data.clone(),
+            id: self.id.clone(),
+        };
+        self.shared.launcher.order(&order, &theirs)?;
+        Ok(ours)
+    }
+
+    /// Overlayfs refuses a working directory that an earlier mount marked as not synchronised.
+    fn clear_work(&self) -> io::Result<()> {
+        for part in ["root", "usr"] {
+            tree::remove(&self.places.work().join(part).join("work"))?;
+        }
+        Ok(())
+    }
+
+    /// Ends the supervisor and with it every process of the box.
+    async fn end(&self, slot: &mut Option<Arc<Link>>) {
+        if let Some(link) = slot.take() {
+            let asked = tokio::time::timeout(PATIENCE, async {
+                let _ = link.ask(Action::Stop, &[]).await;
+                link.closed().await;
+            });
+            if asked.await.is_err() {
+                self.kill_supervisor();
+                link.closed().await;
+            }
+        }
+        // One that never answered, or that we could not attach to.
+        for _ in 0..100 {
+            if !supervised(&self.places) {
+                break;
+            }
+            self.kill_supervisor();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        self.frozen.store(false, Ordering::Relaxed);
+    }
+
+    fn kill_supervisor(&self) {
+        // Whoever holds the lock wrote its number there.
+        let pid = fs_err::read_to_string(self.places.lock())
+            .ok()
+            .and_then(|text| text.trim().parse().ok());
+        if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw)
+            && supervised(&self.places)
+        {
+            tracing::warn!(devbox = %self.id, "a supervisor does not answer and is ended");
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&Self) -> io::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let this = self.this();
+        tokio::task::spawn_blocking(move || work(&this))
+            .await
+            .map_err(|error| Error::platform(doing, io::Error::other(error)))?
+            .map_err(|source| Error::platform(doing, source))
+    }
+
+    fn layer_file(&self, record: &LayerRecord) -> LayerFile {
+        let plan = self.plan();
+        LayerFile {
+            record: record.clone(),
+            bottom: plan.bottom,
+            below: plan.layers,
+        }
+    }
+
+    /// The disk becomes the layer, and the box goes on with an empty one over it.
+    ///
+    /// The plan names the layer first: if we die between the two, a layer that is not there is left out (and then the disk is
+    /// still in its place).
+    fn give_disk(&self, record: &LayerRecord) -> io::Result<()> {
+        let layer = self.layer_file(record);
+        let mut plan = self.plan();
+        plan.layers.insert(0, record.id.clone());
+        layers::describe(&self.places.disk(), &layer)?;
+        write_json(&self.places.plan(), &plan)?;
+        fs_err::rename(self.places.disk(), self.shared.places.layer(&record.id))?;
+        self.places.prepare_disk()?;
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
+        Ok(())
+    }
+
+    /// The layer is a copy of the disk as it is now.
+    fn copy_disk(&self, record: &LayerRecord) -> io::Result<()> {
+        let fresh = self
+            .shared
+            .places
+            .layers()
+            .join(format!(".new-{}", record.id));
+        tree::remove(&fresh)?;
+        for part in [UPPER_ROOT, UPPER_USR] {
+            fs_err::create_dir_all(fresh.join(part))?;
+            tree::copy(&self.places.disk().join(part), &fresh.join(part))?;
+        }
+        layers::describe(&fresh, &self.layer_file(record))?;
+        fs_err::rename(fresh, self.shared.places.layer(&record.id))
+    }
+
+    async fn take_snapshot(&self, way: SnapshotWay, record: LayerRecord) -> Result<LayerRecord> {
+        self.blocking("taking a snapshot", move |this| {
+            let record = LayerRecord { way, ..record };
+            match way {
+                SnapshotWay::Renamed => this.give_disk(&record)?,
+                SnapshotWay::Copied => this.copy_disk(&record)?,
+            }
+            Ok(record)
+        })
+        .await
+    }
+
+    async fn file_stream(&self, request: &Request) -> Result<tokio::net::UnixStream> {
+        self.running_link().await?;
+        let doing = |source| Error::platform("reaching the devbox", source);
+        let request = frame(request, &[]).map_err(|error| Error::Invalid(error.to_string()))?;
+        let mut stream = link::connect(&self.places.directory).await.map_err(doing)?;
+        stream.write_all(&request).await.map_err(doing)?;
+        Ok(stream)
+    }
+}
+
+/// Whether a supervisor holds the box's lock.
+pub(super) fn supervised(places: &BoxPlaces) -> bool {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    rustix::fs::open(places.lock(), flags, Mode::empty()).is_ok_and(|lock| {
+        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared)
+            == Err(rustix::io::Errno::WOULDBLOCK)
+    })
+}
+
+fn failed(path: &str, event: Option<Event>) -> Error {
+    match event {
+        Some(Event::FileFailed { kind, why }) => Error::File {
+            path: path.to_owned(),
+            kind,
+            why,
+        },
+        _ => Error::BoxEnded,
+    }
+}
+
+#[async_trait]
+impl Devbox for LocalBox {
+    fn id(&self) -> &BoxId {
+        &self.id
+    }
+
+    async fn record(&self) -> Result<BoxRecord> {
+        let plan = self.plan();
+        let state = match self.live_link().await {
+            Some(_) if self.frozen.load(Ordering::Relaxed) => BoxState::Suspended,
+            Some(_) => BoxState::Running,
+            None => self.state_without_link(),
+        };
+        Ok(BoxRecord {
+            spec: plan.spec,
+            state,
+            enforcement: plan.enforcement,
+            base_fingerprint: match plan.bottom {
+                Bottom::Host { skeleton } => Some(skeleton),
+                Bottom::RootFs { .. } => None,
+            },
+        })
+    }
+
+    async fn start(&self) -> Result<()> {
+        self.attach().await?;
+        let mut slot = self.link.lock().await;
+        if slot.as_ref().is_some_and(|link| !link.is_closed()) {
+            return Ok(());
+        }
+        if !self.places.plan().exists() {
+            return Err(Error::NoSuchBox(self.id.clone()));
+        }
+        let stream = self
+            .order_up()
+            .map_err(|source| Error::platform("bringing the devbox up", source))?;
+        match self.follow(stream).await {
+            Ok(link) => {
+                *slot = Some(link);
+                Ok(())
+            }
+            Err(error) => {
+                let _ = fs_err::remove_file(self.places.up());
+                Err(error)
+            }
+        }
+    }
+
+    async fn exec(&self, spec: ExecSpec) -> Result<Arc<dyn Execution>> {
+        if spec.argv.is_empty() {
+            return Err(Error::Invalid("there is no program to run".to_owned()));
+        }
+        let mut texts = spec
+            .argv
+            .iter()
+            .chain(spec.env.keys())
+            .chain(spec.env.values())
+            .chain(&spec.cwd);
+        if texts.any(|text| text.contains('\0'))
+            || spec
+                .env
+                .keys()
+                .any(|key| key.is_empty() || key.contains('='))
+        {
+            return Err(Error::Invalid(
+                "a null byte in the command or an impossible variable".to_owned(),
+            ));
+        }
+        if let Ok(known) = self.execution(&spec.id).await {
+            return Ok(known);
+        }
+        let (id, program) = (spec.id.clone(), spec.argv[0].clone());
+        let link = self.running_link().await?;
+        match link.ask(Action::Exec(Box::new(spec)), &[]).await? {
+            Answer::CannotRun(why) => return Err(Error::CannotRun { program, why }),
+            Answer::NotNow(_) => {
+                return Err(Error::WrongState {
+                    state: BoxState::Suspended,
+                    needed: "it must be running",
+                });
+            }
+            answer => expect_done(answer)?,
+        }
+        Ok(Arc::new(LocalExecution {
+            progress: self.watches.follow_new(&id),
+            within: self.this(),
+            id,
+        }))
+    }
+
+    async fn execution(&self, id: &ExecId) -> Result<Arc<dyn Execution>> {
+        if self.watches.follow(id).is_none() {
+            // One of an earlier supervisor, or one that ended before this server came.
+            let directory = self.places.execution(id);
+            if !directory.exists() {
+                return Err(Error::NoSuchExecution(id.clone()));
+            }
+            let ended = directory.join("status.json").exists();
+            if !ended && self.live_link().await.is_some() {
+                // It is being started right now.
+                return Err(Error::NoSuchExecution(id.clone()));
+            }
+            self.watches
+                .set(id.clone(), settled(&directory, Progress::default()));
+        }
+        Ok(Arc::new(LocalExecution {
+            progress: self.watches.follow_new(id),
+            within: self.this(),
+            id: id.clone(),
+        }))
+    }
+
+    async fn executions(&self) -> Result<Vec<ExecId>> {
+        let Ok(entries) = fs_err::read_dir(self.places.executions()) else {
+            return Ok(Vec::new());
+        };
+        let mut ids: Vec<ExecId> = entries
+            .flatten()
+            .filter_map(|entry| ExecId::new(entry.file_name().to_str()?).ok())
+            .collect();
+        ids.sort();
+        Ok(ids)
+    }
+
+    async fn read_file(&self, path: &str, user: &User, limit: Option<u64>) -> Result<FileContent> {
+        let request = Request::ReadFile {
+            path: path.to_owned(),
+            user: user.clone(),
+            limit,
+        };
+        let mut stream = self.file_stream(&request).await?;
+        let mut buffer = Vec::new();
+        let event = next_frame::<Event>(&mut stream, &mut buffer)
+            .await
+            .map_err(|source| Error::platform("reading a file", source))?;
+        match event.map(|frame| frame.message) {
+            Some(Event::FileOpened { size, mode }) => Ok(FileContent {
+                size,
+                mode,
+                reader: Box::new(io::Cursor::new(buffer).chain(stream).take(size)),
+            }),
+            other => Err(failed(path, other)),
+        }
+    }
+
+    async fn write_file(
+        &self,
+        path: &str,
+        user: &User,
+        mode: Option<FileMode>,
+        content: &mut (dyn AsyncRead + Send + Unpin),
+    ) -> Result<u64> {
+        let request = Request::WriteFile {
+            path: path.to_owned(),
+            user: user.clone(),
+            mode,
+        };
+        let mut stream = self.file_stream(&request).await?;
+        let mut chunk = vec![0; 64 << 10];
+        loop {
+            let length = content
+                .read(&mut chunk)
+                .await
+                .map_err(|source| Error::platform("reading what is to be written", source))?;
+            let head = u32::try_from(length)
+                .expect("a chunk is small")
+                .to_le_bytes();
+            let sent = async {
+                stream.write_all(&head).await?;
+                stream.write_all(&chunk[..length]).await
+            };
+            // A refusal comes early: then the answer says why.
+            if sent.await.is_err() || length == 0 {
+                break;
+            }
+        }
+        let event = next_frame::<Event>(&mut stream, &mut Vec::new())
+            .await
+            .map_err(|source| Error::platform("writing a file", source))?;
+        match event.map(|frame| frame.message) {
+            Some(Event::FileWritten { size }) => Ok(size),
+            other => Err(failed(path, other)),
+        }
+    }
+
+    async fn snapshot(
+        &self,
+        layer: LayerId,
+        labels: BTreeMap<String, String>,
+    ) -> Result<LayerRecord> {
+        // Held throughout, so that nobody starts, stops or destroys the box meanwhile.
+        let slot = self.link.lock().await;
+        if self.shared.places.layer(&layer).exists() {
+            return Err(Error::Exists {
+                what: "layer",
+                name: layer.to_string(),
+            });
+        }
+        let record = LayerRecord {
+            id: layer,
+            way: SnapshotWay::Renamed,
+            labels,
+        };
+        let Some(link) = slot.clone().filter(|link| !link.is_closed()) else {
+            return self.take_snapshot(SnapshotWay::Renamed, record).await;
+        };
+        let way = match link.ask(Action::BeginSnapshot, &[]).await? {
+            Answer::DiskFree => SnapshotWay::Renamed,
+            Answer::DiskFrozen => SnapshotWay::Copied,
+            other => return Err(expect_done(other).err().unwrap_or(Error::BoxEnded)),
+        };
+        let taken = self.take_snapshot(way, record).await;
+        link.tell(Action::EndSnapshot).await?;
+        taken
+    }
+
+    async fn suspend(&self) -> Result<()> {
+        self.running_link().await?.tell(Action::Freeze).await?;
+        self.frozen.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn resume(&self) -> Result<()> {
+        self.running_link().await?.tell(Action::Thaw).await?;
+        self.frozen.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn stop(&self) -> Result<()> {
+        self.attach().await?;
+        let mut slot = self.link.lock().await;
+        self.end(&mut slot).await;
+        remove_if_there(&self.places.up())
+            .map_err(|source| Error::platform("stopping the devbox", source))
+    }
+
+    async fn destroy(&self) -> Result<()> {
+        // A supervisor that cannot be attached to is ended all the same.
+        let _ = self.attach().await;
+        let mut slot = self.link.lock().await;
+        self.end(&mut slot).await;
+        let plan = self.plan();
+        self.blocking("destroying the devbox", move |this| {
+            for group in &plan.groups {
+                group.remove()?;
+            }
+            this.shared.discard(&this.places.directory)?;
+            if let Ids::Range { first } = plan.ids {
+                this.shared.ranges.give_back(first);
+            }
+            Ok(())
+        })
+        .await?;
+        self.shared.forget(&self.id);
+        Ok(())
+    }
+
+    async fn usage(&self) -> Result<Usage> {
+        match self.running_link().await?.ask(Action::Usage, &[]).await? {
+            Answer::Usage(usage) => Ok(usage),
+            other => Err(expect_done(other).err().unwrap_or(Error::BoxEnded)),
+        }
+    }
+
+    async fn ended(&self) {
+        let link = self.link.lock().await.clone();
+        if let Some(link) = link {
+            link.closed().await;
+        }
+    }
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs_err::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}

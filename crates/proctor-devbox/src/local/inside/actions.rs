@@ -1,0 +1,415 @@
+//! What a supervisor does on request.
+
+use std::{os::fd::AsFd, time::Instant};
+
+use super::{
+    control::Asker,
+    enter,
+    executions::Execution,
+    files,
+    supervisor::{Stop, Supervisor},
+    trees,
+};
+use crate::{
+    local::{
+        plan::{Ids, Plan},
+        sys::{self, Fork},
+        wire::{Action, Answer, Request},
+    },
+    name::ExecId,
+    record::{ExitCause, Usage},
+    spec::{ExecSpec, User},
+};
+
+/// A snapshot that is being taken.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub(super) connection: u64,
+    /// Whether the box was suspended before.
+    was_frozen: bool,
+}
+
+impl Supervisor {
+    /// Does what has come on a connection.
+    pub(super) fn requests(&mut self, id: u64) {
+        loop {
+            let Some(connection) = self.connection(id) else {
+                return;
+            };
+            let frame = match connection.next() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return,
+                Err(_) => {
+                    self.connections.retain(|connection| connection.id != id);
+                    return;
+                }
+            };
+            match frame.message {
+                Request::Attach => self.attach(id),
+                Request::Do { number, action } => {
+                    let asker = Asker {
+                        connection: id,
+                        number,
+                    };
+                    if let Some(answer) = self.act(asker, action, frame.bytes) {
+                        self.answer(asker, answer);
+                    }
+                }
+                Request::ReadFile { path, user, limit } => {
+                    return self.file(id, &user, move |socket, _| {
+                        files::read(socket, &path, limit);
+                    });
+                }
+                Request::WriteFile { path, user, mode } => {
+                    return self.file(id, &user, move |socket, received| {
+                        files::write(socket, received, &path, mode);
+                    });
+                }
+            }
+        }
+    }
+
+    /// Does one thing. `None`: the answer comes later.
+    fn act(&mut self, asker: Asker, action: Action, bytes: Vec<u8>) -> Option<Answer> {
+        match action {
+            Action::Exec(spec) => self.exec(asker, &spec),
+            Action::Stdin(id) => match self.executions.get_mut(&id) {
+                None => Some(Answer::NoSuchExecution),
+                Some(Execution {
+                    stdin: Some(stdin), ..
+                }) => {
+                    stdin.push(bytes, asker);
+                    self.pump_stdin(&id);
+                    None
+                }
+                Some(_) => Some(Answer::StdinClosed),
+            },
+            Action::CloseStdin(id) => {
+                let Some(execution) = self.executions.get_mut(&id) else {
+                    return Some(Answer::NoSuchExecution);
+                };
+                if execution.stdin.as_mut().is_some_and(|stdin| stdin.close()) {
+                    execution.stdin = None;
+                }
+                Some(Answer::Done)
+            }
+            Action::Signal(id, signal) => Some(self.signal(&id, signal)),
+            Action::Kill(id) => {
+                if !self.executions.contains_key(&id) {
+                    return Some(Answer::NoSuchExecution);
+                }
+                self.end_execution(&id, ExitCause::Killed);
+                Some(Answer::Done)
+            }
+            Action::Forget(id) => match self.executions.get(&id) {
+                Some(execution) if execution.exit.is_none() => {
+                    Some(Answer::NotNow("the execution runs".to_owned()))
+                }
+                _ => {
+                    self.executions.remove(&id);
+                    Some(Answer::Done)
+                }
+            },
+            Action::Freeze => Some(self.freeze(true)),
+            Action::Thaw => Some(self.freeze(false)),
+            Action::BeginSnapshot => Some(self.begin_snapshot(asker.connection)),
+            Action::EndSnapshot => Some(self.end_snapshot()),
+            Action::Usage => Some(Answer::Usage(self.usage())),
+            Action::Stop => {
+                self.stop = Some(Stop::Asked(asker));
+                None
+            }
+        }
+    }
+
+    fn exec(&mut self, asker: Asker, spec: &ExecSpec) -> Option<Answer> {
+        if let Some(known) = self.executions.get_mut(&spec.id) {
+            return match &mut known.starting {
+                Some(starting) => {
+                    starting.askers.push(asker);
+                    None
+                }
+                None => Some(Answer::Done),
+            };
+        }
+        if self.frozen || self.snapshot.is_some() {
+            return Some(Answer::NotNow("the devbox is suspended".to_owned()));
+        }
+        // An execution of an earlier supervisor: it has run, and is not run twice.
+        if self.places.execution(&spec.id).join("status.json").exists() {
+            return Some(Answer::Done);
+        }
+        let around = self.surroundings()?;
+        match Execution::start(around, spec, asker, Instant::now()) {
+            Ok(execution) => {
+                self.executions.insert(spec.id.clone(), execution);
+                None
+            }
+            Err(failure) => {
+                self.discard(&spec.id);
+                Some(Answer::Failed(failure.to_string()))
+            }
+        }
+    }
+
+    /// Removes the traces of an execution that did not come to run.
+    fn discard(&self, id: &ExecId) {
+        let _ = fs_err::remove_dir_all(self.places.execution(id));
+        for group in &self.plan.groups {
+            group.remove_execution(&trees::group_name(id));
+        }
+    }
+
+    /// The program runs now, or has said why it cannot.
+    pub(super) fn started(&mut self, id: &ExecId) {
+        let Some(starting) = self
+            .executions
+            .get_mut(id)
+            .and_then(|execution| execution.starting.take())
+        else {
+            return;
+        };
+        let mut message = [0; 1024];
+        let length = rustix::io::read(&starting.pipe, &mut message).unwrap_or(0);
+        let why = String::from_utf8_lossy(&message[..length]).into_owned();
+        if length > 0 {
+            if let Some(execution) = self.executions.remove(id) {
+                self.helpers.insert(execution.pid);
+            }
+            self.discard(id);
+        }
+        for asker in starting.askers {
+            let answer = if length > 0 {
+                Answer::CannotRun(why.clone())
+            } else {
+                Answer::Done
+            };
+            self.answer(asker, answer);
+        }
+    }
+
+    pub(super) fn pump_stdin(&mut self, id: &ExecId) {
+        let Some(execution) = self.executions.get_mut(id) else {
+            return;
+        };
+        let Some(stdin) = &mut execution.stdin else {
+            return;
+        };
+        let (done, close) = stdin.pump();
+        if close {
+            execution.stdin = None;
+        }
+        for (asker, taken) in done {
+            self.answer(
+                asker,
+                if taken {
+                    Answer::Done
+                } else {
+                    Answer::StdinClosed
+                },
+            );
+        }
+    }
+
+    fn signal(&self, id: &ExecId, signal: i32) -> Answer {
+        let Some(execution) = self.executions.get(id) else {
+            return Answer::NoSuchExecution;
+        };
+        let Some(signal) = rustix::process::Signal::from_named_raw(signal) else {
+            return Answer::Failed(format!("there is no signal {signal}"));
+        };
+        if execution.exit.is_none() {
+            // It leads a session, so its group has its number.
+            let _ = rustix::process::kill_process_group(execution.pid, signal);
+        }
+        Answer::Done
+    }
+
+    fn freeze(&mut self, frozen: bool) -> Answer {
+        let Some(first) = &self.first else {
+            return Answer::NotNow("a snapshot is being taken".to_owned());
+        };
+        if self.snapshot.is_some() {
+            return Answer::NotNow("a snapshot is being taken".to_owned());
+        }
+        match trees::freeze(&self.plan, first, frozen) {
+            Ok(()) => {
+                self.frozen = frozen;
+                Answer::Done
+            }
+            Err(error) => Answer::Failed(error.to_string()),
+        }
+    }
+
+    /// Brings the disk to rest: with nothing running the first process goes too, and the disk is free to become a layer.
+    fn begin_snapshot(&mut self, connection: u64) -> Answer {
+        let Some(first) = &self.first else {
+            return Answer::NotNow("a snapshot is being taken".to_owned());
+        };
+        if self.snapshot.is_some() {
+            return Answer::NotNow("a snapshot is being taken".to_owned());
+        }
+        let was_frozen = self.frozen;
+        let with_groups = self
+            .executions
+            .values()
+            .filter(|known| known.has_group)
+            .map(|known| &known.id);
+        let busy = was_frozen
+            // An unprivileged supervisor cannot leave a process namespace in order to make another.
+            || self.plan.ids == Ids::Single
+            || !self.helpers.is_empty()
+            || self.executions.values().any(|known| known.exit.is_none())
+            || trees::anything_runs(&self.plan, first, with_groups);
+        if busy {
+            if let Err(error) = trees::freeze(&self.plan, first, true) {
+                return Answer::Failed(error.to_string());
+            }
+            self.snapshot = Some(Snapshot {
+                connection,
+                was_frozen,
+            });
+            return Answer::DiskFrozen;
+        }
+        let pid = first.pid;
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+        self.first = None;
+        self.snapshot = Some(Snapshot {
+            connection,
+            was_frozen,
+        });
+        Answer::DiskFree
+    }
+
+    /// Goes on after a snapshot, with what the plan says now.
+    pub(super) fn end_snapshot(&mut self) -> Answer {
+        let Some(snapshot) = self.snapshot.take() else {
+            return Answer::Done;
+        };
+        if let Some(first) = &self.first {
+            if !snapshot.was_frozen {
+                let _ = trees::freeze(&self.plan, first, false);
+            }
+            return Answer::Done;
+        }
+        match self.reload() {
+            Ok(()) => Answer::Done,
+            Err(why) => {
+                self.stop = Some(Stop::ByItself);
+                Answer::Failed(why)
+            }
+        }
+    }
+
+    fn reload(&mut self) -> Result<(), String> {
+        let plan: Plan = self.places.read_plan().map_err(|error| error.to_string())?;
+        self.plan.layers = plan.layers;
+        self.plan
+            .layers
+            .retain(|layer| self.data.layer(layer).exists());
+        fs_err::remove_dir_all(self.places.work()).map_err(|error| error.to_string())?;
+        self.places
+            .prepare_disk()
+            .map_err(|error| error.to_string())?;
+        self.start_first().map_err(|failure| failure.to_string())
+    }
+
+    fn usage(&self) -> Usage {
+        let mut usage = Usage::default();
+        for group in &self.plan.groups {
+            group.usage(&mut usage);
+        }
+        if let Some(count) = self.disk.last {
+            usage.disk_bytes = Some(count.bytes);
+            usage.disk_files = Some(count.files);
+        }
+        usage
+    }
+
+    /// Whether the disk has a limit and something that could exceed it.
+    pub(super) fn watches_disk(&self) -> bool {
+        let limits = &self.plan.spec.limits;
+        (limits.disk_bytes.is_some() || limits.disk_files.is_some())
+            && self
+                .executions
+                .values()
+                .any(|execution| execution.has_group)
+            && !self.frozen
+    }
+
+    /// Ends what runs if the box has used up its disk.
+    pub(super) fn check_disk(&mut self) {
+        let Some(count) = self.disk.last else { return };
+        let limits = &self.plan.spec.limits;
+        let over = limits.disk_bytes.is_some_and(|most| count.bytes > most)
+            || limits.disk_files.is_some_and(|most| count.files > most);
+        if over {
+            let ids: Vec<ExecId> = self.executions.keys().cloned().collect();
+            for id in ids {
+                self.end_execution(&id, ExitCause::OutOfDisk);
+            }
+        }
+        for execution in self
+            .executions
+            .values_mut()
+            .filter(|known| known.exit.is_some())
+        {
+            execution.drop_group(&self.plan);
+        }
+    }
+
+    /// Gives a connection to a child inside the box, which reads or writes a file with it.
+    fn file(
+        &mut self,
+        connection: u64,
+        user: &User,
+        work: impl FnOnce(std::os::fd::OwnedFd, Vec<u8>),
+    ) {
+        let Some(at) = self
+            .connections
+            .iter()
+            .position(|known| known.id == connection)
+        else {
+            return;
+        };
+        let Ok((socket, received)) = self.connections.remove(at).hand_over() else {
+            return;
+        };
+        if self.frozen || self.snapshot.is_some() {
+            return files::refuse(socket, "the devbox is suspended".to_owned());
+        }
+        let Some(around) = self.surroundings() else {
+            return;
+        };
+        let doors: std::io::Result<Vec<_>> = around
+            .plan
+            .groups
+            .iter()
+            .map(|group| group.door("files"))
+            .collect();
+        let doors = match doors {
+            Ok(doors) => doors,
+            Err(error) => return files::refuse(socket, error.to_string()),
+        };
+        match sys::fork() {
+            Ok(Fork::Parent(pid)) => {
+                self.helpers.insert(pid);
+            }
+            Ok(Fork::Child) => {
+                let entered = enter::join(around.first, &doors, around.plan.ids)
+                    .and_then(|()| enter::settle(around.plan, user, around.filters));
+                match entered {
+                    // Our other descriptors would keep pipes and connections open for as long as this takes.
+                    Ok(_) if sys::close_all_but(3, socket.as_fd()).is_ok() => {
+                        work(socket, received);
+                    }
+                    Ok(_) => {}
+                    Err(failure) => files::refuse(socket, failure.to_string()),
+                }
+                sys::exit_now(0);
+            }
+            Err(error) => files::refuse(socket, error.to_string()),
+        }
+    }
+}

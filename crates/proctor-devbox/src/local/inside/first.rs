@@ -1,0 +1,233 @@
+//! The box's first process: makes the box's world from inside its namespaces, then only reaps.
+//!
+//! It never executes a program, takes no orders once the box is up, has all signals blocked and cannot be traced. The box
+//! ends when it ends, and it ends with its supervisor.
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::Path,
+};
+
+use rustix::{
+    fs::{Mode, OFlags},
+    mount::OpenTreeFlags,
+    net::{AddressFamily, SocketFlags, SocketType},
+    process::{DumpableBehavior, Pid, Signal, WaitOptions},
+    thread::{CapabilitySet, LinkNameSpaceType},
+};
+
+use super::{
+    capabilities,
+    failure::{Failure, While},
+    launcher::{receive_with_fds, send_with_fds},
+    mounts::{self, Sources},
+};
+use crate::local::{
+    plan::{Bottom, Ids, Places, Plan},
+    sys::{self, Fork},
+};
+
+/// How many ids a box has.
+const RANGE: u32 = 65_536;
+
+/// A box's first process, seen from its supervisor.
+#[derive(Debug)]
+pub(super) struct First {
+    pub(super) pid: Pid,
+    /// Where its other processes live; children of the supervisor are born there.
+    pub(super) processes: OwnedFd,
+    /// Its other namespaces, in the order in which they must be entered: the user namespace gives the right to the rest.
+    pub(super) spaces: Vec<(OwnedFd, LinkNameSpaceType)>,
+}
+
+/// Starts the first process and waits until the box's world is made.
+pub(super) fn start(places: &Places, plan: &Plan) -> Result<First, Failure> {
+    let (ours, theirs) = rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .doing("making a socket")?;
+    let namespaces = libc::CLONE_NEWUSER
+        | libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWNET
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS;
+    let pid = match sys::fork_into_namespaces(namespaces).doing("making namespaces")? {
+        Fork::Parent(pid) => pid,
+        Fork::Child => {
+            drop(ours);
+            live(&theirs, places, plan);
+        }
+    };
+    drop(theirs);
+    let outcome = prepare(places, plan, pid, ours.as_fd()).and_then(|()| {
+        expect(ours.as_fd(), b"ready")?;
+        let first = open_spaces(pid)?;
+        send_with_fds(ours.as_fd(), b"hide", &[]).doing("hiding the first process")?;
+        expect(ours.as_fd(), b"hidden")?;
+        Ok(first)
+    });
+    if outcome.is_err() {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+        let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+    }
+    outcome
+}
+
+/// What only the supervisor may do for the new namespaces: ids, mapped mounts, control groups.
+fn prepare(places: &Places, plan: &Plan, pid: Pid, socket: BorrowedFd<'_>) -> Result<(), Failure> {
+    let proc = format!("/proc/{}", pid.as_raw_nonzero());
+    let mut sources = Vec::new();
+    match plan.ids {
+        Ids::Range { first } => {
+            let map = format!("0 {first} {RANGE}");
+            fs_err::write(format!("{proc}/uid_map"), &map).doing("mapping users")?;
+            fs_err::write(format!("{proc}/gid_map"), &map).doing("mapping groups")?;
+            let users = rustix::fs::open(
+                format!("{proc}/ns/user"),
+                OFlags::RDONLY | OFlags::CLOEXEC,
+                Mode::empty(),
+            )
+            .doing("opening the user namespace")?;
+            for source in mounted_sources(places, plan) {
+                sources.push(mapped_clone(source, users.as_fd())?);
+            }
+        }
+        Ids::Single => {
+            fs_err::write(format!("{proc}/setgroups"), "deny").doing("fixing groups")?;
+            fs_err::write(format!("{proc}/uid_map"), "0 0 1").doing("mapping users")?;
+            fs_err::write(format!("{proc}/gid_map"), "0 0 1").doing("mapping groups")?;
+        }
+    }
+    for group in plan.groups.iter().filter(|group| group.holds_executions()) {
+        let door = group.door("init").doing("making a control group")?;
+        rustix::io::write(&door, pid.as_raw_nonzero().to_string().as_bytes())
+            .doing("joining a control group")?;
+    }
+    let fds: Vec<BorrowedFd<'_>> = sources.iter().map(AsFd::as_fd).collect();
+    send_with_fds(socket, b"go", &fds).doing("releasing the first process")
+}
+
+/// Opens the namespaces of the first process, which is possible as long as it does not hide.
+fn open_spaces(pid: Pid) -> Result<First, Failure> {
+    use LinkNameSpaceType as Space;
+    let open = |name: &str| {
+        let path = format!("/proc/{}/ns/{name}", pid.as_raw_nonzero());
+        rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .doing("opening a namespace")
+    };
+    let spaces = [
+        ("user", Space::User),
+        ("mnt", Space::Mount),
+        ("net", Space::Network),
+        ("ipc", Space::InterProcessCommunication),
+        ("uts", Space::HostNameAndNISDomainName),
+        ("cgroup", Space::ControlGroup),
+    ];
+    Ok(First {
+        pid,
+        processes: open("pid")?,
+        spaces: spaces
+            .into_iter()
+            .map(|(name, kind)| Ok((open(name)?, kind)))
+            .collect::<Result<_, Failure>>()?,
+    })
+}
+
+/// The directories whose mounts are needed, in the order in which they are sent.
+fn mounted_sources<'a>(places: &'a Places, plan: &'a Plan) -> [&'a Path; 2] {
+    let below = match &plan.bottom {
+        Bottom::Host { .. } => Path::new("/usr"),
+        Bottom::RootFs { directory, .. } => directory,
+    };
+    [&places.data, below]
+}
+
+fn mapped_clone(source: &Path, users: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let mount = rustix::mount::open_tree(rustix::fs::CWD, source, flags)
+        .doing(format_args!("cloning the mount of {}", source.display()))?;
+    sys::idmap_mount(mount.as_fd(), users)
+        .doing(format_args!("mapping the ids of {}", source.display()))?;
+    Ok(mount)
+}
+
+/// Waits for a word of the first process, or for what it could not do.
+fn expect(socket: BorrowedFd<'_>, word: &[u8]) -> Result<(), Failure> {
+    let mut buffer = [0; 512];
+    let (length, _) =
+        receive_with_fds(socket, &mut buffer).doing("waiting for the first process")?;
+    match &buffer[..length] {
+        said if said == word => Ok(()),
+        [low, high, doing @ ..] => {
+            let errno = i32::from(u16::from_le_bytes([*low, *high]));
+            Err(io::Error::from_raw_os_error(errno)).doing(String::from_utf8_lossy(doing))
+        }
+        [] | [_] => Err(io::Error::from(io::ErrorKind::BrokenPipe)).doing("the first process died"),
+    }
+}
+
+/// The first process's whole life.
+fn live(socket: &OwnedFd, places: &Places, plan: &Plan) -> ! {
+    if let Err(failure) = make_world(socket, places, plan) {
+        let errno = u16::try_from(failure.errno()).unwrap_or(0).to_le_bytes();
+        let _ = rustix::net::send(
+            socket,
+            &[&errno[..], failure.doing.as_bytes()].concat(),
+            rustix::net::SendFlags::NOSIGNAL,
+        );
+        sys::exit_now(1);
+    }
+    let _ = sys::close_all_but(0, socket.as_fd());
+    loop {
+        // Reap whatever was orphaned; with nothing left to reap, sleep until a child signals.
+        if rustix::process::wait(WaitOptions::empty()).is_err() {
+            sys::wait_for_signal();
+        }
+    }
+}
+
+fn make_world(socket: &OwnedFd, places: &Places, plan: &Plan) -> Result<(), Failure> {
+    let mut buffer = [0; 8];
+    let (length, fds) =
+        receive_with_fds(socket.as_fd(), &mut buffer).doing("waiting for the supervisor")?;
+    if length == 0 {
+        return Err(io::Error::from(io::ErrorKind::BrokenPipe)).doing("waiting for the supervisor");
+    }
+    super::enter::become_root(plan.ids).doing("becoming root of the box")?;
+    // After the change of user, which clears it.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .doing("tying the box to its supervisor")?;
+    sys::unshare(libc::CLONE_NEWCGROUP).doing("making a cgroup namespace")?;
+
+    let mut fds = fds.into_iter();
+    let sources = match (plan.ids, fds.next(), fds.next()) {
+        (Ids::Range { .. }, Some(data), Some(below)) => Sources::Mapped { data, below },
+        (Ids::Single, None, None) => Sources::Plain {
+            data: &places.data,
+            below: mounted_sources(places, plan)[1],
+        },
+        _ => {
+            return Err(io::Error::from(io::ErrorKind::InvalidData))
+                .doing("taking over the mounts");
+        }
+    };
+    mounts::build(&sources, plan)?;
+    rustix::system::sethostname(plan.spec.id.as_str().as_bytes()).doing("naming the host")?;
+    let probe = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
+        .doing("making a socket")?;
+    sys::raise_loopback(probe.as_fd()).doing("raising the loopback interface")?;
+    rustix::thread::set_name(c"box").doing("naming the process")?;
+    capabilities::drop_bounding_set(CapabilitySet::empty()).doing("dropping capabilities")?;
+    capabilities::keep_capabilities(CapabilitySet::empty()).doing("dropping capabilities")?;
+    rustix::thread::set_no_new_privs(true).doing("giving up new privileges")?;
+    send_with_fds(socket.as_fd(), b"ready", &[]).doing("reporting")?;
+    expect(socket.as_fd(), b"hide")?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .doing("hiding the first process")?;
+    send_with_fds(socket.as_fd(), b"hidden", &[]).doing("reporting")
+}

@@ -1,0 +1,140 @@
+//! An execution's output: from its pipe into a file with a bound.
+//!
+//! The pipe is always emptied, so a program never blocks on us; what exceeds the bound is counted and dropped. Once the execution has
+//! ended the file is final: a daemon that still writes is read and ignored, so that it does not die of a closed pipe.
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::Path,
+};
+
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+
+use crate::record::Progress;
+
+/// `status.json`: written when the execution ends.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StatusFile {
+    pub(crate) progress: Progress,
+}
+
+/// How much is taken from a pipe before others get their turn.
+const TURN: usize = 1 << 20;
+
+/// One stream of one execution.
+#[derive(Debug)]
+pub(super) struct Spool {
+    file: OwnedFd,
+    pipe: Option<OwnedFd>,
+    limit: u64,
+    pub(super) kept: u64,
+    pub(super) dropped: u64,
+    ended: bool,
+}
+
+impl Spool {
+    /// A spool into the file at `path`, and the end of the pipe for the program.
+    pub(super) fn new(path: &Path, limit: u64) -> io::Result<(Self, OwnedFd)> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::APPEND | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?;
+        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(&read, true)?;
+        let spool = Self {
+            file,
+            pipe: Some(read),
+            limit,
+            kept: 0,
+            dropped: 0,
+            ended: false,
+        };
+        Ok((spool, write))
+    }
+
+    /// The pipe to be polled, while a process holds its other end.
+    pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Takes what is in the pipe. Answers whether the file grew or bytes were dropped.
+    pub(super) fn drain(&mut self, buffer: &mut [u8]) -> bool {
+        let mut taken = 0;
+        let mut changed = false;
+        while taken < TURN {
+            let Some(pipe) = &self.pipe else { break };
+            match rustix::io::read(pipe, &mut *buffer) {
+                Ok(0) => self.pipe = None,
+                Ok(length) => {
+                    taken += length;
+                    changed |= self.keep(&buffer[..length]);
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => break,
+                Err(_) => self.pipe = None,
+            }
+        }
+        changed
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> bool {
+        if self.ended {
+            return false;
+        }
+        let room = usize::try_from(self.limit - self.kept).unwrap_or(usize::MAX);
+        let mut wanted = &bytes[..bytes.len().min(room)];
+        let mut written = 0;
+        while !wanted.is_empty() {
+            match rustix::io::write(&self.file, wanted) {
+                Ok(length) => {
+                    written += length;
+                    wanted = &wanted[length..];
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                // The host's disk is full: the rest is dropped like what exceeds the bound.
+                Err(_) => break,
+            }
+        }
+        self.kept += written as u64;
+        self.dropped += (bytes.len() - written) as u64;
+        true
+    }
+
+    /// Takes what the ended program left in the pipe and makes the file final.
+    pub(super) fn end(&mut self, buffer: &mut [u8]) {
+        // A daemon may write without end; what it wrote within a pipe's length of the end counts.
+        self.drain(buffer);
+        self.ended = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_exceeds_the_bound_is_counted_and_the_end_is_final() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("stdout");
+        let (mut spool, write) = Spool::new(&path, 5).unwrap();
+        let mut buffer = [0; 4];
+        rustix::io::write(&write, b"abc").unwrap();
+        assert!(spool.drain(&mut buffer));
+        rustix::io::write(&write, b"defgh").unwrap();
+        spool.end(&mut buffer);
+        rustix::io::write(&write, b"later").unwrap();
+        assert!(!spool.drain(&mut buffer));
+        assert_eq!((spool.kept, spool.dropped), (5, 3));
+        assert_eq!(fs_err::read(path).unwrap(), b"abcde");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_longer_polled() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut spool, write) = Spool::new(&directory.path().join("stdout"), 5).unwrap();
+        drop(write);
+        assert!(!spool.drain(&mut [0; 4]));
+        assert!(spool.pipe().is_none());
+    }
+}

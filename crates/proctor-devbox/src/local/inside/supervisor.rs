@@ -1,0 +1,593 @@
+//! The supervisor: one process per box that outlives the server and does what it is told.
+//!
+//! One thread, one loop over descriptors and deadlines. It holds the box's lock, its control socket and the pipes of its
+//! executions. It never runs anything itself that the box could influence; whatever enters the box is a forked child.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    os::fd::{AsFd, OwnedFd},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags},
+    fs::{FlockOperation, Mode, OFlags},
+    net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType},
+    process::{DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus},
+    thread::LinkNameSpaceType,
+};
+
+use super::{
+    actions::Snapshot,
+    control::{Asker, Connection},
+    executions::{Execution, Surroundings},
+    failure::{Failure, While},
+    first::{self, First},
+    launcher::Order,
+    seccomp::Filters,
+    trees,
+    usage::DiskWatch,
+};
+use crate::{
+    local::{
+        plan::{BoxPlaces, Ids, Places, Plan},
+        sys,
+        wire::{Answer, Event},
+    },
+    name::ExecId,
+    record::{ExitCause, Progress},
+};
+
+/// A supervisor at work.
+pub(super) struct Supervisor {
+    pub(super) data: Places,
+    pub(super) places: BoxPlaces,
+    pub(super) plan: Plan,
+    pub(super) filters: Filters,
+    pub(super) first: Option<First>,
+    pub(super) executions: BTreeMap<ExecId, Execution>,
+    /// Forked children that are no executions.
+    pub(super) helpers: HashSet<Pid>,
+    pub(super) connections: Vec<Connection>,
+    pub(super) frozen: bool,
+    pub(super) snapshot: Option<Snapshot>,
+    pub(super) disk: DiskWatch,
+    pub(super) stop: Option<Stop>,
+    buffer: Vec<u8>,
+    next_connection: u64,
+    alone_since: Option<Instant>,
+    listener: OwnedFd,
+    children: OwnedFd,
+    own_pid_space: OwnedFd,
+    _lock: OwnedFd,
+}
+
+/// Why the supervisor is to end.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stop {
+    /// Somebody asked.
+    Asked(Asker),
+    /// The first process is gone, or nobody came for too long.
+    ByItself,
+}
+
+/// What a ready descriptor is.
+enum Source {
+    Children,
+    Listener,
+    Connection(u64),
+    Stdout(ExecId),
+    Stderr(ExecId),
+    Stdin(ExecId),
+    Starting(ExecId),
+    DiskCount,
+}
+
+/// The supervisor's whole life, in a freshly forked process. `connection` is where it reports.
+pub(super) fn run(order: Order, connection: OwnedFd, filters: Filters) -> ! {
+    // Whatever was open belongs to the launcher.
+    let code = match Supervisor::boot(order, &connection, filters) {
+        Ok(mut supervisor) => {
+            supervisor.adopt(connection);
+            supervisor.work();
+            0
+        }
+        Err(failure) => {
+            let event = Event::Failed {
+                errno: failure.errno(),
+                doing: failure.doing,
+            };
+            if let Ok(mut connection) = Connection::new(0, connection) {
+                connection.send(&event);
+                connection.flush(|_| None);
+            }
+            1
+        }
+    };
+    sys::exit_now(code)
+}
+
+impl Supervisor {
+    fn boot(order: Order, connection: &OwnedFd, filters: Filters) -> Result<Self, Failure> {
+        sys::close_all_but(0, connection.as_fd()).doing("closing descriptors")?;
+        // Descriptors 0 to 2 must be taken, or something of ours would become a program's standard stream.
+        for _ in 0..3 {
+            let null = rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty())
+                .doing("opening /dev/null")?;
+            if std::os::fd::AsRawFd::as_raw_fd(&null) < 3 {
+                std::mem::forget(null);
+            }
+        }
+        sys::default_signals();
+        sys::block_signals().doing("blocking signals")?;
+        let _ = rustix::process::setsid();
+        let _ = rustix::process::chdir("/");
+        rustix::thread::set_name(c"proctor-box").doing("naming the process")?;
+
+        let data = Places { data: order.data };
+        let places = data.of(&order.id);
+        let plan = places
+            .read_plan()
+            .map_err(|error| std::io::Error::other(error.to_string()))
+            .doing("reading the plan")?;
+        let lock = lock(&places).doing("taking the box's lock")?;
+        // Before anything forks: children are found by this descriptor.
+        let children = sys::child_signal_fd().doing("watching children")?;
+        let listener = listen(&places).doing("opening the control socket")?;
+        for group in &plan.groups {
+            group
+                .create(&plan.spec.limits)
+                .doing("making a control group")?;
+        }
+        if plan.ids == Ids::Single {
+            become_own_root().doing("making a user namespace")?;
+        }
+        let own_pid_space = rustix::fs::open(
+            "/proc/self/ns/pid",
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .doing("opening a namespace")?;
+        let now = Instant::now();
+        let mut supervisor = Self {
+            disk: DiskWatch::new(places.disk(), now),
+            data,
+            places,
+            plan,
+            filters,
+            first: None,
+            executions: BTreeMap::new(),
+            helpers: HashSet::new(),
+            connections: Vec::new(),
+            frozen: false,
+            snapshot: None,
+            stop: None,
+            buffer: vec![0; 64 << 10],
+            next_connection: 0,
+            alone_since: Some(now),
+            listener,
+            children,
+            own_pid_space,
+            _lock: lock,
+        };
+        if let Err(failure) = supervisor.start_first() {
+            supervisor.clean_up();
+            return Err(failure);
+        }
+        Ok(supervisor)
+    }
+
+    /// Brings the box's first process up; from then on children of this process are born into the box.
+    pub(super) fn start_first(&mut self) -> Result<(), Failure> {
+        if self.plan.ids != Ids::Single {
+            let space = Some(LinkNameSpaceType::ProcessID);
+            rustix::thread::move_into_link_name_space(self.own_pid_space.as_fd(), space)
+                .doing("leaving the box's processes")?;
+        }
+        // An unprivileged supervisor writes the new process's id maps, which only a dumpable process allows.
+        rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).doing("preparing")?;
+        let first = first::start(&self.data, &self.plan)?;
+        rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+            .doing("hiding the supervisor")?;
+        let space = Some(LinkNameSpaceType::ProcessID);
+        rustix::thread::move_into_link_name_space(first.processes.as_fd(), space)
+            .doing("entering the box's processes")?;
+        self.first = Some(first);
+        Ok(())
+    }
+
+    fn adopt(&mut self, socket: OwnedFd) {
+        self.next_connection += 1;
+        if let Ok(connection) = Connection::new(self.next_connection, socket) {
+            self.connections.push(connection);
+            self.attach(self.next_connection);
+        }
+    }
+
+    /// From now on the connection hears of everything, beginning with how things stand.
+    pub(super) fn attach(&mut self, connection: u64) {
+        let executions: Vec<(ExecId, Progress)> = self
+            .executions
+            .values()
+            .filter(|execution| execution.starting.is_none())
+            .map(|execution| (execution.id.clone(), execution.progress()))
+            .collect();
+        let frozen = self.frozen;
+        if let Some(connection) = self.connection(connection) {
+            connection.attached = true;
+            connection.send(&Event::Ready { frozen, executions });
+        }
+        self.alone_since = None;
+    }
+
+    pub(super) fn connection(&mut self, id: u64) -> Option<&mut Connection> {
+        self.connections
+            .iter_mut()
+            .find(|connection| connection.id == id)
+    }
+
+    pub(super) fn answer(&mut self, asker: Asker, answer: Answer) {
+        if let Some(connection) = self.connection(asker.connection) {
+            connection.send(&Event::Answer {
+                number: asker.number,
+                answer,
+            });
+        }
+    }
+
+    pub(super) fn surroundings(&self) -> Option<Surroundings<'_>> {
+        Some(Surroundings {
+            plan: &self.plan,
+            first: self.first.as_ref()?,
+            filters: &self.filters,
+            places: &self.places,
+        })
+    }
+
+    fn work(&mut self) {
+        while self.stop.is_none() {
+            self.flush();
+            let ready = self.wait();
+            for source in ready {
+                self.handle(source);
+            }
+            self.deadlines();
+        }
+        self.finish();
+    }
+
+    /// Waits until something is ready or due.
+    fn wait(&self) -> Vec<Source> {
+        let mut sources = vec![Source::Children, Source::Listener];
+        let mut polled = vec![
+            PollFd::new(&self.children, PollFlags::IN),
+            PollFd::new(&self.listener, PollFlags::IN),
+        ];
+        for connection in &self.connections {
+            let mut wanted = PollFlags::IN;
+            wanted.set(PollFlags::OUT, connection.wants_to_write());
+            sources.push(Source::Connection(connection.id));
+            polled.push(PollFd::from_borrowed_fd(connection.socket(), wanted));
+        }
+        for execution in self.executions.values() {
+            let id = || execution.id.clone();
+            let inputs = [
+                (
+                    execution.stdout.pipe(),
+                    Source::Stdout as fn(ExecId) -> Source,
+                    PollFlags::IN,
+                ),
+                (execution.stderr.pipe(), Source::Stderr, PollFlags::IN),
+                (
+                    execution.stdin.as_ref().and_then(|stdin| stdin.pipe()),
+                    Source::Stdin,
+                    PollFlags::OUT,
+                ),
+                (
+                    execution
+                        .starting
+                        .as_ref()
+                        .map(|starting| starting.pipe.as_fd()),
+                    Source::Starting,
+                    PollFlags::IN,
+                ),
+            ];
+            for (fd, source, flags) in inputs {
+                if let Some(fd) = fd {
+                    sources.push(source(id()));
+                    polled.push(PollFd::from_borrowed_fd(fd, flags));
+                }
+            }
+        }
+        if let Some(pipe) = self.disk.pipe() {
+            sources.push(Source::DiskCount);
+            polled.push(PollFd::from_borrowed_fd(pipe, PollFlags::IN));
+        }
+        let timeout = self.next_deadline().map(|deadline| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            // Rounded up, or the last fraction of a millisecond would be spent spinning.
+            rustix::event::Timespec::try_from(left + Duration::from_micros(500)).unwrap_or(
+                rustix::event::Timespec {
+                    tv_sec: 3600,
+                    tv_nsec: 0,
+                },
+            )
+        });
+        if rustix::event::poll(&mut polled, timeout.as_ref()).is_err() {
+            return Vec::new();
+        }
+        polled
+            .iter()
+            .zip(sources)
+            .filter(|(polled, _)| !polled.revents().is_empty())
+            .map(|(_, source)| source)
+            .collect()
+    }
+
+    fn handle(&mut self, source: Source) {
+        match source {
+            Source::Children => self.reap(),
+            Source::Listener => {
+                if let Ok(socket) = rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC) {
+                    self.next_connection += 1;
+                    self.connections
+                        .extend(Connection::new(self.next_connection, socket));
+                }
+            }
+            Source::Connection(id) => {
+                let mut buffer = std::mem::take(&mut self.buffer);
+                let alive = self
+                    .connection(id)
+                    .is_none_or(|connection| connection.receive(&mut buffer));
+                self.buffer = buffer;
+                self.requests(id);
+                if !alive {
+                    self.drop_connection(id);
+                }
+            }
+            Source::Stdout(id) => self.drain(&id, |execution| &mut execution.stdout),
+            Source::Stderr(id) => self.drain(&id, |execution| &mut execution.stderr),
+            Source::Stdin(id) => self.pump_stdin(&id),
+            Source::Starting(id) => self.started(&id),
+            Source::DiskCount => {
+                self.disk.finish(Instant::now());
+                self.check_disk();
+            }
+        }
+    }
+
+    fn drain(&mut self, id: &ExecId, spool: fn(&mut Execution) -> &mut super::spool::Spool) {
+        let Some(execution) = self.executions.get_mut(id) else {
+            return;
+        };
+        if spool(execution).drain(&mut self.buffer) {
+            self.note(id);
+        }
+    }
+
+    /// Tells everybody who listens that an execution has come further.
+    pub(super) fn note(&mut self, id: &ExecId) {
+        for connection in &mut self.connections {
+            connection.note(id);
+        }
+    }
+
+    fn flush(&mut self) {
+        let executions = &self.executions;
+        let mut gone = Vec::new();
+        for connection in &mut self.connections {
+            let alive = connection.flush(|id| {
+                let execution = executions.get(&id)?;
+                Some(Event::Progress(id, execution.progress()))
+            });
+            if !alive {
+                gone.push(connection.id);
+            }
+        }
+        for id in gone {
+            self.drop_connection(id);
+        }
+    }
+
+    fn drop_connection(&mut self, id: u64) {
+        self.connections.retain(|connection| connection.id != id);
+        if !self
+            .connections
+            .iter()
+            .any(|connection| connection.attached)
+        {
+            self.alone_since.get_or_insert_with(Instant::now);
+        }
+        if self
+            .snapshot
+            .as_ref()
+            .is_some_and(|snapshot| snapshot.connection == id)
+        {
+            // Whoever was taking it is gone: go on with the disk as it is now.
+            self.end_snapshot();
+        }
+    }
+
+    fn reap(&mut self) {
+        let mut signals = [0; 1024];
+        let _ = rustix::io::read(&self.children, &mut signals);
+        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            self.reaped(pid, status);
+        }
+    }
+
+    fn reaped(&mut self, pid: Pid, status: WaitStatus) {
+        if self.first.as_ref().is_some_and(|first| first.pid == pid) {
+            self.stop.get_or_insert(Stop::ByItself);
+            return;
+        }
+        if self.helpers.remove(&pid) || self.disk.pid() == Some(pid) {
+            return;
+        }
+        let Some(execution) = self
+            .executions
+            .values_mut()
+            .find(|known| known.pid == pid && known.exit.is_none())
+        else {
+            return;
+        };
+        let id = execution.id.clone();
+        if execution.starting.is_some() {
+            // It may have said why it could not start, or have run and ended already.
+            self.started(&id);
+        }
+        let Some(execution) = self.executions.get_mut(&id) else {
+            return;
+        };
+        execution.end(
+            &self.plan,
+            &self.places,
+            status,
+            Instant::now(),
+            &mut self.buffer,
+        );
+        if let Some(stdin) = execution.stdin.take() {
+            let askers: Vec<Asker> = stdin.askers().collect();
+            for asker in askers {
+                self.answer(asker, Answer::StdinClosed);
+            }
+        }
+        self.note(&id);
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let executions = self
+            .executions
+            .values()
+            .filter_map(|execution| execution.deadline);
+        let counting = self.watches_disk().then(|| self.disk.due()).flatten();
+        executions
+            .chain(counting)
+            .chain(self.alone_deadline())
+            .min()
+    }
+
+    fn alone_deadline(&self) -> Option<Instant> {
+        let seconds = if self.frozen {
+            self.plan.orphan_stop_secs
+        } else {
+            self.plan.orphan_freeze_secs.min(self.plan.orphan_stop_secs)
+        };
+        self.alone_since?.checked_add(Duration::from_secs(seconds))
+    }
+
+    fn deadlines(&mut self) {
+        let now = Instant::now();
+        let due = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
+        let late: Vec<ExecId> = self
+            .executions
+            .values()
+            .filter(|execution| due(execution.deadline))
+            .map(|execution| execution.id.clone())
+            .collect();
+        for id in late {
+            self.end_execution(&id, ExitCause::TimedOut);
+        }
+        if self.watches_disk() && due(self.disk.due()) {
+            let _ = self.disk.begin(now);
+        }
+        if due(self.alone_deadline()) {
+            let stop_after = Duration::from_secs(self.plan.orphan_stop_secs);
+            if self
+                .alone_since
+                .is_some_and(|since| now.saturating_duration_since(since) >= stop_after)
+            {
+                self.stop.get_or_insert(Stop::ByItself);
+            } else if let Some(first) = &self.first {
+                self.frozen |= trees::freeze(&self.plan, first, true).is_ok();
+            }
+        }
+    }
+
+    /// Ends everything of an execution; its exit will say why.
+    pub(super) fn end_execution(&mut self, id: &ExecId, cause: ExitCause) {
+        let Some(first) = &self.first else { return };
+        if let Some(execution) = self.executions.get_mut(id) {
+            execution.deadline = None;
+            if execution.exit.is_none() && execution.cause == ExitCause::Itself {
+                execution.cause = cause;
+            }
+            let program = execution.exit.is_none().then_some(execution.pid);
+            trees::kill(&self.plan, first, id, program);
+        }
+    }
+
+    /// Ends the box, writes down how its executions ended, and removes what only a running box needs.
+    fn finish(&mut self) {
+        for execution in self.executions.values_mut() {
+            if execution.exit.is_none() && execution.cause == ExitCause::Itself {
+                execution.cause = ExitCause::BoxEnded;
+            }
+        }
+        if let Some(first) = &self.first {
+            let _ = rustix::process::kill_process(first.pid, Signal::KILL);
+            if self.frozen {
+                let _ = trees::freeze(&self.plan, first, false);
+            }
+        }
+        // Everything in the box dies with its first process, which is the last to be reaped.
+        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::empty()) {
+            self.reaped(pid, status);
+        }
+        self.first = None;
+        self.clean_up();
+        if let Some(Stop::Asked(asker)) = self.stop {
+            self.answer(asker, Answer::Done);
+        }
+        for connection in &mut self.connections {
+            // A reader that does not keep up learns the rest from the files.
+            let executions = &self.executions;
+            connection
+                .flush(|id| Some(Event::Progress(id.clone(), executions.get(&id)?.progress())));
+        }
+    }
+
+    fn clean_up(&self) {
+        for group in &self.plan.groups {
+            let _ = group.remove();
+        }
+        let _ = fs_err::remove_file(self.places.directory.join("control"));
+    }
+}
+
+fn lock(places: &BoxPlaces) -> std::io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
+    let lock = rustix::fs::open(places.lock(), flags, Mode::from_raw_mode(0o600))?;
+    rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    let pid = rustix::process::getpid().as_raw_nonzero().to_string();
+    rustix::fs::ftruncate(&lock, 0)?;
+    rustix::io::write(&lock, pid.as_bytes())?;
+    Ok(lock)
+}
+
+/// The control socket. Its path may be longer than an address can be, so it is named through its directory.
+fn listen(places: &BoxPlaces) -> std::io::Result<OwnedFd> {
+    let _ = fs_err::remove_file(places.directory.join("control"));
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(&places.directory, flags, Mode::empty())?;
+    let path = format!(
+        "/proc/self/fd/{}/control",
+        std::os::fd::AsRawFd::as_raw_fd(&directory)
+    );
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+    rustix::net::listen(&socket, 128)?;
+    Ok(socket)
+}
+
+/// An unprivileged supervisor becomes root of a user namespace of its own, so that it may do for the box, which is in one below, what
+/// a privileged supervisor does.
+fn become_own_root() -> std::io::Result<()> {
+    let uid = rustix::process::geteuid().as_raw();
+    let gid = rustix::process::getegid().as_raw();
+    sys::unshare(libc::CLONE_NEWUSER)?;
+    fs_err::write("/proc/self/setgroups", "deny")?;
+    fs_err::write("/proc/self/uid_map", format!("0 {uid} 1"))?;
+    fs_err::write("/proc/self/gid_map", format!("0 {gid} 1"))
+}

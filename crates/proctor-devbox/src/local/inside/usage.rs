@@ -1,0 +1,118 @@
+//! How much a box has added to its base, counted by a process of its own so that nobody waits for it.
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Pid;
+
+use crate::local::{
+    sys::{self, Fork},
+    tree,
+};
+
+/// How often a busy box is counted, at most.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(150);
+/// How much of the time counting may take: one part in this many.
+const SHARE: u32 = 8;
+
+/// Bytes and files on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) bytes: u64,
+    pub(super) files: u64,
+}
+
+/// Counts a box's disk again and again.
+#[derive(Debug)]
+pub(super) struct DiskWatch {
+    disk: PathBuf,
+    pub(super) last: Option<Count>,
+    next: Instant,
+    counting: Option<Counting>,
+}
+
+#[derive(Debug)]
+struct Counting {
+    pid: Pid,
+    result: OwnedFd,
+    since: Instant,
+}
+
+impl DiskWatch {
+    pub(super) fn new(disk: PathBuf, now: Instant) -> Self {
+        Self {
+            disk,
+            last: None,
+            next: now,
+            counting: None,
+        }
+    }
+
+    /// When to count again; `None` while counting.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.counting.is_none().then_some(self.next)
+    }
+
+    /// Begins to count, if it is time.
+    pub(super) fn begin(&mut self, now: Instant) -> io::Result<()> {
+        if self.counting.is_some() || now < self.next {
+            return Ok(());
+        }
+        let (result, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        match sys::fork()? {
+            Fork::Parent(pid) => {
+                self.counting = Some(Counting {
+                    pid,
+                    result,
+                    since: now,
+                });
+                Ok(())
+            }
+            Fork::Child => {
+                // A tree that cannot be walked is made to be uncountable: more than any limit.
+                let (bytes, files) = tree::count(&self.disk).unwrap_or((u64::MAX, u64::MAX));
+                let mut message = [0; 16];
+                message[..8].copy_from_slice(&bytes.to_le_bytes());
+                message[8..].copy_from_slice(&files.to_le_bytes());
+                let _ = rustix::io::write(&write, &message);
+                sys::exit_now(0);
+            }
+        }
+    }
+
+    /// What to poll while counting.
+    pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        self.counting
+            .as_ref()
+            .map(|counting| counting.result.as_fd())
+    }
+
+    pub(super) fn pid(&self) -> Option<Pid> {
+        self.counting.as_ref().map(|counting| counting.pid)
+    }
+
+    /// Takes the result of counting.
+    pub(super) fn finish(&mut self, now: Instant) {
+        let Some(counting) = self.counting.take() else {
+            return;
+        };
+        let mut message = [0; 16];
+        if let Ok(16) = rustix::io::read(&counting.result, &mut message) {
+            let number = |at: usize| {
+                let mut bytes = [0; 8];
+                bytes.copy_from_slice(&message[at..at + 8]);
+                u64::from_le_bytes(bytes)
+            };
+            self.last = Some(Count {
+                bytes: number(0),
+                files: number(8),
+            });
+        }
+        let cost = now.saturating_duration_since(counting.since);
+        self.next = now + SHORTEST_PAUSE.max(cost * SHARE);
+    }
+}

@@ -1,0 +1,73 @@
+//! Boxes of Linux namespaces on this machine, without a container engine.
+//!
+//! [`LocalBackend`] is the server's side: it plans boxes on disk, has them brought up by its launcher, and talks to their
+//! supervisors. [`inside`] is the other side: the launcher, the supervisors and what happens in a box. The two share the plan
+//! on disk ([`plan`]) and the messages ([`wire`]), nothing else. docs/devboxes.md has the design and the threat model.
+
+mod backend;
+mod cgroup;
+mod devbox;
+mod enforcement;
+mod execution;
+mod host_base;
+mod id_ranges;
+mod inside;
+mod launch;
+mod layers;
+mod link;
+mod plan;
+mod probe;
+mod sys;
+mod tree;
+mod wire;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+pub use backend::LocalBackend;
+pub use inside::maybe_run_inner;
+
+use crate::registry::{Factory, Settings};
+
+/// How the registry opens this backend.
+pub const FACTORY: Factory = Factory {
+    name: "local",
+    about: "Linux namespaces on this machine; needs no container engine and no image",
+    open: |settings: &Settings| {
+        let config = LocalConfig::new(settings.data.join("local"));
+        Ok(Arc::new(LocalBackend::open(config)?))
+    },
+};
+
+/// Which program runs the launcher and the supervisors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// This one, whose `main` begins with [`maybe_run_inner`].
+    Itself,
+    /// The one in this file, whose `main` begins with [`maybe_run_inner`].
+    File(PathBuf),
+}
+
+/// How a [`LocalBackend`] works.
+#[derive(Clone, Debug)]
+pub struct LocalConfig {
+    /// Where boxes and layers are kept. One process at a time.
+    pub data: PathBuf,
+    /// The program that runs the boxes.
+    pub program: Program,
+    /// A box whose server has been gone for this long is suspended.
+    pub orphan_freeze: Duration,
+    /// A box whose server has been gone for this long is stopped.
+    pub orphan_stop: Duration,
+}
+
+impl LocalConfig {
+    /// The usual settings, with files in `data`.
+    pub fn new(data: impl Into<PathBuf>) -> Self {
+        Self {
+            data: data.into(),
+            program: Program::Itself,
+            orphan_freeze: Duration::from_secs(2 * 3600),
+            orphan_stop: Duration::from_secs(24 * 3600),
+        }
+    }
+}

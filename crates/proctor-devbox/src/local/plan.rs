@@ -1,0 +1,249 @@
+//! A box on disk: where its files are and what its supervisor must do.
+//!
+//! ```text
+//! DATA/lock                 held by the one server that uses DATA
+//! DATA/boxes/ID/box.json    the plan
+//!               lock        held by the supervisor as long as it lives
+//!               control     the supervisor's socket
+//!               up          there while the box should be running
+//!               disk/       upper-root, upper-usr: what the box changed; layer.json once it is a layer
+//!               work/       overlayfs' own
+//!               execs/ID/   stdout, stderr, status.json
+//! DATA/layers/ID/           a `disk` that became read-only
+//! DATA/bases/host-HASH/     the skeleton around the host's /usr
+//! DATA/rootfs/NAME.json     where a registered root file system is
+//! DATA/stage/               empty directories to mount on
+//! DATA/trash/               what is being removed
+//! ```
+
+use std::{
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::cgroup::{BoxGroup, Role};
+use crate::{
+    error::{Error, Result},
+    name::{BaseName, BoxId, ExecId, LayerId},
+    record::{Enforcement, LayerRecord},
+    spec::BoxSpec,
+};
+
+/// The directory of what the box changed outside `/usr`, within `disk` or a layer.
+pub(crate) const UPPER_ROOT: &str = "upper-root";
+/// The directory of what the box changed in `/usr`, where that is a mount of its own.
+pub(crate) const UPPER_USR: &str = "upper-usr";
+
+/// How ids inside the box relate to ids outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Ids {
+    /// A range that this box alone has; the layers are mapped, so that on disk ids are the box's own.
+    Range {
+        /// The id outside that is root inside.
+        first: u32,
+    },
+    /// Root inside is the unprivileged user that runs the server, and there is nobody else.
+    Single,
+}
+
+/// The lowest layer of a box.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Bottom {
+    /// The skeleton of that name in `bases`, around the host's `/usr`.
+    Host {
+        /// `host-HASH`.
+        skeleton: String,
+    },
+    /// A registered root file system.
+    RootFs {
+        /// Its name.
+        name: BaseName,
+        /// Where it is.
+        directory: PathBuf,
+    },
+}
+
+/// `box.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    pub(crate) spec: BoxSpec,
+    pub(crate) ids: Ids,
+    pub(crate) bottom: Bottom,
+    /// The layers over the bottom, topmost first.
+    pub(crate) layers: Vec<LayerId>,
+    pub(crate) groups: Vec<BoxGroup>,
+    pub(crate) enforcement: Vec<Enforcement>,
+    /// Without a server for this long, the supervisor suspends the box.
+    pub(crate) orphan_freeze_secs: u64,
+    /// Without a server for this long, the supervisor stops the box.
+    pub(crate) orphan_stop_secs: u64,
+}
+
+/// `layer.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct LayerFile {
+    pub(crate) record: LayerRecord,
+    pub(crate) bottom: Bottom,
+    /// The layers below it, topmost first.
+    pub(crate) below: Vec<LayerId>,
+}
+
+/// Where everything is.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// The backend's directory.
+    pub(crate) data: PathBuf,
+}
+
+impl Places {
+    pub(crate) fn boxes(&self) -> PathBuf {
+        self.data.join("boxes")
+    }
+
+    pub(crate) fn of(&self, id: &BoxId) -> BoxPlaces {
+        BoxPlaces {
+            directory: self.boxes().join(id.as_str()),
+        }
+    }
+
+    pub(crate) fn layers(&self) -> PathBuf {
+        self.data.join("layers")
+    }
+
+    pub(crate) fn layer(&self, id: &LayerId) -> PathBuf {
+        self.layers().join(id.as_str())
+    }
+
+    pub(crate) fn bases(&self) -> PathBuf {
+        self.data.join("bases")
+    }
+
+    pub(crate) fn rootfs(&self, name: &BaseName) -> PathBuf {
+        self.data.join("rootfs").join(format!("{name}.json"))
+    }
+
+    pub(crate) fn stage(&self) -> PathBuf {
+        self.data.join("stage")
+    }
+
+    pub(crate) fn trash(&self) -> PathBuf {
+        self.data.join("trash")
+    }
+
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.data.join("lock")
+    }
+
+    /// Makes the directories that are always there, and keeps everybody else out.
+    ///
+    /// Files in a box's disk belong to the ids they have inside, so root of a box can put programs there that would run as the host's
+    /// root. Nobody but the owner of this directory may ever reach them.
+    pub(crate) fn prepare(&self) -> std::io::Result<()> {
+        fs_err::set_permissions(&self.data, std::fs::Permissions::from_mode(0o700))?;
+        for directory in [
+            self.boxes(),
+            self.layers(),
+            self.bases(),
+            self.data.join("rootfs"),
+            self.stage().join("root"),
+            self.stage().join("usr"),
+            self.stage().join("base"),
+            self.trash(),
+        ] {
+            fs_err::create_dir_all(directory)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the files of one box are.
+#[derive(Clone, Debug)]
+pub(crate) struct BoxPlaces {
+    pub(crate) directory: PathBuf,
+}
+
+impl BoxPlaces {
+    pub(crate) fn plan(&self) -> PathBuf {
+        self.directory.join("box.json")
+    }
+
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.directory.join("lock")
+    }
+
+    pub(crate) fn up(&self) -> PathBuf {
+        self.directory.join("up")
+    }
+
+    pub(crate) fn disk(&self) -> PathBuf {
+        self.directory.join("disk")
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.directory.join("work")
+    }
+
+    pub(crate) fn executions(&self) -> PathBuf {
+        self.directory.join("execs")
+    }
+
+    pub(crate) fn execution(&self, id: &ExecId) -> PathBuf {
+        self.executions().join(id.as_str())
+    }
+
+    pub(crate) fn read_plan(&self) -> Result<Plan> {
+        read_json(&self.plan())
+    }
+
+    /// Makes an empty `disk` and a fresh `work`; what `disk` has is kept.
+    pub(crate) fn prepare_disk(&self) -> std::io::Result<()> {
+        for directory in [
+            self.disk().join(UPPER_ROOT),
+            self.disk().join(UPPER_USR),
+            self.work().join("root"),
+            self.work().join("usr"),
+        ] {
+            fs_err::create_dir_all(directory)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a JSON file of this backend.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let bytes = fs_err::read(path).map_err(|source| Error::platform("reading a record", source))?;
+    serde_json::from_slice(&bytes).map_err(|error| Error::Corrupt {
+        path: path.to_owned(),
+        why: error.to_string(),
+    })
+}
+
+/// Replaces a JSON file as a whole: a reader sees the old one or the new one.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> std::io::Result<()> {
+    let fresh = path.with_extension("json.new");
+    fs_err::write(&fresh, serde_json::to_vec(value)?)?;
+    fs_err::rename(fresh, path)
+}
+
+impl Plan {
+    fn has_group(&self, roles: &[Role]) -> bool {
+        self.groups.iter().any(|group| roles.contains(&group.role))
+    }
+
+    /// Whether a control group limits the number of processes.
+    pub(crate) fn limits_pids(&self) -> bool {
+        self.has_group(&[Role::Unified, Role::Pids])
+    }
+
+    /// Whether a control group limits memory.
+    pub(crate) fn limits_memory(&self) -> bool {
+        self.has_group(&[Role::Unified, Role::Memory])
+    }
+
+    /// Whether a control group can end and suspend everything at once.
+    pub(crate) fn can_kill(&self) -> bool {
+        self.groups.iter().any(BoxGroup::holds_executions)
+    }
+}

@@ -1,0 +1,80 @@
+//! The backends that this program knows, by name.
+
+use std::{path::PathBuf, sync::Arc};
+
+use crate::{backend::Backend, error::Result, local};
+
+/// What every backend is opened with.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where a backend may keep its files. Two processes must not share it.
+    pub data: PathBuf,
+}
+
+/// How to open one kind of backend.
+#[derive(Clone, Copy)]
+pub struct Factory {
+    /// Its name in configuration.
+    pub name: &'static str,
+    /// One sentence for people who choose.
+    pub about: &'static str,
+    /// Opens it.
+    pub open: fn(&Settings) -> Result<Arc<dyn Backend>>,
+}
+
+impl std::fmt::Debug for Factory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Factory")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The backends that can be chosen.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    factories: Vec<Factory>,
+}
+
+impl Registry {
+    /// Every backend of this crate: one line each.
+    pub fn builtin() -> Self {
+        Self {
+            factories: vec![local::FACTORY],
+        }
+    }
+
+    /// Adds a backend that lives elsewhere.
+    #[must_use]
+    pub fn with(mut self, factory: Factory) -> Self {
+        self.factories.push(factory);
+        self
+    }
+
+    /// The backend of that name.
+    pub fn get(&self, name: &str) -> Option<&Factory> {
+        self.factories.iter().find(|factory| factory.name == name)
+    }
+
+    /// All of them.
+    pub fn factories(&self) -> &[Factory] {
+        &self.factories
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_local_backend_is_registered_and_others_can_be_added() {
+        let registry = Registry::builtin().with(Factory {
+            name: "other",
+            ..local::FACTORY
+        });
+        assert!(registry.get("local").is_some());
+        assert!(registry.get("other").is_some());
+        assert!(registry.get("docker").is_none());
+        assert_eq!(registry.factories().len(), 2);
+    }
+}

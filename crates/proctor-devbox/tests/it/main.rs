@@ -1,0 +1,9 @@
+//! The local backend through its public surface: the conformance suite, escape attempts, crashes, remainders.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::print_stderr, reason = "a skipped case says why")]
+
+mod conformance;
+mod crashes;
+mod escapes;
+mod remainders;
+mod support;

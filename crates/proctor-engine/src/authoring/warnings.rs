@@ -1,0 +1,38 @@
+//! What the author of a criterion is told while drafting it.
+
+use proctor_core::id::kinds::OrganizationId;
+use proctor_store::{
+    Store, StoreError,
+    criteria::CriterionRecord,
+    page::{PageRequest, PageStart},
+};
+use proctor_verify::{Severity, lint_criterion};
+
+use super::compose;
+
+/// What the author of a criterion should know: that it could not be published as it is, or that
+/// its label gives the answer away.
+pub async fn warnings(
+    store: &Store,
+    organization: OrganizationId,
+    criterion: &CriterionRecord,
+) -> Result<Vec<String>, StoreError> {
+    let all = PageRequest {
+        limit: u32::MAX,
+        from: PageStart::Newest,
+        count: false,
+    };
+    let task = criterion.content.task;
+    let entities = store.task_entities(organization, task, all).await?;
+    let entities: Vec<_> = entities.items.iter().map(compose::entity).collect();
+    let remarks = lint_criterion(&compose::criterion(criterion), &entities);
+    let told = remarks.into_iter().map(|(severity, problem)| {
+        let place = compose::inside("assertion", &problem.path);
+        let message = problem.message;
+        match severity {
+            Severity::Warning => format!("{place}: {message}"),
+            Severity::Error => format!("{place}: {message}; it cannot be published like this"),
+        }
+    });
+    Ok(told.collect())
+}
