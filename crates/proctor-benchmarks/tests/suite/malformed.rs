@@ -131,6 +131,9 @@ fn people_see_the_line_at_fault() {
 }
 
 proptest! {
+    // Whole files take their time to read.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn any_text_is_read_or_refused(text in "\\PC{0,80}") {
         let _ = told(&text);
