@@ -53,7 +53,7 @@ impl<M: Machine> AnyMachine for M {
         let decision = self.decide(request, around);
         decision.changes.is_empty().then(|| Answered {
             response: decision.response,
-            happened: happened::<M>(decision.event, around.now, None),
+            happened: happened(decision.event, around.now, None),
         })
     }
 
@@ -62,7 +62,7 @@ impl<M: Machine> AnyMachine for M {
         let changes = self.let_happen(decision.changes);
         Answered {
             response: decision.response,
-            happened: happened::<M>(decision.event, around.now, changes),
+            happened: happened(decision.event, around.now, changes),
         }
     }
 
@@ -73,7 +73,7 @@ impl<M: Machine> AnyMachine for M {
     ) -> Result<Happened, NotProvided> {
         let provided = Machine::provide(self, provision, around)?;
         let changes = self.let_happen(provided.changes);
-        Ok(happened::<M>(provided.event, around.now, changes))
+        Ok(happened(provided.event, around.now, changes))
     }
 
     fn replay(&mut self, changes: Vec<Value>) -> Result<(), BadChange> {
@@ -108,7 +108,7 @@ trait LetHappen: Machine {
 
 impl<M: Machine> LetHappen for M {}
 
-fn happened<M: Machine>(event: Recorded, at: Timestamp, changes: Option<Vec<u8>>) -> Happened {
+fn happened(event: Recorded, at: Timestamp, changes: Option<Vec<u8>>) -> Happened {
     Happened {
         is_change: changes.is_some(),
         body: Box::new(move || {

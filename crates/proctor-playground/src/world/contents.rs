@@ -1,6 +1,6 @@
 //! The state of a playground: its simulators' states, and what changes them. Pure.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use proctor_core::{environment::SimulatorType, time::Timestamp};
 use proctor_store::journal;
@@ -36,7 +36,7 @@ pub struct BadEvent {
 }
 
 impl BadEvent {
-    pub(super) fn new(seq: u64, problem: impl ToString) -> Self {
+    pub(super) fn new(seq: u64, problem: impl fmt::Display) -> Self {
         Self {
             seq,
             problem: problem.to_string(),
