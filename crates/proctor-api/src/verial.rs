@@ -137,7 +137,10 @@ fn runs() -> OpenApiRouter<ApiState> {
         .routes(routes!(public_runs::get_taken_run))
         .routes(routes!(public_tasks::start_task))
         .routes(routes!(public_tasks::complete_task))
-        .routes(routes!(internal_runs::list_benchmark_runs, internal_runs::create_benchmark_run))
+        .routes(routes!(
+            internal_runs::list_benchmark_runs,
+            internal_runs::create_benchmark_run
+        ))
         .routes(routes!(internal_runs::get_benchmark_run))
         .routes(routes!(internal_runs::complete_benchmark_run))
         .routes(routes!(internal_runs::cancel_benchmark_run))
