@@ -128,9 +128,8 @@ impl Template {
                 Piece::Text(text) => filled.push_str(text),
                 Piece::Hole(reference) => {
                     let value = reference.resolve(scope)?;
-                    let text = scalar_text(&value).ok_or_else(|| {
-                        reference.failed("it is no single text, number or truth value")
-                    })?;
+                    let text = scalar_text(&value);
+                    let text = text.ok_or_else(|| reference.failed("it is null, no text"))?;
                     filled.push_str(&escape(&text));
                 }
             }
@@ -141,13 +140,7 @@ impl Template {
     /// The value: of a text that is one hole, what the hole names; else the filled text.
     pub(crate) fn value(&self, scope: &Scope<'_>) -> Result<Value, Failed> {
         match self.pieces.as_slice() {
-            [Piece::Hole(reference)] => {
-                let value = reference.resolve(scope)?;
-                if value.is_array() || value.is_object() {
-                    return Err(reference.failed("it is no single text, number or truth value"));
-                }
-                Ok(value.into_owned())
-            }
+            [Piece::Hole(reference)] => Ok(reference.resolve(scope)?.into_owned()),
             _ => Ok(self.text(scope, str::to_owned)?.into_owned().into()),
         }
     }
@@ -233,11 +226,16 @@ impl Reference {
                 path,
             ),
         };
-        let Some(path) = path else {
-            return Ok(&entity.data);
+        let value = match path {
+            None => &entity.data,
+            Some(path) => path
+                .one(&entity.data)
+                .ok_or_else(|| format!("the entity '{}' has no '{path}'", entity.key))?,
         };
-        path.one(&entity.data)
-            .ok_or_else(|| format!("the entity '{}' has no '{path}'", entity.key))
+        if value.is_array() || value.is_object() {
+            return Err("it is no single text, number or truth value".to_owned());
+        }
+        Ok(value)
     }
 
     fn failed(&self, why: &str) -> Failed {

@@ -80,7 +80,7 @@ fn a_task_is_linted_as_a_whole() {
         "Uses an unknown entity",
         json!({
             "assert": "fhir-resource-state", "resource_type": "Patient",
-            "search": {"identifier": "{{grace.mrn}}", "name": "{{ada.nick}}"},
+            "search": {"identifier": "{{grace.mrn}}", "name": "{{ada.nick}}", "address": "{{order.parts}}"},
             "fields": [{"path": "birthDate", "expected": {"$in": ["{{order.code}}", "{{task_run.started_at}}"]}}],
         }),
     );

@@ -164,6 +164,7 @@ impl World {
             files.collect()
         });
         Exhibits {
+            now: context().now,
             fhir: self.fhir.iter().collect(),
             hl7_sent: self.hl7.as_ref().map(|sent| sent.iter().collect()),
             rows: rows.collect(),

@@ -101,7 +101,7 @@ fn what_does_not_resolve_fails_the_check_and_says_why() {
         ),
         (
             "x {{ada.middle}}",
-            "value: the template {{ada.middle}} does not resolve: it is no single text, number or truth value",
+            "value: the template {{ada.middle}} does not resolve: it is null, no text",
         ),
     ] {
         let finding = expects(&world, json!(template));
