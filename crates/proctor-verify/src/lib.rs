@@ -23,6 +23,7 @@ mod problem;
 mod reader;
 mod registry;
 mod rubric;
+mod sight;
 mod template;
 
 pub use lint::{Remark, Severity, lint, lint_criterion};
