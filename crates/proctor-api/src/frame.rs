@@ -27,7 +27,7 @@ use tracing::{Span, field};
 
 use crate::{
     dialect::{self, Dialect},
-    metrics::{Route, RouteLabels, UsualSeries},
+    metrics::{Answered, Route, UsualSeries},
     once_only,
     problem::{Problem, render},
     request_id::{REQUEST_ID, RequestId},
@@ -125,7 +125,8 @@ impl Future for Framed {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let _entered = this.exchange.span.enter();
+        let span = this.exchange.span.clone();
+        let _entered = span.enter();
         let answered = ready!(this.answer.poll(context));
         let response = answered.unwrap_or_else(Problem::into_response);
         Poll::Ready(Ok(this.exchange.finish(response)))
@@ -189,7 +190,7 @@ impl Exchange {
     }
 
     /// Renders what is still a problem, adds the request's id, counts and logs.
-    fn finish(&self, mut response: Response) -> Response {
+    fn finish(&mut self, mut response: Response) -> Response {
         let mut cause = None;
         if let Some(problem) = response.extensions_mut().remove::<Problem>() {
             cause = problem.cause_chain();
@@ -200,13 +201,17 @@ impl Exchange {
         self.log(status, took, cause.as_deref());
         response
             .headers_mut()
-            .insert(REQUEST_ID, self.id.to_header());
-        self.settings.state.metrics().request_answered(
-            &self.usual,
-            RouteLabels::new(self.dialect, &self.method, self.route.clone()),
+            .insert(REQUEST_ID, self.id.take_header());
+        let answered = Answered {
+            dialect: self.dialect,
+            method: &self.method,
+            route: &self.route,
             status,
-            took,
-        );
+        };
+        self.settings
+            .state
+            .metrics()
+            .request_answered(&self.usual, &answered, took);
         response
     }
 
@@ -224,6 +229,11 @@ impl Exchange {
             tracing::debug!(target: "proctor::access", status, micros, "answered");
         }
     }
+}
+
+/// Whether any request is logged with the address that it came from.
+pub(crate) fn tells_of_peers() -> bool {
+    tracing::enabled!(target: "proctor::access", tracing::Level::DEBUG)
 }
 
 /// Routes that machines ask every few seconds, not worth a line each.

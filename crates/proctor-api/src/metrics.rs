@@ -106,26 +106,32 @@ impl Metrics {
     pub(crate) fn request_answered(
         &self,
         usual: &UsualSeries,
-        route: RouteLabels,
-        status: StatusCode,
+        answered: &Answered<'_>,
         took: Duration,
     ) {
-        let labels = AnswerLabels {
-            route,
-            status: status.as_u16(),
-        };
-        let find = || Series {
-            durations: self.durations.get_or_create_owned(&labels.route),
-            requests: self.requests.get_or_create_owned(&labels),
-            labels: labels.clone(),
+        let find = || {
+            let labels = AnswerLabels::of(answered);
+            Series {
+                durations: self.durations.get_or_create_owned(&labels.route),
+                requests: self.requests.get_or_create_owned(&labels),
+                labels,
+            }
         };
         let known = usual.0.get_or_init(find);
-        if known.labels == labels {
+        if known.labels.are_of(answered) {
             known.count(took);
         } else {
             find().count(took);
         }
     }
+}
+
+/// What tells answers apart.
+pub(crate) struct Answered<'a> {
+    pub(crate) dialect: Dialect,
+    pub(crate) method: &'a Method,
+    pub(crate) route: &'a Route,
+    pub(crate) status: StatusCode,
 }
 
 /// Where a route keeps the series of its first answer, which most later ones share.
@@ -168,26 +174,36 @@ impl Drop for GaugeGuard {
 
 /// Which route a request took.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct RouteLabels {
+struct RouteLabels {
     dialect: DialectLabel,
     method: &'static str,
     route: Route,
-}
-
-impl RouteLabels {
-    pub(crate) fn new(dialect: Dialect, method: &Method, route: Route) -> Self {
-        Self {
-            dialect: DialectLabel(dialect),
-            method: method_label(method),
-            route,
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct AnswerLabels {
     route: RouteLabels,
     status: u16,
+}
+
+impl AnswerLabels {
+    fn of(answered: &Answered<'_>) -> Self {
+        Self {
+            route: RouteLabels {
+                dialect: DialectLabel(answered.dialect),
+                method: method_label(answered.method),
+                route: answered.route.clone(),
+            },
+            status: answered.status.as_u16(),
+        }
+    }
+
+    fn are_of(&self, answered: &Answered<'_>) -> bool {
+        self.status == answered.status.as_u16()
+            && self.route.dialect.0 == answered.dialect
+            && self.route.method == method_label(answered.method)
+            && self.route.route == *answered.route
+    }
 }
 
 impl EncodeLabelSet for AnswerLabels {

@@ -65,7 +65,7 @@ async fn answer_or_problem(
     );
     match state
         .store()
-        .begin_request(&scope, &request_id, digest)
+        .begin_request(&scope, &request_id, digest, time_out)
         .await?
     {
         Begun::Done(answer) => Ok(replay(answer)),

@@ -17,6 +17,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::metrics::Metrics;
 
 mod connection;
+mod head_time;
 mod tls;
 
 pub(crate) use connection::PeerAddress;

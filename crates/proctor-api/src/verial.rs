@@ -6,6 +6,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::state::ApiState;
 
 mod api_keys;
+mod benchmark_drafts;
 mod benchmark_versions;
 mod benchmarks;
 mod criteria;
@@ -111,6 +112,9 @@ fn benchmarks() -> OpenApiRouter<ApiState> {
         .routes(routes!(benchmark_versions::publish_benchmark))
         .routes(routes!(benchmark_versions::unpublish_benchmark))
         .routes(routes!(benchmark_versions::list_benchmark_versions))
+        .routes(routes!(benchmark_drafts::check_benchmark))
+        .routes(routes!(benchmark_drafts::get_draft_definition))
+        .routes(routes!(benchmark_drafts::get_version_definition))
         .routes(routes!(tasks::list_tasks, tasks::create_task))
         .routes(routes!(
             tasks::get_task,
@@ -137,7 +141,10 @@ fn runs() -> OpenApiRouter<ApiState> {
         .routes(routes!(public_runs::get_taken_run))
         .routes(routes!(public_tasks::start_task))
         .routes(routes!(public_tasks::complete_task))
-        .routes(routes!(internal_runs::list_benchmark_runs, internal_runs::create_benchmark_run))
+        .routes(routes!(
+            internal_runs::list_benchmark_runs,
+            internal_runs::create_benchmark_run
+        ))
         .routes(routes!(internal_runs::get_benchmark_run))
         .routes(routes!(internal_runs::complete_benchmark_run))
         .routes(routes!(internal_runs::cancel_benchmark_run))

@@ -6,6 +6,8 @@
 
 pub(crate) mod compose;
 mod inspect;
+pub mod null_agent;
+mod review;
 mod warnings;
 
 use proctor_core::{
@@ -15,7 +17,11 @@ use proctor_core::{
 };
 use proctor_store::{Store, StoreError, benchmarks::BenchmarkRecord};
 
-pub use self::{inspect::scenario_problems, warnings::warnings};
+pub use self::{
+    inspect::scenario_problems,
+    review::{Drafted, Given, Review, Untouched, drafted, review},
+    warnings::warnings,
+};
 
 /// A benchmark that can no longer change, kept under its digest together with its environment.
 #[derive(Clone, Debug, PartialEq)]

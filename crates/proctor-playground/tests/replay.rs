@@ -253,6 +253,20 @@ fn mixed_batch(at: Timestamp) -> Request {
     request
 }
 
+#[test]
+fn a_first_transaction_that_fails_leaves_the_store_as_new() {
+    let entries = json!([
+        {"fullUrl": "urn:uuid:1", "request": {"method": "POST", "url": "Patient"}, "resource": {"resourceType": "Patient"}},
+        {"request": {"method": "PUT", "url": "Patient/a"}, "resource": {"resourceType": "Patient", "id": "a", "gender": "unsure"}},
+    ]);
+    let body = json!({"resourceType": "Bundle", "type": "transaction", "entry": entries});
+    let request = Request::new(Method::POST, "", Timestamp::from_millis(1_000_000));
+    let (mut state, untouched) = (branch(base()), branch(base()));
+    let (response, _) = state.apply(request.with_body(body.to_string()));
+    assert_eq!(response.status.as_u16(), 422);
+    assert!(state == untouched);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 

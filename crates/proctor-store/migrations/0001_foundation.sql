@@ -156,13 +156,31 @@ CREATE TABLE idempotency (
 );
 CREATE INDEX idempotency_by_expiry ON idempotency (expires_at);
 
--- The journal. The primary key is the arbiter: two writers cannot both take a place.
+-- The journal: events as they come, whatever their world, each with a place of its own and the place
+-- of the event it follows. The primary key is the arbiter: two events cannot follow the same one. The
+-- first event of a world follows nothing, which is written as the negative of its own place.
 CREATE TABLE journal_events (
+    follows BIGINT PRIMARY KEY,
+    place BIGINT NOT NULL,
     world TEXT NOT NULL,
     seq BIGINT NOT NULL,
     at BIGINT NOT NULL,
     kind TEXT NOT NULL,
     payload BYTEA NOT NULL,
-    hash BYTEA NOT NULL,
+    hash BYTEA NOT NULL
+);
+
+-- Where to begin reading: the first event of every world (two cannot both be), every so many
+-- events one more, and the seal.
+CREATE TABLE journal_marks (
+    world TEXT NOT NULL,
+    seq BIGINT NOT NULL,
+    follows BIGINT NOT NULL,
     PRIMARY KEY (world, seq)
 );
+
+-- Nodes take places in stretches; this is where the next stretch begins.
+CREATE TABLE journal_places (
+    next BIGINT NOT NULL
+);
+INSERT INTO journal_places (next) VALUES (1);

@@ -16,9 +16,9 @@ use crate::{
 
 /// How long an answer is kept.
 pub const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long another node may take to answer before its claim is void. Longer than any request may
-/// take, so that a claim is void only when its node is gone.
-const CLAIM: Duration = Duration::from_secs(60);
+/// How much longer than its request may take a claim is good, so that it is void only when its
+/// node is gone: for what comes before and after the request itself, and for clocks that differ.
+const MARGIN: Duration = Duration::from_secs(30);
 /// How often to look whether another node has answered.
 const GLANCE: Duration = Duration::from_millis(100);
 
@@ -78,13 +78,16 @@ impl InFlight {
 
 impl Store {
     /// Claims a request: `scope` is who asks for what, `request_id` the caller's own id of it,
-    /// `body` what tells it from other requests. Waits while somebody else is doing it.
+    /// `body` what tells it from other requests, `longest` how long it may take, if there is a
+    /// limit. Waits while somebody else is doing it.
     pub async fn begin_request(
         &self,
         scope: &str,
         request_id: &str,
         body: Digest,
+        longest: Option<Duration>,
     ) -> Result<Begun, StoreError> {
+        let good_for = longest.map_or(KEPT, |longest| longest.saturating_add(MARGIN));
         let waiting = self.in_flight().enter(scope, request_id).await;
         let claim = || Claim {
             scope: scope.to_owned(),
@@ -100,7 +103,7 @@ impl Store {
             .bind(scope)
             .bind(request_id)
             .bind(body.to_string())
-            .bind(now.plus(CLAIM));
+            .bind(now.plus(good_for));
             if self.database().execute(query).await? > 0 {
                 return Ok(Begun::Fresh(claim()));
             }
@@ -125,7 +128,7 @@ impl Store {
                      answer = NULL WHERE scope = $3 AND request_id = $4 AND expires_at = $5",
                 )
                 .bind(body.to_string())
-                .bind(now.plus(CLAIM))
+                .bind(now.plus(good_for))
                 .bind(scope)
                 .bind(request_id)
                 .bind(expires_at);

@@ -3,6 +3,7 @@
 //! * [`Rubric`]: the criteria of a task, read once; [`Rubric::judge`] checks them on a world, as often as wanted.
 //! * [`problems`]: everything that is wrong with an assertion, for its author; [`lint`] for a whole task.
 //! * [`registry`] lists the checks; each is a file in [`checks`]. docs/assertions.md tells authors about them.
+//! * [`fill`], [`pick`]: templates and paths outside of assertions.
 //! * [`expectation`], [`template`], [`json_path`]: what all checks share.
 //!
 //! Everything here is pure: the same frozen world, rubric and context give the same findings to the
@@ -14,6 +15,7 @@ mod compare;
 mod decimal;
 mod expectation;
 mod fields;
+mod filling;
 mod found;
 mod json_path;
 mod lint;
@@ -26,6 +28,7 @@ mod rubric;
 mod sight;
 mod template;
 
+pub use filling::{fill, pick, unresolved};
 pub use lint::{Remark, Severity, lint, lint_criterion};
 pub use problem::Problem;
 pub use rubric::{Finding, Judgement, Rubric, judge, problems};

@@ -5,6 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use proctor_core::id::kinds::{CredentialId, OrganizationId, SolverId, WorldId};
+use secrecy::SecretString;
 
 use crate::settings::{ServeSettings, Settings, address};
 
@@ -25,6 +26,10 @@ pub(crate) enum Command {
     Keys(Keys),
     /// Check that no recorded event was changed, removed or added
     VerifyJournal(VerifyJournal),
+    /// Check benchmark files, and bring them to a server and back
+    Benchmark(Benchmark),
+    /// See it at work: the shipped benchmarks, a reference agent and a do-nothing agent
+    Demo(Demo),
     /// Serve a FHIR R4 store by itself, to try it or to test against it
     Fhir(Fhir),
     /// Print a completion script for a shell
@@ -98,6 +103,82 @@ pub(crate) struct VerifyJournal {
     #[arg(long, value_name = "ID")]
     pub(crate) world: Option<WorldId>,
     /// Print JSON, a line for each world
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Benchmark {
+    #[command(subcommand)]
+    pub(crate) action: BenchmarkAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchmarkAction {
+    /// Say everything that is wrong with benchmark files, and what a do-nothing agent would score
+    Check {
+        /// The files
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Also let the reference agent replay the solutions, and require full marks
+        #[arg(long)]
+        oracle: bool,
+        /// Print JSON, a line for each file
+        #[arg(long)]
+        json: bool,
+    },
+    /// Create or update a benchmark on a server; unchanged content changes nothing
+    Push {
+        /// The file
+        file: PathBuf,
+        /// Publish it, unless its newest version says the same
+        #[arg(long)]
+        publish: bool,
+        #[command(flatten)]
+        server: ServerAccess,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a benchmark of a server as a file
+    Pull {
+        /// Its slug, for the draft, or slug@version, for what was published
+        name: String,
+        /// Where to write it [default: standard output]
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        #[command(flatten)]
+        server: ServerAccess,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServerAccess {
+    /// The server
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "PROCTOR_SERVER",
+        default_value = "http://127.0.0.1:7070"
+    )]
+    pub(crate) server: String,
+    /// A key of the organization
+    #[arg(long, value_name = "KEY", env = "PROCTOR_KEY", hide_env_values = true)]
+    pub(crate) key: SecretString,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Directory that keeps what happens; without it everything is forgotten at the end
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Address and port to listen on; port 0 lets the system choose
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = address)]
+    pub(crate) listen: SocketAddr,
+    /// End when the results are there, instead of serving on
+    #[arg(long)]
+    pub(crate) exit: bool,
+    /// Print the results as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

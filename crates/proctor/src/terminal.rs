@@ -1,5 +1,7 @@
 //! Words for people and tables of data.
 
+use std::io::IsTerminal as _;
+
 use comfy_table::{ContentArrangement, Table, presets};
 
 /// Says on standard error what went wrong, why, and what to do next.
@@ -41,4 +43,9 @@ pub(crate) fn table(headings: &[&str]) -> Table {
         .set_content_arrangement(ContentArrangement::Disabled)
         .set_header(headings);
     table
+}
+
+/// Whether somebody watches: bars and drawings are only for people.
+pub(crate) fn is_for_people() -> bool {
+    std::io::stderr().is_terminal()
 }

@@ -30,7 +30,14 @@ impl Server {
             command.env_remove(name);
         }
         let mut child = command
-            .args(["serve", "--json", "--listen", "127.0.0.1:0", "--log", "warn"])
+            .args([
+                "serve",
+                "--json",
+                "--listen",
+                "127.0.0.1:0",
+                "--log",
+                "warn",
+            ])
             .args(["--data".as_ref(), data.as_os_str()])
             .env("PROCTOR_BOOTSTRAP_KEY", KEY)
             .stdout(Stdio::piped())
@@ -90,7 +97,10 @@ async fn make(client: &Client, server: &str, path: &str, body: Value) -> String 
 /// Publishes a benchmark of two tasks and returns a Solver's key.
 async fn publish(client: &Client, server: &str) -> String {
     let environment = make(client, server, "/environments", json!({"name": "Ward"})).await;
-    for body in [json!({"type": "Fhir", "name": "EHR"}), json!({"type": "Files", "name": "Drop"})] {
+    for body in [
+        json!({"type": "Fhir", "name": "EHR"}),
+        json!({"type": "Files", "name": "Drop"}),
+    ] {
         let simulator = make(client, server, "/simulators", body).await;
         let path = format!("/environments/{environment}/simulators/{simulator}");
         make(client, server, &path, json!({})).await;
@@ -98,7 +108,8 @@ async fn publish(client: &Client, server: &str) -> String {
     let body = json!({"name": "Ward", "environment_id": environment, "timeout": 600});
     let benchmark = make(client, server, "/benchmarks", body).await;
     for name in ["First", "Second"] {
-        let scenario = json!([{"type": "drop_file_inbox", "path": "note.txt", "content": "Register them."}]);
+        let scenario =
+            json!([{"type": "drop_file_inbox", "path": "note.txt", "content": "Register them."}]);
         let body = json!({"benchmark_id": benchmark, "name": name, "scenario": scenario});
         let task = make(client, server, "/tasks", body).await;
         for number in 0..4 {
@@ -126,7 +137,11 @@ fn plan(run: &Value) -> Vec<(Method, String, Value)> {
     let mut steps = Vec::new();
     for task_run in run["task_runs"].as_array().unwrap() {
         let task_run = task_run["id"].as_str().unwrap();
-        steps.push((Method::POST, format!("/v1/task-runs/{task_run}/start"), json!({})));
+        steps.push((
+            Method::POST,
+            format!("/v1/task-runs/{task_run}/start"),
+            json!({}),
+        ));
         for number in 0..4 {
             let path = format!("/v1/benchmark-runs/{id}/fhir/Patient/p{number}");
             let patient = json!({"resourceType": "Patient", "id": format!("p{number}")});
@@ -134,7 +149,11 @@ fn plan(run: &Value) -> Vec<(Method, String, Value)> {
             let path = format!("/v1/benchmark-runs/{id}/files/outbound/{number}.json");
             steps.push((Method::PUT, path, json!({"done": number})));
         }
-        steps.push((Method::POST, format!("/v1/task-runs/{task_run}/complete"), json!({})));
+        steps.push((
+            Method::POST,
+            format!("/v1/task-runs/{task_run}/complete"),
+            json!({}),
+        ));
     }
     steps
 }
@@ -148,9 +167,16 @@ async fn a_run_survives_kill_9_at_any_moment() {
     let mut random = StdRng::seed_from_u64(20_261_115);
     for round in 0..KILLS {
         let begin = json!({"benchmark": "ward@1"});
-        let (status, run) = ask(&client, &server.url, &solver, Method::POST, "/v1/benchmark-runs", &begin)
-            .await
-            .unwrap();
+        let (status, run) = ask(
+            &client,
+            &server.url,
+            &solver,
+            Method::POST,
+            "/v1/benchmark-runs",
+            &begin,
+        )
+        .await
+        .unwrap();
         assert_eq!(status, 201, "{run}");
         let token = run["bearer_token"].as_str().unwrap();
         let steps = plan(&run);
@@ -175,7 +201,10 @@ async fn a_run_survives_kill_9_at_any_moment() {
                 .unwrap();
             // What the dying server did complete cannot be done again in a frozen world.
             let is_done = number == fatal && status == 409 && acknowledged[number] > 0;
-            assert!(status < 300 || is_done, "round {round}, step {number}: {status} {answer}");
+            assert!(
+                status < 300 || is_done,
+                "round {round}, step {number}: {status} {answer}"
+            );
             acknowledged[number] += usize::from(status < 300);
             if path.ends_with("/complete") {
                 assert_eq!(answer["score"], 1.0, "round {round}: {answer}");
@@ -186,7 +215,11 @@ async fn a_run_survives_kill_9_at_any_moment() {
         let (_, whole) = ask(&client, &server.url, KEY, Method::GET, &path, &Value::Null)
             .await
             .unwrap();
-        assert_eq!((&whole["status"], &whole["score"]), (&json!("completed"), &json!(1.0)), "{whole}");
+        assert_eq!(
+            (&whole["status"], &whole["score"]),
+            (&json!("completed"), &json!(1.0)),
+            "{whole}"
+        );
         for (place, task_run) in whole["task_runs"].as_array().unwrap().iter().enumerate() {
             let found = task_run["criterion_runs"].as_array().unwrap().len();
             assert_eq!(found, 4, "round {round}: one result, not two");
@@ -202,10 +235,18 @@ async fn a_run_survives_kill_9_at_any_moment() {
     }
     server.kill();
     let verified = Command::new(env!("CARGO_BIN_EXE_proctor"))
-        .args(["verify-journal".as_ref(), "--data".as_ref(), data.path().as_os_str()])
+        .args([
+            "verify-journal".as_ref(),
+            "--data".as_ref(),
+            data.path().as_os_str(),
+        ])
         .output()
         .unwrap();
-    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+    assert!(
+        verified.status.success(),
+        "{}",
+        String::from_utf8_lossy(&verified.stdout)
+    );
 }
 
 /// How many writes the journal of a task run's world tells of.
@@ -228,7 +269,12 @@ async fn recorded_writes(client: &Client, server: &str, task_run: &Value) -> usi
             let status = payload["status"].as_u64();
             asked["method"] == "PUT" && status.is_some_and(|status| status < 300)
         };
-        writes += events["data"].as_array().unwrap().iter().filter(is_write).count();
+        writes += events["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(is_write)
+            .count();
     }
     writes
 }

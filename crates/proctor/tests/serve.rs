@@ -311,11 +311,17 @@ async fn a_journal_that_was_tampered_with_makes_the_answer_no() {
     drop(Server::start(&mut serve(data.path())));
     let database = format!("sqlite:{}", data.path().join("proctor.db").display());
     let pool = sqlx::SqlitePool::connect(&database).await.unwrap();
-    sqlx::query("INSERT INTO journal_events (world, seq, at, kind, payload, hash) VALUES ($1, 0, 0, 'note', x'7b7d', zeroblob(32))")
-        .bind("01J00000000000000000000000")
-        .execute(&pool)
-        .await
-        .unwrap();
+    for statement in [
+        "INSERT INTO journal_marks (world, seq, follows) VALUES ($1, 0, -1)",
+        "INSERT INTO journal_events (follows, place, world, seq, at, kind, payload, hash) \
+         VALUES (-1, 1, $1, 0, 0, 'note', x'7b7d', zeroblob(32))",
+    ] {
+        sqlx::query(statement)
+            .bind("01J00000000000000000000000")
+            .execute(&pool)
+            .await
+            .unwrap();
+    }
     let verified = run(&["verify-journal"], data.path());
     assert_eq!(verified.status.code(), Some(1));
     assert_eq!(

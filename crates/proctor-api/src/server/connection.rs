@@ -1,14 +1,14 @@
 //! One connection from its first byte to its last.
 
 use std::{
-    future::Future,
+    future::{Future, poll_fn},
     net::SocketAddr,
     pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use axum::{Router, body::Body};
@@ -21,16 +21,20 @@ use hyper_util::{
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
-    time::{sleep, timeout},
+    time::timeout,
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::Service as _;
 
-use super::{ServerOptions, Stop};
-use crate::metrics::Metrics;
+use super::{
+    ServerOptions, Stop,
+    head_time::{HeadTimer, Ticks},
+};
+use crate::{frame, metrics::Metrics};
 
-/// The client's address, in a request's extensions.
+/// The client's address, in a request's extensions while the access log wants it: for the many
+/// requests that are not logged it would only make their extensions grow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeerAddress(pub(crate) SocketAddr);
 
@@ -103,7 +107,9 @@ impl Connections {
             service_fn(move |request: Request<Incoming>| {
                 asked.store(true, Ordering::Relaxed);
                 let mut request = request.map(Body::new);
-                request.extensions_mut().insert(PeerAddress(peer));
+                if frame::tells_of_peers() {
+                    request.extensions_mut().insert(PeerAddress(peer));
+                }
                 router.clone().call(request)
             })
         };
@@ -112,9 +118,11 @@ impl Connections {
                 .serve_connection_with_upgrades(TokioIo::new(stream), service)
         );
         // hyper's own time-out for heads starts only when the protocol is known, so a client that
-        // sends nothing, or half a preface, needs this one.
-        let mut first_request_due = pin!(sleep(self.header_read_time_out));
-        let mut awaiting_first_request = true;
+        // sends nothing, or half a preface, is looked after here.
+        let first_request_due = Instant::now() + self.header_read_time_out;
+        let mut ticks = Ticks::for_limit(self.header_read_time_out);
+        // Of its own, because all connections would look at the same one with every request.
+        let gracefully = self.stop.gracefully.child_token();
         let mut draining = false;
         loop {
             tokio::select! {
@@ -125,17 +133,16 @@ impl Connections {
                     }
                     return;
                 }
-                () = self.stop.gracefully.cancelled(), if !draining => {
+                () = gracefully.cancelled(), if !draining => {
                     draining = true;
                     connection.as_mut().graceful_shutdown();
                 }
                 () = self.stop.at_once.cancelled(), if draining => return,
-                () = first_request_due.as_mut(), if awaiting_first_request => {
-                    if !asked.load(Ordering::Relaxed) {
+                () = poll_fn(|context| ticks.poll(context)) => {
+                    if !asked.load(Ordering::Relaxed) && Instant::now() >= first_request_due {
                         tracing::debug!(%peer, "no request came in time");
                         return;
                     }
-                    awaiting_first_request = false;
                 }
             }
         }
@@ -146,7 +153,7 @@ fn protocol(options: &ServerOptions, streams: TrackedExecutor) -> auto::Builder<
     let mut protocol = auto::Builder::new(streams);
     protocol
         .http1()
-        .timer(TokioTimer::new())
+        .timer(HeadTimer)
         .header_read_timeout(options.header_read_time_out);
     protocol
         .http2()

@@ -198,6 +198,11 @@ impl OverlayKind {
         self.live = self.live + usize::from(is_live) - usize::from(was_live);
     }
 
+    /// Whether nothing was written, or all of it taken back.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     fn is_live_entry(&self, row: Row) -> bool {
         let newest = self
             .entries

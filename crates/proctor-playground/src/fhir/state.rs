@@ -217,8 +217,12 @@ impl State {
             };
             self.log.pop();
             self.pending.pop();
-            if let Some(overlay) = &mut self.kinds[kind.index()] {
-                overlay.undo(undo);
+            let overlay = &mut self.kinds[kind.index()];
+            if let Some(written) = overlay {
+                written.undo(undo);
+                if written.is_empty() {
+                    *overlay = None;
+                }
             }
         }
         self.ids.resume_at(savepoint.drawn);

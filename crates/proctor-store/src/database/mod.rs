@@ -3,6 +3,7 @@
 //! Everything above writes plain SQL of the subset that SQLite and PostgreSQL share, with `$1`
 //! placeholders, and neither knows nor asks which of the two it speaks to.
 
+mod insert;
 mod query;
 mod row;
 mod transaction;
@@ -24,7 +25,10 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
+use tokio::sync::Notify;
+
 pub(crate) use self::{
+    insert::Inserts,
     query::{Param, Query},
     row::Row,
     transaction::{Transaction, WriteConnection},
@@ -57,8 +61,7 @@ pub(crate) enum Database {
     Sqlite {
         writer: SqlitePool,
         readers: SqlitePool,
-        /// How many wait for the writer.
-        waiting: Arc<AtomicUsize>,
+        waiting: Arc<Waiting>,
     },
     Postgres(PgPool),
 }
@@ -66,6 +69,8 @@ pub(crate) enum Database {
 const SQLITE_READERS: u32 = 4;
 const SQLITE_PAGE_BYTES: u64 = 4096;
 const POSTGRES_CONNECTIONS: u32 = 16;
+/// How long a connection is kept for writes that may come.
+const POSTGRES_LINGER: Duration = Duration::from_millis(2);
 
 /// The same expression on whichever database this is.
 macro_rules! on_reader {
@@ -120,6 +125,8 @@ impl Database {
             // FULL waits for the disk at every commit: what was acknowledged survives a power cut.
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
+            // What a statement of many rows would have to undo is not worth a file.
+            .pragma("temp_store", "memory")
             .busy_timeout(options.patience);
         if let Some(bytes) = options.sqlite_max_bytes {
             connect = connect.pragma(
@@ -190,7 +197,7 @@ impl Database {
             Self::Sqlite {
                 writer, waiting, ..
             } => {
-                let mut connection = Waiting::with(waiting, writer.acquire()).await?;
+                let mut connection = waiting.count(writer.acquire()).await?;
                 query.execute(&mut *connection).await
             }
             Self::Postgres(pool) => query.execute(pool).await,
@@ -203,9 +210,7 @@ impl Database {
             // Taking the lock at once means that no statement inside can lose a race for it.
             Self::Sqlite {
                 writer, waiting, ..
-            } => Transaction::Sqlite(
-                Waiting::with(waiting, writer.begin_with("BEGIN IMMEDIATE")).await?,
-            ),
+            } => Transaction::Sqlite(waiting.count(writer.begin_with("BEGIN IMMEDIATE")).await?),
             Self::Postgres(pool) => Transaction::Postgres(pool.begin().await?),
         })
     }
@@ -222,7 +227,8 @@ impl Database {
         })
     }
 
-    /// A connection to keep for a series of writes, until [`Database::others_wait_to_write`].
+    /// A connection to keep for a series of writes, until [`Database::others_wait_to_write`] or
+    /// [`Database::wants_back_a_connection`].
     pub(crate) async fn write_connection(&self) -> Result<WriteConnection, StoreError> {
         Ok(match self {
             Self::Sqlite { writer, .. } => WriteConnection::Sqlite(writer.acquire().await?),
@@ -233,8 +239,17 @@ impl Database {
     /// Whether somebody needs the connection that another one keeps.
     pub(crate) fn others_wait_to_write(&self) -> bool {
         match self {
-            Self::Sqlite { waiting, .. } => waiting.load(Ordering::Relaxed) > 0,
+            Self::Sqlite { waiting, .. } => waiting.how_many.load(Ordering::Relaxed) > 0,
             Self::Postgres(_) => false,
+        }
+    }
+
+    /// Returns when a connection that is kept should be given back, though nothing is written.
+    pub(crate) async fn wants_back_a_connection(&self) {
+        match self {
+            Self::Sqlite { waiting, .. } => waiting.somebody.notified().await,
+            // Only in its pool is it noticed when the server went away.
+            Self::Postgres(_) => tokio::time::sleep(POSTGRES_LINGER).await,
         }
     }
 
@@ -275,19 +290,25 @@ async fn lock_beside(database: &Path) -> Result<std::fs::File, StoreError> {
         })
 }
 
-/// Counts somebody as waiting, for as long as they do.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    async fn with<T>(waiting: &'a AtomicUsize, wait: impl Future<Output = T>) -> T {
-        waiting.fetch_add(1, Ordering::Relaxed);
-        let _counted = Self(waiting);
-        wait.await
-    }
+/// Those who wait for SQLite's one writer.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    how_many: AtomicUsize,
+    somebody: Notify,
 }
 
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+impl Waiting {
+    /// Counts somebody as waiting, for as long as they do.
+    async fn count<T>(&self, wait: impl Future<Output = T>) -> T {
+        struct Counted<'a>(&'a AtomicUsize);
+        impl Drop for Counted<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        self.how_many.fetch_add(1, Ordering::Relaxed);
+        let _counted = Counted(&self.how_many);
+        self.somebody.notify_one();
+        wait.await
     }
 }

@@ -2,8 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, LazyLock, atomic::Ordering},
-    time::Duration,
+    sync::{Arc, atomic::Ordering},
 };
 
 use proctor_core::id::kinds::WorldId;
@@ -13,10 +12,11 @@ use tokio_util::sync::CancellationToken;
 use super::{
     AppendError, Counters,
     event::{Head, NewEvent},
+    log::{Entries, Places, Tip},
 };
 use crate::{
     StoreError,
-    database::{Database, Param, Query, WriteConnection},
+    database::{Database, WriteConnection},
 };
 
 /// One caller's append.
@@ -29,19 +29,18 @@ pub(super) struct Append {
 
 /// Appends that are committed together at the most.
 const BATCH: usize = 1024;
-/// Worlds whose heads are remembered; beyond that the memory starts anew.
-const HEADS: usize = 50_000;
+/// Worlds whose ends are remembered; beyond that the memory starts anew.
+const TIPS: usize = 50_000;
 /// How often a batch is tried when other nodes keep writing to the same worlds.
 const TRIES: usize = 5;
-/// How long the connection is kept for appends that may come.
-const LINGER: Duration = Duration::from_millis(2);
 
 pub(super) struct Committer {
     database: Database,
     /// Where journals stood when this node last looked. Only a guess where other nodes write too:
     /// the primary key finds out.
-    heads: HashMap<WorldId, Head>,
-    /// Kept from commit to commit while there is much to do and nobody else waits for it.
+    tips: HashMap<WorldId, Tip>,
+    places: Places,
+    /// Kept from commit to commit until somebody else wants it.
     connection: Option<WriteConnection>,
     stats: Arc<Counters>,
 }
@@ -50,7 +49,8 @@ impl Committer {
     pub(super) fn new(database: Database, stats: Arc<Counters>) -> Self {
         Self {
             database,
-            heads: HashMap::new(),
+            tips: HashMap::new(),
+            places: Places::NONE,
             connection: None,
             stats,
         }
@@ -63,19 +63,13 @@ impl Committer {
     ) {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
-            if self.connection.is_some() {
-                match tokio::time::timeout(LINGER, queue.recv_many(&mut batch, BATCH)).await {
-                    Ok(0) => return,
-                    Ok(_) => {
-                        self.commit_batch(&mut batch).await;
-                        continue;
-                    }
-                    Err(_) => self.connection = None,
-                }
-            }
             let taken = tokio::select! {
                 biased;
                 taken = queue.recv_many(&mut batch, BATCH) => taken,
+                () = self.database.wants_back_a_connection(), if self.connection.is_some() => {
+                    self.connection = None;
+                    continue;
+                }
                 () = closing.cancelled() => {
                     // What is in the queue is still committed; the next append is told.
                     queue.close();
@@ -125,7 +119,7 @@ impl Committer {
                 let error = Arc::new(error);
                 count(&self.stats.failures, batch.len());
                 for append in batch {
-                    self.heads.remove(&append.world);
+                    self.tips.remove(&append.world);
                     let _ = append
                         .reply
                         .send(Err(AppendError::Store(Arc::clone(&error))));
@@ -141,12 +135,12 @@ impl Committer {
         let mut tries = 1;
         loop {
             let (plan, answers) = self.plan(batch).await?;
-            match self.write(plan.rows).await {
+            match self.write(plan.entries).await {
                 Ok(()) => {
-                    if self.heads.len() + plan.heads.len() > HEADS {
-                        self.heads.clear();
+                    if self.tips.len() + plan.tips.len() > TIPS {
+                        self.tips.clear();
                     }
-                    self.heads.extend(plan.heads);
+                    self.tips.extend(plan.tips);
                     return Ok(answers);
                 }
                 // Another node took a place that seemed free: look where the journals really
@@ -154,7 +148,7 @@ impl Committer {
                 Err(error) if error.is_unique_violation() && tries < TRIES => {
                     tries += 1;
                     for append in batch {
-                        self.heads.remove(&append.world);
+                        self.tips.remove(&append.world);
                     }
                 }
                 Err(error) => return Err(error),
@@ -164,50 +158,63 @@ impl Committer {
 
     /// Decides which appends can be made, one after the other, and what is to be written for them.
     async fn plan(
-        &self,
+        &mut self,
         batch: &[Append],
     ) -> Result<(Plan, Vec<Result<Head, AppendError>>), StoreError> {
+        self.reserve_places(batch).await?;
         let mut plan = Plan::default();
         let mut answers = Vec::with_capacity(batch.len());
         for append in batch {
             let world = append.world;
-            let head = match (plan.heads.get(&world), self.heads.get(&world)) {
+            let tip = match (plan.tips.get(&world), self.tips.get(&world)) {
                 (Some(planned), _) => *planned,
-                (None, Some(known)) if known.next == append.expected && !known.sealed => *known,
+                (None, Some(known)) if known.head.next == append.expected && !known.head.sealed => {
+                    *known
+                }
                 // Unknown, or the caller knows more than this node does.
-                (None, _) => Head::load(&self.database, world).await?,
+                (None, _) => Tip::load(&self.database, world).await?,
             };
-            let answer = if head.sealed {
-                Err(AppendError::Sealed {
-                    world,
-                    at: head.next,
-                })
-            } else if head.next != append.expected {
-                Err(AppendError::Conflict {
+            let Head { next, sealed, .. } = tip.head;
+            let (tip, answer) = if sealed {
+                (tip, Err(AppendError::Sealed { world, at: next }))
+            } else if next != append.expected {
+                let conflict = AppendError::Conflict {
                     world,
                     expected: append.expected,
-                    actual: head.next,
-                })
+                    actual: next,
+                };
+                (tip, Err(conflict))
             } else {
-                Ok(plan.add(world, head, &append.events))
+                let add = |tip, event| plan.entries.add(&mut self.places, world, tip, event);
+                let tip = append.events.iter().fold(tip, add);
+                (tip, Ok(tip.head))
             };
-            if answer.is_err() {
-                plan.heads.entry(world).or_insert(head);
-            }
+            plan.tips.insert(world, tip);
             answers.push(answer);
         }
         Ok((plan, answers))
     }
 
-    async fn write(&mut self, rows: Vec<Row>) -> Result<(), StoreError> {
-        if rows.is_empty() {
+    async fn reserve_places(&mut self, batch: &[Append]) -> Result<(), StoreError> {
+        let events = batch.iter().map(|append| append.events.len()).sum();
+        if !self.places.suffice_for(events) {
+            // There may be no second connection to take them with.
+            self.connection = None;
+            self.places.reserve(&self.database, events).await?;
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self, entries: Entries) -> Result<(), StoreError> {
+        let statements = entries.statements();
+        if statements.is_empty() {
             return Ok(());
         }
         let connection = match &mut self.connection {
             Some(connection) => connection,
             none => none.insert(self.database.write_connection().await?),
         };
-        let written = connection.execute_all(statements(rows)).await;
+        let written = connection.execute_all(statements).await;
         if written.is_err() || self.database.others_wait_to_write() {
             self.connection = None;
         }
@@ -218,69 +225,6 @@ impl Committer {
 /// What is to be written, and where the journals stand then.
 #[derive(Default)]
 struct Plan {
-    rows: Vec<Row>,
-    heads: HashMap<WorldId, Head>,
-}
-
-type Row = [Param; COLUMNS];
-
-impl Plan {
-    fn add(&mut self, world: WorldId, mut head: Head, events: &[NewEvent]) -> Head {
-        for event in events {
-            let seq = i64::try_from(head.next).unwrap_or(i64::MAX);
-            head = head.after(world, event);
-            self.rows.push([
-                world.into(),
-                seq.into(),
-                event.at.into(),
-                (&*event.kind).into(),
-                event.payload.clone().into(),
-                head.hash.to_vec().into(),
-            ]);
-        }
-        self.heads.insert(world, head);
-        head
-    }
-}
-
-const COLUMNS: usize = 6;
-/// The most rows in one statement. Statements come in powers of two, so that a few prepared ones
-/// serve batches of every size. SQLite looks named parameters up one by one, so a statement's cost
-/// grows with the square of its width; wider than this costs more than it saves.
-const WIDEST: usize = 32;
-
-/// The rows in as few statements as their number has binary digits.
-fn statements(mut rows: Vec<Row>) -> Vec<Query> {
-    let mut statements = Vec::new();
-    while !rows.is_empty() {
-        let rest = rows.split_off(WIDEST.min(1 << rows.len().ilog2()));
-        statements.push(insert(rows));
-        rows = rest;
-    }
-    statements
-}
-
-fn insert(rows: Vec<Row>) -> Query {
-    static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
-        (0..=WIDEST.ilog2())
-            .map(|log| insert_text(1 << log))
-            .collect()
-    });
-    let text = TEXTS[rows.len().ilog2() as usize].clone();
-    Query::assembled(text, rows.into_iter().flatten().collect())
-}
-
-fn insert_text(rows: usize) -> String {
-    let places: Vec<String> = (0..rows)
-        .map(|row| {
-            let places: Vec<String> = (1..=COLUMNS)
-                .map(|column| format!("${}", row * COLUMNS + column))
-                .collect();
-            format!("({})", places.join(", "))
-        })
-        .collect();
-    format!(
-        "INSERT INTO journal_events (world, seq, at, kind, payload, hash) VALUES {}",
-        places.join(", ")
-    )
+    entries: Entries,
+    tips: HashMap<WorldId, Tip>,
 }

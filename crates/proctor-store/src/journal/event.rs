@@ -3,11 +3,6 @@
 use proctor_core::{id::kinds::WorldId, time::Timestamp};
 use sha2::{Digest as _, Sha256};
 
-use crate::{
-    StoreError,
-    database::{Database, Query, Row},
-};
-
 /// The kind of the event that freezes a world.
 pub const SEAL: &str = "sealed";
 
@@ -56,21 +51,6 @@ impl Head {
         sealed: false,
     };
 
-    pub(super) async fn load(database: &Database, world: WorldId) -> Result<Self, StoreError> {
-        let query = Query::new(
-            "SELECT seq, kind, hash FROM journal_events WHERE world = $1 ORDER BY seq DESC LIMIT 1",
-        )
-        .bind(world);
-        match database.read_optional(query).await? {
-            None => Ok(Self::EMPTY),
-            Some(row) => Ok(Self {
-                next: read_seq(&row)? + 1,
-                hash: read_hash(&row)?,
-                sealed: row.text("kind")? == SEAL,
-            }),
-        }
-    }
-
     /// Where the journal stands after one more event.
     pub(super) fn after(&self, world: WorldId, event: &NewEvent) -> Self {
         Self {
@@ -85,18 +65,6 @@ impl Head {
             ),
             sealed: &*event.kind == SEAL,
         }
-    }
-}
-
-impl Event {
-    pub(super) fn read(row: &Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            seq: read_seq(row)?,
-            at: row.time("at")?,
-            kind: row.text("kind")?.into(),
-            payload: row.bytes("payload")?,
-            hash: read_hash(row)?,
-        })
     }
 }
 
@@ -121,14 +89,4 @@ pub(super) fn link(
         .chain_update(payload)
         .finalize()
         .into()
-}
-
-fn read_seq(row: &Row) -> Result<u64, StoreError> {
-    u64::try_from(row.int("seq")?).map_err(|error| StoreError::corrupt("seq", error))
-}
-
-fn read_hash(row: &Row) -> Result<[u8; 32], StoreError> {
-    row.bytes("hash")?
-        .try_into()
-        .map_err(|bytes: Vec<u8>| StoreError::Corrupt(format!("a hash of {} bytes", bytes.len())))
 }

@@ -1,6 +1,6 @@
 //! The journal: everything that happens in worlds, append-only and hash-chained.
 //!
-//! An append names the position it expects to write at. The database's primary key decides
+//! An append names the position it expects to write at. A primary key of the database decides
 //! between writers, so any number of them, on any number of machines, can share a world: who
 //! loses is told where the journal stands, catches up and tries again. An append returns when
 //! its events are on disk; appends that arrive while the disk is busy are committed together.
@@ -10,6 +10,7 @@
 
 mod committer;
 mod event;
+mod log;
 mod verify;
 
 use std::sync::{
@@ -21,15 +22,15 @@ use proctor_core::id::kinds::WorldId;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::committer::{Append, Committer};
+use self::{
+    committer::{Append, Committer},
+    log::Tip,
+};
 pub use self::{
     event::{Event, Head, NewEvent, SEAL},
     verify::{Broken, Flaw, Verified},
 };
-use crate::{
-    StoreError,
-    database::{Database, Query},
-};
+use crate::{StoreError, database::Database};
 
 /// How many appends may wait for the disk before further ones wait to be taken.
 const QUEUE: usize = 4096;
@@ -157,7 +158,7 @@ impl Journal {
 
     /// Where the journal of `world` stands.
     pub async fn head(&self, world: WorldId) -> Result<Head, StoreError> {
-        Head::load(&self.database, world).await
+        Ok(Tip::load(&self.database, world).await?.head)
     }
 
     /// At most `limit` events of `world`, from the one with number `from` on.
@@ -167,31 +168,17 @@ impl Journal {
         from: u64,
         limit: u32,
     ) -> Result<Vec<Event>, StoreError> {
-        let query = Query::new(
-            "SELECT seq, at, kind, payload, hash FROM journal_events \
-             WHERE world = $1 AND seq >= $2 ORDER BY seq LIMIT $3",
-        )
-        .bind(world)
-        .bind(i64::try_from(from).unwrap_or(i64::MAX))
-        .bind(limit);
-        self.database
-            .read_all(query)
-            .await?
-            .iter()
-            .map(Event::read)
-            .collect()
+        log::read(&self.database, world, from, limit).await
     }
 
     /// The first world after `after` that has events, in the order of their ids.
     pub async fn next_world(&self, after: Option<WorldId>) -> Result<Option<WorldId>, StoreError> {
-        let query = Query::new("SELECT MIN(world) AS world FROM journal_events WHERE world > $1")
-            .bind(after.map(WorldId::bare).unwrap_or_default());
-        self.database.read_one(query).await?.opt_id("world")
+        log::next_world(&self.database, after).await
     }
 
     /// Checks every link of the chain of `world`.
     pub async fn verify(&self, world: WorldId) -> Result<Result<Verified, Broken>, StoreError> {
-        verify::verify(self, world).await
+        verify::verify(&self.database, world).await
     }
 
     /// What was counted so far.

@@ -1,12 +1,14 @@
 //! Checking a chain link by link.
 
+use std::{iter::Peekable, vec};
+
 use proctor_core::id::kinds::WorldId;
 
 use super::{
-    Journal,
-    event::{Head, SEAL, link},
+    event::{Event, Head, SEAL, link},
+    log::{self, Logged, Mark},
 };
-use crate::StoreError;
+use crate::{StoreError, database::Database};
 
 /// A chain without a flaw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub enum Flaw {
     Changed,
     /// It stands behind the seal.
     BehindSeal,
+    /// The mark by which reading would find it is missing or leads elsewhere.
+    Mismarked,
 }
 
 impl std::fmt::Display for Flaw {
@@ -44,46 +48,88 @@ impl std::fmt::Display for Flaw {
             Self::Missing => "is missing",
             Self::Changed => "is not what was written",
             Self::BehindSeal => "was added after the world was frozen",
+            Self::Mismarked => "is not where its mark says",
         })
     }
 }
 
 const AT_ONCE: u32 = 1000;
 
+/// Follows the links of `world` from its first event to its last, and compares its marks with what
+/// it comes by. A mark beyond the end tells of events that are not there any more.
 pub(super) async fn verify(
-    journal: &Journal,
+    database: &Database,
     world: WorldId,
 ) -> Result<Result<Verified, Broken>, StoreError> {
+    let broken = |seq, flaw| Ok(Err(Broken { world, seq, flaw }));
+    let mut marks = load_marks(database, world, 0).await?;
+    let mut behind = match marks.peek() {
+        None => return Ok(Ok(Verified { head: Head::EMPTY })),
+        Some(Mark { seq: 0, follows }) => *follows,
+        Some(_) => return broken(0, Flaw::Mismarked),
+    };
     let mut head = Head::EMPTY;
     loop {
-        let events = journal.read(world, head.next, AT_ONCE).await?;
-        if events.is_empty() {
-            return Ok(Ok(Verified { head }));
-        }
-        for event in events {
-            let broken = |seq, flaw| Ok(Err(Broken { world, seq, flaw }));
-            if event.seq != head.next {
-                return broken(head.next, Flaw::Missing);
+        let page = log::read_behind(database, behind, head.next, AT_ONCE).await?;
+        let Some(last) = page.last() else {
+            break;
+        };
+        behind = last.place;
+        for logged in page {
+            if marks.peek().is_none() && log::is_marked(head.next, &logged.event.kind) {
+                // Written since the marks were read; its mark came with it.
+                marks = load_marks(database, world, head.next).await?;
             }
-            if head.sealed {
-                return broken(event.seq, Flaw::BehindSeal);
+            let mark = marks.next_if(|mark| mark.seq == head.next);
+            match check(world, head, &logged, mark) {
+                Ok(next) => head = next,
+                Err(flaw) => return broken(head.next, flaw),
             }
-            let hash = link(
-                &head.hash,
-                world,
-                event.seq,
-                event.at,
-                &event.kind,
-                &event.payload,
-            );
-            if hash != event.hash {
-                return broken(event.seq, Flaw::Changed);
-            }
-            head = Head {
-                next: event.seq + 1,
-                hash,
-                sealed: &*event.kind == SEAL,
-            };
         }
     }
+    match marks.next() {
+        None => Ok(Ok(Verified { head })),
+        Some(_) => broken(head.next, Flaw::Missing),
+    }
+}
+
+async fn load_marks(
+    database: &Database,
+    world: WorldId,
+    from: u64,
+) -> Result<Peekable<vec::IntoIter<Mark>>, StoreError> {
+    let marks = log::marks(database, world, from).await?;
+    Ok(marks.into_iter().peekable())
+}
+
+/// Checks the event that should come next; where the journal stands with it.
+fn check(world: WorldId, head: Head, logged: &Logged, mark: Option<Mark>) -> Result<Head, Flaw> {
+    let Event {
+        seq,
+        at,
+        kind,
+        payload,
+        hash,
+    } = &logged.event;
+    if *seq != head.next {
+        return Err(Flaw::Missing);
+    }
+    if head.sealed {
+        return Err(Flaw::BehindSeal);
+    }
+    if logged.world != world || *hash != link(&head.hash, world, *seq, *at, kind, payload) {
+        return Err(Flaw::Changed);
+    }
+    let is_found = match mark {
+        Some(mark) => mark.follows == logged.follows,
+        None => !log::is_marked(*seq, kind),
+    };
+    if !is_found {
+        return Err(Flaw::Mismarked);
+    }
+    Ok(Head {
+        next: seq + 1,
+        hash: *hash,
+        sealed: &**kind == SEAL,
+    })
 }

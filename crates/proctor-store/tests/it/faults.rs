@@ -107,6 +107,9 @@ async fn a_full_database_takes_no_half_of_anything() {
     options.sqlite_max_bytes = Some(512 * 1024);
     let store = open(&options).await;
     let organization = store.create_organization("Clinic").await.unwrap().id;
+    let ballast: WorldId = store.fresh_id();
+    let pieces = vec![event(10_000), event(10_000), event(10_000), event(10_000)];
+    store.journal().append(ballast, 0, pieces).await.unwrap();
     let filler: WorldId = store.fresh_id();
     let mut filled = 0;
     let full = loop {
@@ -126,7 +129,7 @@ async fn a_full_database_takes_no_half_of_anything() {
         "pairs stay pairs"
     );
     assert!(store.journal().verify(filler).await.unwrap().is_ok());
-    let secret = "x".repeat(20_000);
+    let secret = "x".repeat(60_000);
     assert_unavailable(
         store.create_secret(organization, "S", &secret.into()).await,
         Unavailability::Full,
@@ -135,8 +138,9 @@ async fn a_full_database_takes_no_half_of_anything() {
 
     let url = format!("sqlite:{}", directory.path().join("proctor.db").display());
     let mut other = SqliteConnection::connect(&url).await.unwrap();
-    other
-        .execute("DELETE FROM journal_events WHERE seq < 10")
+    sqlx::query("DELETE FROM journal_events WHERE world = $1")
+        .bind(ballast.bare())
+        .execute(&mut other)
         .await
         .unwrap();
     let head = store

@@ -1,7 +1,10 @@
 use std::collections::HashSet;
 
 use proctor_core::{id::kinds::WorldId, time::Timestamp};
-use proctor_store::journal::{AppendError, Broken, Event, Flaw, Head, Journal, NewEvent, SEAL};
+use proctor_store::{
+    StoreError,
+    journal::{AppendError, Broken, Event, Flaw, Head, Journal, NewEvent, SEAL},
+};
 use rstest::rstest;
 use tokio::task::JoinSet;
 
@@ -55,6 +58,70 @@ async fn events_are_read_back_in_order_from_any_position(
         Err(AppendError::Empty)
     ));
     assert_eq!(journal.verify(world).await.unwrap().unwrap().head, second);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_long_journal_is_read_from_any_position_and_goes_on_at_another_node(
+    #[values(On::Sqlite, On::Postgres)] on: On,
+) {
+    let fixture = Fixture::open(on).await;
+    let (journal, world) = (fixture.store.journal(), fixture.store.fresh_id());
+    let texts: Vec<String> = (0..1200).map(|number| number.to_string()).collect();
+    let mut written = 0;
+    // In appends of all sizes, so that they end before, at and behind the places of marks.
+    for size in (1..).take_while(|size| size * (size + 1) / 2 <= texts.len()) {
+        let end = written + size;
+        let events = texts[written..end].iter().map(|text| event(text)).collect();
+        journal.append(world, written as u64, events).await.unwrap();
+        let other = fixture.store.fresh_id();
+        world_with(journal, other, &["in", "between"]).await;
+        written = end;
+    }
+    for from in (0..written + 2).step_by(7) {
+        for limit in [0, 1, 2, 63, 64, 65, 200, u32::MAX] {
+            let read = journal.read(world, from as u64, limit).await.unwrap();
+            let end = written.min(from.saturating_add(limit as usize));
+            let expected = texts.get(from..end).unwrap_or_default();
+            assert_eq!(payloads(&read), expected, "{limit} from {from}");
+        }
+    }
+    let second = fixture.second_node().await;
+    let head = second
+        .journal()
+        .append(world, written as u64, vec![event("on")])
+        .await
+        .unwrap();
+    assert_eq!(head.next, written as u64 + 1);
+    let verified = journal.verify(world).await.unwrap().unwrap();
+    assert_eq!(verified.head, head);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_journal_whose_end_cannot_be_found_takes_nothing(
+    #[values(On::Sqlite, On::Postgres)] on: On,
+) {
+    let fixture = Fixture::open(on).await;
+    let world: WorldId = fixture.store.fresh_id();
+    world_with(fixture.store.journal(), world, &["a", "b"]).await;
+    let deleted = format!(
+        "DELETE FROM journal_events WHERE seq = 0 AND world = '{}'",
+        world.bare()
+    );
+    assert_eq!(fixture.tamper(&deleted).await, 1);
+    let second = fixture.second_node().await;
+    assert!(matches!(
+        second.journal().head(world).await,
+        Err(StoreError::Corrupt(_))
+    ));
+    for expected in [0, 1, 2] {
+        let refused = second
+            .journal()
+            .append(world, expected, vec![event("c")])
+            .await;
+        assert!(matches!(refused, Err(AppendError::Store(_))), "{refused:?}");
+    }
 }
 
 #[rstest]
@@ -124,7 +191,7 @@ async fn writers_that_catch_up_and_try_again_lose_nothing(
                     {
                         Ok(head) => break expected = head.next,
                         Err(AppendError::Conflict { actual, .. }) => expected = actual,
-                        Err(other) => panic!("{other}"),
+                        Err(other) => panic!("{other:?}"),
                     }
                 }
             }
@@ -204,6 +271,21 @@ async fn every_kind_of_tampering_is_found_at_its_first_event(
             4,
             Flaw::Missing,
         ),
+        (
+            "UPDATE journal_events SET follows = -follows WHERE seq = 3",
+            3,
+            Flaw::Missing,
+        ),
+        (
+            "UPDATE journal_marks SET follows = follows + 1 WHERE seq = 4",
+            4,
+            Flaw::Mismarked,
+        ),
+        (
+            "DELETE FROM journal_marks WHERE seq = 0",
+            0,
+            Flaw::Mismarked,
+        ),
     ];
     for (tampering, seq, flaw) in cases {
         let world: WorldId = fixture.store.fresh_id();
@@ -242,6 +324,31 @@ async fn every_kind_of_tampering_is_found_at_its_first_event(
 
 #[rstest]
 #[tokio::test]
+async fn a_journal_that_grows_while_it_is_checked_is_intact(
+    #[values(On::Sqlite, On::Postgres)] on: On,
+) {
+    let fixture = Fixture::open(on).await;
+    let (journal, world) = (fixture.store.journal().clone(), fixture.store.fresh_id());
+    let mut writer = JoinSet::new();
+    writer.spawn({
+        let journal = journal.clone();
+        async move {
+            for seq in 0..400 {
+                journal.append(world, seq, vec![event("a")]).await.unwrap();
+            }
+        }
+    });
+    let mut seen = 0;
+    while writer.try_join_next().transpose().unwrap().is_none() {
+        let verified = journal.verify(world).await.unwrap().unwrap();
+        assert!(verified.head.next >= seen);
+        seen = verified.head.next;
+    }
+    assert_eq!(journal.verify(world).await.unwrap().unwrap().head.next, 400);
+}
+
+#[rstest]
+#[tokio::test]
 async fn an_event_put_behind_the_seal_is_found(#[values(On::Sqlite, On::Postgres)] on: On) {
     let fixture = Fixture::open(on).await;
     let (journal, world, other) = (
@@ -253,7 +360,9 @@ async fn an_event_put_behind_the_seal_is_found(#[values(On::Sqlite, On::Postgres
     journal.seal(world, 1, START).await.unwrap();
     world_with(journal, other, &["a", "b", "forged"]).await;
     let moved = format!(
-        "UPDATE journal_events SET world = '{}' WHERE world = '{}' AND seq = 2",
+        "UPDATE journal_events SET world = '{0}', \
+         follows = (SELECT place FROM journal_events WHERE world = '{0}' AND kind = '{SEAL}') \
+         WHERE world = '{1}' AND seq = 2",
         world.bare(),
         other.bare()
     );

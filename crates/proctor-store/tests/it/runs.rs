@@ -89,6 +89,7 @@ async fn one_decision_is_written_whole(#[values(On::Sqlite, On::Postgres)] on: O
             run: Some((before.clone(), admitted)),
             task_runs: vec![(tasks[0].clone(), started)],
             criterion_runs: Vec::new(),
+            ..Progress::default()
         })
         .await
         .unwrap();
@@ -124,6 +125,7 @@ async fn one_decision_is_written_whole(#[values(On::Sqlite, On::Postgres)] on: O
             run: Some((before, settled.clone())),
             task_runs: vec![(due[0].clone(), done.clone())],
             criterion_runs: vec![evidence.clone()],
+            ..Progress::default()
         })
         .await
         .unwrap();

@@ -1,5 +1,8 @@
 //! One module a command.
 
+mod benchmark;
+mod demo;
+mod embedded;
 mod fhir;
 mod keys;
 mod serve;
@@ -19,6 +22,8 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Serve(arguments) => serve::run(arguments).await,
         Command::Keys(arguments) => keys::run(arguments).await,
         Command::VerifyJournal(arguments) => verify_journal::run(arguments).await,
+        Command::Benchmark(arguments) => benchmark::run(arguments).await,
+        Command::Demo(arguments) => demo::run(arguments).await,
         Command::Fhir(arguments) => fhir::run(arguments).await,
         Command::Completions { shell } => {
             clap_complete::generate(

@@ -1,0 +1,161 @@
+//! Everything that can be known about a benchmark before anybody takes it, without a server.
+
+use std::sync::Arc;
+
+use proctor_core::{id::kinds::CriterionId, time::Timestamp};
+use proctor_engine::authoring::{Untouched, null_agent::NotTried};
+use proctor_playground::environment::{Blueprint, Problems};
+use proctor_verify::{Severity as Remarked, lint};
+
+use crate::{
+    file::{BenchmarkFile, TaskPart},
+    problem::{Problem, Report},
+    read::ReadFile,
+    solution::Solution,
+};
+
+/// What was found out about a file.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// What is wrong, and what is worth a look.
+    pub report: Report,
+    /// How many tasks were tried without an agent.
+    pub tried: usize,
+    /// How many criteria there are.
+    pub criteria: usize,
+}
+
+impl ReadFile {
+    /// Checks the file as if it were published and taken, at the time `now`, by an agent that does
+    /// nothing.
+    pub fn check(&self, now: Timestamp) -> Checked {
+        let content = &self.content;
+        let mut problems = unused(content);
+        if content.tasks.is_empty() {
+            problems.push(Problem::error("tasks", "there must be at least one task"));
+        }
+        let blueprint = match Blueprint::read(&content.environment()) {
+            Ok(blueprint) => Some(Arc::new(blueprint)),
+            Err(Problems(all)) => {
+                let all = all.into_iter();
+                problems.extend(all.map(|(place, message)| {
+                    Problem::error(format!("environment.{place}"), message)
+                }));
+                None
+            }
+        };
+        let mut tried = 0;
+        for (place, task) in content.tasks.iter().enumerate() {
+            let path = format!("tasks.{place}");
+            problems.extend(criteria(content, task, &path));
+            problems.extend(solution(content, task, &path));
+            if let Some(blueprint) = &blueprint {
+                tried += 1;
+                problems.extend(without_agent(content, task, blueprint, now, &path));
+            }
+        }
+        Checked {
+            report: self.report(problems),
+            tried,
+            criteria: content.tasks.iter().map(|task| task.criteria.len()).sum(),
+        }
+    }
+}
+
+/// What stands in the file and nobody needs: a server would not keep it.
+fn unused(file: &BenchmarkFile) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for name in file.datasets.keys() {
+        let simulators = &file.environment.simulators;
+        if !simulators.iter().any(|one| one.datasets.contains(name)) {
+            let path = format!("datasets.{name}");
+            problems.push(Problem::error(path, "no simulator begins with it"));
+        }
+    }
+    for key in file.entities.keys() {
+        if !file.tasks.iter().any(|task| task.entities.contains(key)) {
+            let path = format!("entities.{key}");
+            problems.push(Problem::error(path, "no task is about it"));
+        }
+    }
+    problems
+}
+
+fn criteria(file: &BenchmarkFile, part: &TaskPart, path: &str) -> Vec<Problem> {
+    let task = file.task(part);
+    let place = |id: CriterionId| task.criteria.iter().position(|one| one.id == id);
+    let mut problems = Vec::new();
+    if part.criteria.is_empty() {
+        let message = "has no criteria, so nobody can score";
+        problems.push(Problem::warning(path, message));
+    }
+    for remark in lint(&task) {
+        let place = place(remark.criterion).unwrap_or_default();
+        let inside = match remark.problem.path.as_str() {
+            "" => String::new(),
+            inside => format!(".{inside}"),
+        };
+        let path = format!("{path}.criteria.{place}.assertion{inside}");
+        problems.push(match remark.severity {
+            Remarked::Error => Problem::error(path, remark.problem.message),
+            Remarked::Warning => Problem::warning(path, remark.problem.message),
+        });
+    }
+    problems
+}
+
+fn solution(file: &BenchmarkFile, part: &TaskPart, path: &str) -> Vec<Problem> {
+    if part.solution.is_empty() {
+        let message = "has no solution, so nothing proves its criteria right";
+        return vec![Problem::warning(path, message)];
+    }
+    let flaws = match Solution::read(&part.solution) {
+        Ok(solution) => solution.unresolved(&file.entities_of(part)),
+        Err(flaws) => flaws,
+    };
+    let flaws = flaws.into_iter();
+    flaws
+        .map(|flaw| Problem::error(format!("{path}.solution.{}", flaw.path), flaw.message))
+        .collect()
+}
+
+/// What an agent that does nothing would get.
+fn without_agent(
+    file: &BenchmarkFile,
+    part: &TaskPart,
+    blueprint: &Arc<Blueprint>,
+    now: Timestamp,
+    path: &str,
+) -> Vec<Problem> {
+    let task = file.task(part);
+    let untouched = match Untouched::of(&task, blueprint, now) {
+        Ok(untouched) => untouched,
+        Err(NotTried::Devbox) => return Vec::new(),
+        Err(refused) => {
+            let path = match refused.step() {
+                Some(step) => format!("{path}.scenario.{step}"),
+                None => path.to_owned(),
+            };
+            return vec![Problem::error(path, refused.to_string())];
+        }
+    };
+    let met = untouched.met.into_iter();
+    met.map(|given| {
+        let place = task
+            .criteria
+            .iter()
+            .position(|one| one.id == given.criterion);
+        let path = format!("{path}.criteria.{}", place.unwrap_or_default());
+        let share = if given.score.value() >= 1.0 {
+            "is met"
+        } else {
+            "is met in part"
+        };
+        let message = format!(
+            "{share} before anybody acted, so an agent that does nothing scores: {}",
+            given.details
+        );
+        Problem::warning(path, message)
+    })
+    .collect()
+}

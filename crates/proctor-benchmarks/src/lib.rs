@@ -1,0 +1,44 @@
+//! Benchmarks as files: a whole benchmark in one YAML file, from its data to its solutions.
+//!
+//! * [`ReadFile::read`]: from text to content, with everything that is wrong named at once and in its
+//!   place; [`BenchmarkFile::to_yaml`]: the way back.
+//! * [`ReadFile::check`]: all that can be known before anybody takes it, without a server.
+//! * [`push`], [`pull`]: to a server and back, over the public API.
+//! * [`take`]: the built-in agents that prove a benchmark, the oracle and the null agent.
+//! * [`SHIPPED`]: the benchmarks that are part of the program.
+//!
+//! The format is described in docs/benchmark-files.md. Nothing here prints; nothing here knows how
+//! a server works inside.
+
+mod api;
+mod check;
+mod definition;
+mod document;
+mod file;
+mod folder;
+mod problem;
+mod push;
+mod read;
+mod reader;
+mod remote;
+mod shipped;
+mod solution;
+mod take;
+mod write;
+mod yaml;
+
+pub use api::{Api, ApiError};
+pub use check::Checked;
+pub use definition::NoFile;
+pub use document::Span;
+pub use file::{
+    BenchmarkFile, CriterionPart, DatasetPart, EntityPart, EnvironmentPart, SimulatorPart, TaskPart,
+};
+pub use folder::Folder;
+pub use problem::{Problem, Report, Severity, Source};
+pub use push::{Pushed, push};
+pub use read::ReadFile;
+pub use remote::{PullError, pull};
+pub use shipped::{SHIPPED, Shipped};
+pub use solution::Solution;
+pub use take::{Agent, TakeError, Taken, TakenCheck, TakenTask, enroll, take};

@@ -1,0 +1,168 @@
+//! What is wrong with a file, where, and how bad that is.
+
+use std::fmt;
+
+use miette::{Diagnostic, LabeledSpan, NamedSource, Severity as Level, SourceSpan};
+
+use crate::document::Span;
+
+/// Something to tell the author of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where in the document: `tasks.0.criteria.1.assertion`; empty for the document itself.
+    pub path: String,
+    /// Where in the text, if it came from one.
+    pub span: Option<Span>,
+    /// What is wrong there, and what would be right.
+    pub message: String,
+}
+
+/// How bad something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth a look.
+    Warning,
+    /// It must be put right before anybody can take the benchmark.
+    Error,
+}
+
+impl Severity {
+    /// The word that people read.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl Problem {
+    /// Something that must be put right.
+    pub(crate) fn error(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            path: path.into(),
+            span: None,
+            message: message.into(),
+        }
+    }
+
+    /// Something worth a look.
+    pub(crate) fn warning(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(path, message)
+        }
+    }
+}
+
+/// A text and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The name that people know it by.
+    pub name: String,
+    /// All of it.
+    pub text: String,
+}
+
+impl Source {
+    /// The line and column of a place, both from 1, columns in characters.
+    pub fn line_and_column(&self, offset: usize) -> (usize, usize) {
+        let before = self.text.get(..offset).unwrap_or(&self.text);
+        let line = before.matches('\n').count() + 1;
+        let start = before.rfind('\n').map_or(0, |place| place + 1);
+        (line, before[start..].chars().count() + 1)
+    }
+}
+
+/// Everything there is to tell about a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The file.
+    pub source: Source,
+    /// What is wrong, in the order of the file.
+    pub problems: Vec<Problem>,
+}
+
+impl Report {
+    pub(crate) fn new(source: Source, mut problems: Vec<Problem>) -> Self {
+        problems.sort_by_key(|problem| problem.span.map(|span| span.offset));
+        Self { source, problems }
+    }
+
+    /// Whether something must be put right.
+    pub fn has_errors(&self) -> bool {
+        let mut problems = self.problems.iter();
+        problems.any(|problem| problem.severity == Severity::Error)
+    }
+
+    /// The problems one by one, each with the part of the text that it is about.
+    pub fn diagnostics(&self) -> impl Iterator<Item = impl Diagnostic + use<>> {
+        self.problems.iter().map(|problem| OneProblem {
+            source: NamedSource::new(&self.source.name, self.source.text.clone()),
+            problem: problem.clone(),
+        })
+    }
+}
+
+/// One line for each problem, as compilers write them.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for problem in &self.problems {
+            f.write_str(&self.source.name)?;
+            if let Some(span) = problem.span {
+                let (line, column) = self.source.line_and_column(span.offset);
+                write!(f, ":{line}:{column}")?;
+            }
+            write!(f, ": {}: ", problem.severity.as_str())?;
+            if !problem.path.is_empty() {
+                write!(f, "{}: ", problem.path)?;
+            }
+            writeln!(f, "{}", problem.message)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Report {}
+
+/// A problem with its text, as miette draws it.
+#[derive(Debug)]
+struct OneProblem {
+    source: NamedSource<String>,
+    problem: Problem,
+}
+
+impl fmt::Display for OneProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.problem.path.as_str() {
+            "" => f.write_str(&self.problem.message),
+            path => write!(f, "{path}: {}", self.problem.message),
+        }
+    }
+}
+
+impl std::error::Error for OneProblem {}
+
+impl Diagnostic for OneProblem {
+    fn severity(&self) -> Option<Level> {
+        Some(match self.problem.severity {
+            Severity::Warning => Level::Warning,
+            Severity::Error => Level::Error,
+        })
+    }
+
+    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        self.problem
+            .span
+            .map(|_| &self.source as &dyn miette::SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let Span { offset, length } = self.problem.span?;
+        let span = SourceSpan::new(offset.into(), length);
+        Some(Box::new(std::iter::once(LabeledSpan::at(span, "here"))))
+    }
+}

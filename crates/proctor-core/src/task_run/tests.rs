@@ -1,0 +1,225 @@
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::*;
+use crate::scoring::{Mark, Score, Weight};
+
+pub(crate) fn card(score: f64) -> Scorecard {
+    Scorecard::of_task(&[Mark {
+        score: Score::new(score).unwrap(),
+        weight: Weight::default(),
+        axis: None,
+    }])
+}
+
+pub(crate) fn task_run(number: u128) -> TaskRun {
+    TaskRun::new(
+        TaskRunId::from_uuid(Uuid::from_u128(number)),
+        None,
+        TaskId::from_uuid(Uuid::from_u128(number)),
+        at(0),
+    )
+}
+
+pub(crate) fn at(second: i64) -> Timestamp {
+    Timestamp::from_millis(second * 1000)
+}
+
+fn started() -> TaskRun {
+    task_run(1)
+        .start(at(1), Some(Duration::from_secs(10)))
+        .unwrap()
+        .into_inner()
+}
+
+#[test]
+fn a_task_is_started_once() {
+    let again = started()
+        .start(at(5), Some(Duration::from_secs(99)))
+        .unwrap();
+    assert_eq!(again, Step::Unchanged(started()));
+}
+
+#[test]
+fn a_complete_that_arrived_in_time_counts_however_long_judging_takes() {
+    let done = started()
+        .complete(at(10), at(60), card(1.0))
+        .unwrap()
+        .into_inner();
+    assert_eq!(
+        (done.status(), done.card()),
+        ("completed", Some(&card(1.0)))
+    );
+    assert_eq!(
+        done.clone().complete(at(99), at(99), card(0.0)).unwrap(),
+        Step::Unchanged(done)
+    );
+}
+
+#[test]
+fn a_complete_at_the_deadline_is_too_late() {
+    let late = started()
+        .complete(at(11), at(12), card(1.0))
+        .unwrap()
+        .into_inner();
+    assert_eq!(
+        (late.status(), late.cause()),
+        ("timed_out", Some(Cause::AgentTimeout))
+    );
+    assert_eq!(late.counted(), Counted::Zero);
+    assert_eq!(
+        late.clone().complete(at(13), at(13), card(1.0)).unwrap(),
+        Step::Unchanged(late)
+    );
+}
+
+#[test]
+fn what_was_not_started_cannot_complete_and_what_was_cancelled_stays_so() {
+    assert_eq!(
+        task_run(1).complete(at(1), at(1), card(1.0)),
+        Err(Refused::TaskRunNotStarted)
+    );
+    assert_eq!(task_run(1).finish(at(1)), Err(Refused::TaskRunNotStarted));
+    let cancelled = started().cancel(at(2)).into_inner();
+    assert_eq!(
+        cancelled.clone().complete(at(3), at(3), card(1.0)),
+        Err(Refused::TaskRunOver("cancelled"))
+    );
+    assert_eq!(cancelled.counted(), Counted::Not);
+    assert!(!cancelled.cancel(at(4)).is_changed());
+}
+
+#[test]
+fn scoring_can_be_repeated_until_the_task_run_is_over() {
+    let limit = Duration::from_secs(1800);
+    let scoring = started().begin_scoring(at(5), limit).unwrap().into_inner();
+    assert!(
+        !scoring
+            .clone()
+            .begin_scoring(at(6), limit)
+            .unwrap()
+            .is_changed()
+    );
+    assert_eq!(
+        scoring.clone().finish(at(6)),
+        Err(Refused::TaskRunInScoring)
+    );
+    let scored = scoring
+        .record_score(at(7), card(0.25))
+        .unwrap()
+        .into_inner();
+    assert_eq!(
+        scored.clone().record_score(at(7), card(1.0)),
+        Err(Refused::TaskRunNotInScoring)
+    );
+    let again = scored.begin_scoring(at(8), limit).unwrap().into_inner();
+    let done = again
+        .record_score(at(9), card(0.5))
+        .unwrap()
+        .into_inner()
+        .finish(at(10))
+        .unwrap()
+        .into_inner();
+    assert_eq!(
+        (done.card(), done.started_at(), done.ended_at()),
+        (Some(&card(0.5)), Some(at(1)), Some(at(10)))
+    );
+    assert_eq!(
+        done.begin_scoring(at(11), limit),
+        Err(Refused::TaskRunOver("completed"))
+    );
+}
+
+#[test]
+fn a_judge_that_takes_too_long_is_the_judges_fault() {
+    let scoring = started()
+        .begin_scoring(at(5), Duration::from_secs(10))
+        .unwrap()
+        .into_inner();
+    assert_eq!(scoring.deadline(), Some(at(15)));
+    let late = scoring
+        .clone()
+        .record_score(at(15), card(1.0))
+        .unwrap()
+        .into_inner();
+    assert_eq!(
+        (late.status(), late.cause()),
+        ("timed_out", Some(Cause::ScorerError))
+    );
+    assert_eq!(
+        scoring.expire(at(15)).into_inner().cause(),
+        Some(Cause::ScorerError)
+    );
+}
+
+#[test]
+fn the_sweeper_ends_each_state_in_its_own_way() {
+    assert_eq!(task_run(1).sweep(at(9)).into_inner().status(), "failed");
+    assert_eq!(started().sweep(at(9)).into_inner().status(), "timed_out");
+    let completed = started()
+        .complete(at(2), at(2), card(1.0))
+        .unwrap()
+        .into_inner();
+    assert!(!completed.sweep(at(9)).is_changed());
+}
+
+/// One thing that somebody asks of a task run.
+#[derive(Clone, Debug)]
+enum Ask {
+    Start,
+    Complete(f64),
+    BeginScoring,
+    RecordScore(f64),
+    Finish,
+    Cancel,
+    Fail,
+    Expire,
+    Sweep,
+}
+
+fn any_ask() -> impl Strategy<Value = Ask> {
+    prop_oneof![
+        Just(Ask::Start),
+        (0.0..=1.0).prop_map(Ask::Complete),
+        Just(Ask::BeginScoring),
+        (0.0..=1.0).prop_map(Ask::RecordScore),
+        Just(Ask::Finish),
+        Just(Ask::Cancel),
+        Just(Ask::Fail),
+        Just(Ask::Expire),
+        Just(Ask::Sweep),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_is_over_never_changes(asks in prop::collection::vec((any_ask(), 0i64..5), 0..40)) {
+        let (mut task_run, mut second) = (task_run(1), 0);
+        for (ask, pause) in asks {
+            second += pause;
+            let (now, before) = (at(second), task_run.clone());
+            let limit = Duration::from_secs(20);
+            let answer = match ask {
+                Ask::Start => before.clone().start(now, Some(limit)),
+                Ask::Complete(score) => before.clone().complete(now, now, card(score)),
+                Ask::BeginScoring => before.clone().begin_scoring(now, limit),
+                Ask::RecordScore(score) => before.clone().record_score(now, card(score)),
+                Ask::Finish => before.clone().finish(now),
+                Ask::Cancel => Ok(before.clone().cancel(now)),
+                Ask::Fail => Ok(before.clone().fail(now, Cause::Infrastructure)),
+                Ask::Expire => Ok(before.clone().expire(now)),
+                Ask::Sweep => Ok(before.clone().sweep(now)),
+            };
+            if let Ok(step) = answer {
+                prop_assert_eq!(step.is_changed(), step.clone().into_inner() != before);
+                task_run = step.into_inner();
+            }
+            if before.is_over() {
+                prop_assert_eq!(&task_run, &before);
+            }
+            prop_assert!(task_run.is_over() == task_run.ended_at().is_some());
+            let stored = serde_json::to_string(&task_run.state).unwrap();
+            prop_assert_eq!(&serde_json::from_str::<TaskRunState>(&stored).unwrap(), &task_run.state);
+        }
+    }
+}

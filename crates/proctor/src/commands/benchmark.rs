@@ -1,0 +1,334 @@
+//! `proctor benchmark`.
+
+use std::{net::SocketAddr, path::Path};
+
+use anyhow::Context as _;
+use miette::GraphicalReportHandler;
+use proctor_api::telemetry::{self, TelemetryOptions};
+use proctor_benchmarks::{
+    Agent, Api, ApiError, Checked, Folder, PullError, ReadFile, Report, Source, TakeError, enroll,
+    pull, push, take,
+};
+use proctor_core::time::Clock as _;
+use proctor_store::ambient::SystemClock;
+use serde_json::{Value, json};
+
+use crate::{
+    cli::{Benchmark, BenchmarkAction, ServerAccess},
+    commands::embedded::Embedded,
+    exit::{Exit, WrongUse},
+    terminal,
+};
+
+pub(crate) async fn run(arguments: Benchmark) -> anyhow::Result<Exit> {
+    match arguments.action {
+        BenchmarkAction::Check {
+            files,
+            oracle,
+            json,
+        } => {
+            let mut exit = Exit::Fine;
+            for file in &files {
+                let checked = check(file, oracle).await?;
+                checked.tell(json);
+                if !checked.is_ok() {
+                    exit = Exit::No;
+                }
+            }
+            Ok(exit)
+        }
+        BenchmarkAction::Push {
+            file,
+            publish,
+            server,
+            json,
+        } => push_file(&file, publish, server, json).await,
+        BenchmarkAction::Pull {
+            name,
+            output,
+            server,
+        } => pull_file(&name, output.as_deref(), server).await,
+    }
+}
+
+/// Reads a file; what it refers to lies beside it.
+fn read(path: &Path) -> anyhow::Result<Result<ReadFile, Report>> {
+    let text = fs_err::read_to_string(path).map_err(|error| WrongUse(error.to_string()))?;
+    let source = Source {
+        name: path.display().to_string(),
+        text,
+    };
+    let folder = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent.to_owned(),
+        _ => ".".into(),
+    };
+    Ok(ReadFile::read(source, &Folder::Directory(folder)))
+}
+
+/// What is to be told about a file.
+struct Findings {
+    name: String,
+    report: Report,
+    read: Option<(ReadFile, Checked)>,
+    /// What the built-in agents scored, or why they could not.
+    proof: Option<Result<Proof, String>>,
+}
+
+struct Proof {
+    oracle: f64,
+    null: f64,
+    lost: Vec<String>,
+}
+
+async fn check(path: &Path, oracle: bool) -> anyhow::Result<Findings> {
+    let name = path.display().to_string();
+    let file = match read(path)? {
+        Ok(file) => file,
+        Err(report) => {
+            return Ok(Findings {
+                name,
+                report,
+                read: None,
+                proof: None,
+            });
+        }
+    };
+    let checked = file.check(SystemClock.now());
+    let proof = match oracle && !checked.report.has_errors() {
+        true => Some(prove(&file).await?),
+        false => None,
+    };
+    Ok(Findings {
+        name,
+        report: checked.report.clone(),
+        read: Some((file, checked)),
+        proof,
+    })
+}
+
+/// Lets the built-in agents take a file on a server of its own.
+async fn prove(file: &ReadFile) -> anyhow::Result<Result<Proof, String>> {
+    let telemetry = telemetry::install(&TelemetryOptions {
+        filter: "warn".to_owned(),
+        ..TelemetryOptions::default()
+    });
+    let data = tempfile::tempdir()?;
+    let server = Embedded::start(data.path(), SocketAddr::from(([127, 0, 0, 1], 0))).await?;
+    let api = Api::new(&server.url, server.key.clone())?;
+    let proof = taken(&api, file).await;
+    server.stop().await;
+    if let Ok(telemetry) = telemetry {
+        telemetry.shutdown();
+    }
+    match proof {
+        Ok(proof) => Ok(Ok(proof)),
+        Err(TakeError::Api(error @ ApiError::Unreachable { .. })) => Err(error.into()),
+        Err(refused) => Ok(Err(refused.to_string())),
+    }
+}
+
+async fn taken(api: &Api, file: &ReadFile) -> Result<Proof, TakeError> {
+    let version = push(api, &file.content, true).await?.version.unwrap_or(1);
+    let mut lost = Vec::new();
+    let solver = enroll(api, Agent::Oracle).await?;
+    let oracle = take(&solver, &file.content, version, Agent::Oracle, |task| {
+        for check in task.checks.iter().filter(|check| check.score < 1.0) {
+            let details = check.details.as_deref().unwrap_or_default();
+            lost.push(format!("{}: {}: {details}", task.name, check.label));
+        }
+    })
+    .await?;
+    let solver = enroll(api, Agent::Null).await?;
+    let null = take(&solver, &file.content, version, Agent::Null, |_| {}).await?;
+    Ok(Proof {
+        oracle: oracle.score,
+        null: null.score,
+        lost,
+    })
+}
+
+impl Findings {
+    fn is_ok(&self) -> bool {
+        let proved = match &self.proof {
+            None => true,
+            Some(Ok(proof)) => proof.oracle >= 1.0 && proof.null <= 0.0,
+            Some(Err(_)) => false,
+        };
+        self.read.is_some() && !self.report.has_errors() && proved
+    }
+
+    fn tell(&self, json: bool) {
+        if json {
+            println!("{}", self.to_json());
+            return;
+        }
+        tell(&self.report);
+        if let Some(Err(why)) = &self.proof {
+            eprintln!("{}: error: {why}", self.name);
+        }
+        if let Some(Ok(proof)) = &self.proof {
+            for lost in &proof.lost {
+                eprintln!("{}: error: the solution does not meet {lost}", self.name);
+            }
+        }
+        let Some((file, checked)) = &self.read else {
+            return;
+        };
+        let tasks = file.content.tasks.len();
+        let criteria = checked.criteria;
+        let judged = if self.is_ok() { "ok" } else { "not ok" };
+        let proof = match &self.proof {
+            Some(Ok(proof)) => format!(", oracle {:.3}, null {:.3}", proof.oracle, proof.null),
+            Some(Err(_)) | None => String::new(),
+        };
+        println!(
+            "{}: {judged}: {tasks} tasks, {criteria} criteria{proof}",
+            self.name
+        );
+    }
+
+    fn to_json(&self) -> Value {
+        let problems = self.report.problems.iter().map(|problem| {
+            let place = problem
+                .span
+                .map(|span| self.report.source.line_and_column(span.offset));
+            json!({
+                "severity": problem.severity.as_str(),
+                "path": problem.path,
+                "line": place.map(|(line, _)| line),
+                "column": place.map(|(_, column)| column),
+                "message": problem.message,
+            })
+        });
+        let mut said = json!({
+            "file": self.name,
+            "ok": self.is_ok(),
+            "problems": problems.collect::<Value>(),
+        });
+        if let Some((file, checked)) = &self.read {
+            said["slug"] = json!(file.content.slug);
+            said["digest"] = json!(file.content.digest());
+            said["tasks"] = json!(file.content.tasks.len());
+            said["criteria"] = json!(checked.criteria);
+        }
+        match &self.proof {
+            None => {}
+            Some(Ok(proof)) => {
+                said["oracle"] = json!({"score": proof.oracle, "lost": proof.lost});
+                said["null"] = json!({"score": proof.null});
+            }
+            Some(Err(why)) => said["oracle"] = json!({"error": why}),
+        }
+        said
+    }
+}
+
+/// Tells people what is wrong: drawn on a terminal, a line each elsewhere.
+fn tell(report: &Report) {
+    if !terminal::is_for_people() {
+        eprint!("{report}");
+        return;
+    }
+    let handler = GraphicalReportHandler::new();
+    for diagnostic in report.diagnostics() {
+        let mut drawn = String::new();
+        match handler.render_report(&mut drawn, &diagnostic) {
+            Ok(()) => eprintln!("{drawn}"),
+            Err(_) => eprintln!("{diagnostic}"),
+        }
+    }
+}
+
+async fn push_file(
+    path: &Path,
+    publish: bool,
+    server: ServerAccess,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let file = match read(path)? {
+        Ok(file) => file,
+        Err(report) => {
+            tell(&report);
+            return Ok(Exit::No);
+        }
+    };
+    let checked = file.check(SystemClock.now());
+    tell(&checked.report);
+    if checked.report.has_errors() {
+        return Ok(Exit::No);
+    }
+    let api = Api::new(&server.server, server.key).map_err(|bad| WrongUse(bad.to_string()))?;
+    let pushed = match push(&api, &file.content, publish).await {
+        Ok(pushed) => pushed,
+        Err(error) => return answered(error),
+    };
+    let slug = file.content.slug.as_str();
+    if json {
+        println!(
+            "{}",
+            json!({
+                "benchmark_id": pushed.benchmark_id,
+                "slug": slug,
+                "created": pushed.created,
+                "changed": pushed.changed,
+                "version": pushed.version,
+                "published": pushed.published,
+            })
+        );
+        return Ok(Exit::Fine);
+    }
+    let did = match (pushed.created, pushed.changed) {
+        (true, _) => "created",
+        (false, true) => "updated",
+        (false, false) => "unchanged",
+    };
+    match (pushed.published, pushed.version) {
+        (true, Some(version)) => println!("{slug}: {did}, published as {slug}@{version}"),
+        (false, Some(version)) if publish => {
+            println!("{slug}: {did}; {slug}@{version} is the same")
+        }
+        (_, Some(version)) => println!("{slug}: draft {did}; newest version {slug}@{version}"),
+        (_, None) => println!("{slug}: draft {did}, not published yet"),
+    }
+    Ok(Exit::Fine)
+}
+
+async fn pull_file(
+    name: &str,
+    output: Option<&Path>,
+    server: ServerAccess,
+) -> anyhow::Result<Exit> {
+    let api = Api::new(&server.server, server.key).map_err(|bad| WrongUse(bad.to_string()))?;
+    let file = match pull(&api, name).await {
+        Ok(file) => file,
+        Err(PullError::Api(error)) => return answered(error),
+        Err(bad @ PullError::BadName(_)) => return Err(WrongUse(bad.to_string()).into()),
+        Err(no) => {
+            terminal::report(&no.into());
+            return Ok(Exit::No);
+        }
+    };
+    let text = file.to_yaml();
+    match output {
+        None => print!("{text}"),
+        Some(path) => {
+            fs_err::write(path, text).context("the file cannot be written")?;
+            println!("{name}: written to {}", path.display());
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+/// How a command ends after a server said no.
+fn answered(error: ApiError) -> anyhow::Result<Exit> {
+    match &error {
+        ApiError::Refused { status, .. } if status.as_u16() == 401 => {
+            Err(WrongUse(format!("{error}; use --key or PROCTOR_KEY")).into())
+        }
+        ApiError::Refused { status, .. } if status.is_client_error() => {
+            terminal::report(&error.into());
+            Ok(Exit::No)
+        }
+        _ => Err(error.into()),
+    }
+}

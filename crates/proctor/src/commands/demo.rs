@@ -1,0 +1,238 @@
+//! `proctor demo`: everything once, on one's own machine.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressStyle};
+use proctor_api::telemetry::{self, TelemetryOptions};
+use proctor_benchmarks::{Agent, Api, BenchmarkFile, SHIPPED, Taken, enroll, push, take};
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    cli::Demo,
+    commands::{embedded::Embedded, signals},
+    exit::Exit,
+    terminal,
+};
+
+/// The agents that take every benchmark, in the order of the table.
+const AGENTS: [Agent; 2] = [Agent::Oracle, Agent::Null];
+
+pub(crate) async fn run(arguments: Demo) -> anyhow::Result<Exit> {
+    let telemetry = telemetry::install(&TelemetryOptions {
+        filter: "warn".to_owned(),
+        ..TelemetryOptions::default()
+    })?;
+    let place = Place::choose(arguments.data.clone())?;
+    let server = Embedded::start(place.path(), arguments.listen).await?;
+    let examined = examine(&server, arguments.json).await;
+    let results = match examined {
+        Ok(results) => results,
+        Err(failure) => {
+            server.stop().await;
+            return Err(failure);
+        }
+    };
+    if arguments.json {
+        println!("{}", to_json(&results, &server, &place));
+    } else {
+        println!("{}", table(&results));
+        where_to_look(&results, &server, &place, arguments.exit);
+    }
+    if !arguments.exit {
+        let waiting = TaskTracker::new();
+        let stopping = server.stopping();
+        waiting.spawn(signals::stop(stopping.clone()));
+        stopping.cancelled().await;
+    }
+    server.stop().await;
+    telemetry.shutdown();
+    let is_right = results.iter().all(Outcome::is_right);
+    Ok(if is_right { Exit::Fine } else { Exit::No })
+}
+
+/// Where everything is kept.
+enum Place {
+    Chosen(PathBuf),
+    Temporary(TempDir),
+}
+
+impl Place {
+    fn choose(data: Option<PathBuf>) -> anyhow::Result<Self> {
+        match data {
+            Some(data) => Ok(Self::Chosen(data)),
+            None => {
+                let directory = tempfile::Builder::new().prefix("proctor-demo-").tempdir();
+                let directory = directory.context("no temporary directory can be made")?;
+                Ok(Self::Temporary(directory))
+            }
+        }
+    }
+
+    fn path(&self) -> &std::path::Path {
+        match self {
+            Self::Chosen(path) => path,
+            Self::Temporary(directory) => directory.path(),
+        }
+    }
+}
+
+/// How an agent fared in a benchmark.
+struct Outcome {
+    benchmark: String,
+    name: String,
+    agent: Agent,
+    taken: Taken,
+}
+
+impl Outcome {
+    /// Whether the benchmark was proved: full marks for its solution, none for doing nothing.
+    fn is_right(&self) -> bool {
+        match self.agent {
+            Agent::Oracle => self.taken.score >= 1.0,
+            Agent::Null => self.taken.score <= 0.0,
+        }
+    }
+}
+
+async fn examine(server: &Embedded, json: bool) -> anyhow::Result<Vec<Outcome>> {
+    let api = Api::new(&server.url, server.key.clone())?;
+    let mut files = Vec::new();
+    for shipped in SHIPPED {
+        let file = shipped.read().map_err(anyhow::Error::from)?;
+        files.push(file.content);
+    }
+    let tasks: usize = files.iter().map(|file| file.tasks.len()).sum();
+    let bar = progress(tasks * AGENTS.len(), json);
+    let mut versions = Vec::new();
+    for file in &files {
+        bar.set_message(format!("publishing {}", file.slug.as_str()));
+        let pushed = push(&api, file, true).await?;
+        versions.push(pushed.version.unwrap_or(1));
+    }
+    let mut results = Vec::new();
+    for agent in AGENTS {
+        let solver = enroll(&api, agent).await?;
+        for (file, version) in files.iter().zip(&versions) {
+            bar.set_message(format!("{agent} takes {}", file.slug.as_str()));
+            let taken = take(&solver, file, *version, agent, |_| bar.inc(1)).await?;
+            results.push(outcome(file, *version, agent, taken));
+        }
+    }
+    bar.finish_and_clear();
+    results.sort_by(|one, other| (&one.benchmark, one.agent).cmp(&(&other.benchmark, other.agent)));
+    Ok(results)
+}
+
+fn outcome(file: &BenchmarkFile, version: u32, agent: Agent, taken: Taken) -> Outcome {
+    Outcome {
+        benchmark: format!("{}@{version}", file.slug.as_str()),
+        name: file.name.clone(),
+        agent,
+        taken,
+    }
+}
+
+/// A bar on a terminal, nothing elsewhere.
+fn progress(length: usize, json: bool) -> ProgressBar {
+    if json || !terminal::is_for_people() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(length as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn axes(results: &[Outcome]) -> BTreeSet<&str> {
+    let axes = results.iter().flat_map(|one| one.taken.axes.keys());
+    axes.map(String::as_str).collect()
+}
+
+fn table(results: &[Outcome]) -> comfy_table::Table {
+    let axes = axes(results);
+    let mut headings = vec!["benchmark", "agent", "score", "verdict"];
+    headings.extend(&axes);
+    let mut table = terminal::table(&headings);
+    for one in results {
+        let mut row = vec![
+            one.benchmark.clone(),
+            one.agent.to_string(),
+            format!("{:.2}", one.taken.score),
+            one.taken.verdict.clone(),
+        ];
+        row.extend(axes.iter().map(|axis| match one.taken.axes.get(*axis) {
+            Some(score) => format!("{score:.2}"),
+            None => "-".to_owned(),
+        }));
+        table.add_row(row);
+    }
+    table
+}
+
+fn where_to_look(results: &[Outcome], server: &Embedded, place: &Place, exit: bool) {
+    let (url, key) = (&server.url, server.key.expose_secret());
+    let data = place.path().display();
+    let first = results.first().and_then(|one| one.taken.tasks.first());
+    let evidence = first.map(|task| format!("criterion-runs?task_run_id={}", task.task_run_id));
+    let evidence = evidence.unwrap_or_else(|| "benchmark-runs".to_owned());
+    if !exit {
+        println!("\nEvery score has its evidence. While this runs, look at it:\n");
+        println!("    curl -H 'Authorization: Bearer {key}' '{url}/{evidence}'\n");
+        println!("The API is described at {url}/docs");
+        println!("Everything is kept in {data}");
+        match place {
+            Place::Chosen(_) => println!("Ctrl-C stops the server."),
+            Place::Temporary(_) => {
+                println!("Ctrl-C stops the server and removes it; --data DIR keeps it.");
+            }
+        }
+        return;
+    }
+    match place {
+        Place::Chosen(_) => {
+            println!("\nEverything is kept in {data}. To look at the evidence of every score:\n");
+            println!("    proctor serve --data {data}");
+            println!(
+                "    curl -H 'Authorization: Bearer {key}' 'http://127.0.0.1:7070/{evidence}'"
+            );
+        }
+        Place::Temporary(_) => {
+            println!(
+                "\nNothing was kept. `proctor demo` without --exit serves the evidence of every score;"
+            );
+            println!("`proctor demo --data DIR` keeps it.");
+        }
+    }
+}
+
+fn to_json(results: &[Outcome], server: &Embedded, place: &Place) -> Value {
+    let shown = results.iter().map(|one| {
+        json!({
+            "benchmark": one.benchmark,
+            "name": one.name,
+            "agent": one.agent.as_str(),
+            "run_id": one.taken.run_id,
+            "score": one.taken.score,
+            "verdict": one.taken.verdict,
+            "axes": one.taken.axes,
+            "tasks": one.taken.tasks.iter().map(|task| json!({
+                "name": task.name,
+                "task_run_id": task.task_run_id,
+                "score": task.score,
+                "verdict": task.verdict,
+            })).collect::<Value>(),
+        })
+    });
+    json!({
+        "ok": results.iter().all(Outcome::is_right),
+        "url": server.url,
+        "key": server.key.expose_secret(),
+        "data": place.path(),
+        "results": shown.collect::<Value>(),
+    })
+}
