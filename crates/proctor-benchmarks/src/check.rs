@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proctor_core::{id::kinds::CriterionId, time::Timestamp};
-use proctor_engine::authoring::{Untouched, null_agent::NotTried};
+use proctor_engine::authoring::{Untouched, null_agent::NotTried, scenario_problems};
 use proctor_playground::environment::{Blueprint, Problems};
 use proctor_verify::{Severity as Remarked, lint};
 
@@ -49,9 +49,12 @@ impl ReadFile {
             let path = format!("tasks.{place}");
             problems.extend(criteria(content, task, &path));
             problems.extend(solution(content, task, &path));
-            if let Some(blueprint) = &blueprint {
-                tried += 1;
-                problems.extend(without_agent(content, task, blueprint, now, &path));
+            match &blueprint {
+                Some(blueprint) => {
+                    tried += 1;
+                    problems.extend(without_agent(content, task, blueprint, now, &path));
+                }
+                None => problems.extend(scenario(task, &path)),
             }
         }
         Checked {
@@ -116,6 +119,14 @@ fn solution(file: &BenchmarkFile, part: &TaskPart, path: &str) -> Vec<Problem> {
     let flaws = flaws.into_iter();
     flaws
         .map(|flaw| Problem::error(format!("{path}.solution.{}", flaw.path), flaw.message))
+        .collect()
+}
+
+/// What can be said of a scenario that cannot be tried.
+fn scenario(part: &TaskPart, path: &str) -> Vec<Problem> {
+    let flaws = scenario_problems(&part.scenario).into_iter();
+    flaws
+        .map(|(step, message)| Problem::error(format!("{path}.scenario.{step}"), message))
         .collect()
 }
 

@@ -1,6 +1,9 @@
 //! From the text of a file to what it says, with everything that is wrong named at once.
 
-use std::{collections::BTreeMap, num::NonZeroU32};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroU32,
+};
 
 use proctor_core::{
     definition::{Seconds, Slug, Visibility},
@@ -94,13 +97,15 @@ fn benchmark(cursor: &Cursor<'_>, folder: &Folder) -> Option<BenchmarkFile> {
     let concurrency = object.optional("concurrency");
     let concurrency = concurrency.and_then(|one| one.whole(1..=MOST_AT_ONCE));
     let datasets = object.optional("datasets");
+    let known_datasets = known(datasets.as_ref());
     let datasets = datasets.map_or_else(BTreeMap::new, |all| read_datasets(&all, folder));
     let environment = object.required("environment");
-    let environment = environment.and_then(|one| read_environment(&one, &datasets));
+    let environment = environment.and_then(|one| read_environment(&one, &known_datasets));
     let entities = object.optional("entities");
-    let entities = entities.map_or_else(BTreeMap::new, |all| read_entities(&all, &datasets));
+    let known_entities = known(entities.as_ref());
+    let entities = entities.map_or_else(BTreeMap::new, |all| read_entities(&all, &known_datasets));
     let tasks = object.required("tasks");
-    let tasks = tasks.map_or_else(Vec::new, |all| read_tasks(&all, &entities));
+    let tasks = tasks.map_or_else(Vec::new, |all| read_tasks(&all, &known_entities));
     object.finish();
     Some(BenchmarkFile {
         name: name?,
@@ -116,6 +121,14 @@ fn benchmark(cursor: &Cursor<'_>, folder: &Folder) -> Option<BenchmarkFile> {
         entities,
         tasks,
     })
+}
+
+/// Names that may be referred to, also of what is itself not right.
+type Known<'d> = BTreeSet<&'d str>;
+
+fn known<'d>(all: Option<&Cursor<'d>>) -> Known<'d> {
+    let names = all.map(Cursor::names);
+    names.unwrap_or_default().into_iter().collect()
 }
 
 fn read_slug(cursor: &Cursor<'_>) -> Option<Slug> {
@@ -138,10 +151,7 @@ fn read_timeout(cursor: &Cursor<'_>) -> Option<Seconds> {
     Seconds::new(cursor.whole(1..=LONGEST_TIMEOUT)?)
 }
 
-fn read_environment(
-    cursor: &Cursor<'_>,
-    datasets: &BTreeMap<String, DatasetPart>,
-) -> Option<EnvironmentPart> {
+fn read_environment(cursor: &Cursor<'_>, datasets: &Known<'_>) -> Option<EnvironmentPart> {
     let object = cursor.object()?;
     let name = object.required("name").and_then(|name| name.text(1..=NAME));
     let mut simulators: Vec<SimulatorPart> = Vec::new();
@@ -161,10 +171,7 @@ fn read_environment(
     })
 }
 
-fn read_simulator(
-    cursor: &Cursor<'_>,
-    datasets: &BTreeMap<String, DatasetPart>,
-) -> Option<SimulatorPart> {
+fn read_simulator(cursor: &Cursor<'_>, datasets: &Known<'_>) -> Option<SimulatorPart> {
     let object = cursor.object()?;
     let kind = object.required("type").and_then(|kind| {
         let all = SimulatorType::ALL.iter().map(|one| one.as_str());
@@ -175,7 +182,7 @@ fn read_simulator(
     let config = config.and_then(|config| config.map()).unwrap_or_default();
     let begins = object.optional("datasets");
     let begins = begins.map_or_else(Vec::new, |all| {
-        names(&all, "data set", |name| datasets.contains_key(name))
+        names(&all, "data set", |name| datasets.contains(name))
     });
     object.finish();
     Some(SimulatorPart {
@@ -279,10 +286,7 @@ fn read_data_file(cursor: &Cursor<'_>, folder: &Folder) -> Option<Value> {
     }
 }
 
-fn read_entities(
-    cursor: &Cursor<'_>,
-    datasets: &BTreeMap<String, DatasetPart>,
-) -> BTreeMap<String, EntityPart> {
+fn read_entities(cursor: &Cursor<'_>, datasets: &Known<'_>) -> BTreeMap<String, EntityPart> {
     let mut entities = BTreeMap::new();
     for (key, one) in cursor.entries() {
         if ["entity", "task_run", "now", "today"].contains(&key) || key.contains(['.', '{', '}']) {
@@ -295,16 +299,13 @@ fn read_entities(
     entities
 }
 
-fn read_entity(
-    cursor: &Cursor<'_>,
-    datasets: &BTreeMap<String, DatasetPart>,
-) -> Option<EntityPart> {
+fn read_entity(cursor: &Cursor<'_>, datasets: &Known<'_>) -> Option<EntityPart> {
     let object = cursor.object()?;
     let kind = object.required("kind").and_then(|kind| kind.text(1..=KIND));
     let home = object.optional("dataset");
     let dataset = home.as_ref().and_then(|home| home.text(1..=NAME));
     if let (Some(home), Some(name)) = (&home, &dataset)
-        && !datasets.contains_key(name)
+        && !datasets.contains(name.as_str())
     {
         home.refuse(format!("there is no data set '{name}'"));
     }
@@ -317,7 +318,7 @@ fn read_entity(
     })
 }
 
-fn read_tasks(cursor: &Cursor<'_>, entities: &BTreeMap<String, EntityPart>) -> Vec<TaskPart> {
+fn read_tasks(cursor: &Cursor<'_>, entities: &Known<'_>) -> Vec<TaskPart> {
     let mut tasks: Vec<TaskPart> = Vec::new();
     for one in cursor.list() {
         let Some(task) = read_task(&one, entities) else {
@@ -331,7 +332,7 @@ fn read_tasks(cursor: &Cursor<'_>, entities: &BTreeMap<String, EntityPart>) -> V
     tasks
 }
 
-fn read_task(cursor: &Cursor<'_>, entities: &BTreeMap<String, EntityPart>) -> Option<TaskPart> {
+fn read_task(cursor: &Cursor<'_>, entities: &Known<'_>) -> Option<TaskPart> {
     let object = cursor.object()?;
     let name = object.required("name").and_then(|name| name.text(1..=NAME));
     let timeout = object
@@ -344,7 +345,7 @@ fn read_task(cursor: &Cursor<'_>, entities: &BTreeMap<String, EntityPart>) -> Op
     let task_item = task_item.map_or(Value::Null, |one| one.value());
     let about = object.optional("entities");
     let mut about = about.map_or_else(Vec::new, |all| {
-        names(&all, "entity", |key| entities.contains_key(key))
+        names(&all, "entity", |key| entities.contains(key))
     });
     about.sort();
     let criteria = object.optional("criteria");

@@ -81,6 +81,14 @@ impl<'d> Cursor<'d> {
             .collect()
     }
 
+    /// The names of its members, if it has any.
+    pub(crate) fn names(&self) -> Vec<&'d str> {
+        match &self.node.content {
+            Content::Map(members) => members.iter().map(|member| member.name.as_str()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Its elements.
     pub(crate) fn list(&self) -> Vec<Self> {
         let Content::List(nodes) = &self.node.content else {

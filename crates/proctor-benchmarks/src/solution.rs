@@ -60,7 +60,7 @@ pub(crate) struct Flaw {
 
 /// A call as authors write it.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a map with a 'call'")]
 struct WrittenCall {
     call: String,
     #[serde(default)]
@@ -73,7 +73,10 @@ struct WrittenCall {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a path, or a map with a path and a regex"
+)]
 struct WrittenPick {
     path: Option<String>,
     regex: Option<String>,
@@ -232,7 +235,12 @@ fn read_pick(value: &Value) -> Result<Pick, String> {
         proctor_verify::pick(&Value::Null, path)?;
     }
     let regex = written.regex.map(|text| Regex::new(&text));
-    let regex = regex.transpose().map_err(|error| error.to_string())?;
+    let regex = regex.transpose().map_err(|error| {
+        let said = error.to_string();
+        // The last line says why; those before it draw the expression.
+        let why = said.lines().last().unwrap_or_default();
+        why.trim_start_matches("error: ").to_owned()
+    })?;
     if written.path.is_none() && regex.is_none() {
         return Err("needs a path or a regex".to_owned());
     }

@@ -1,6 +1,9 @@
 //! Words for people and tables of data.
 
-use std::io::IsTerminal as _;
+use std::{
+    fmt::Display,
+    io::{IsTerminal as _, Write as _},
+};
 
 use comfy_table::{ContentArrangement, Table, presets};
 
@@ -48,4 +51,9 @@ pub(crate) fn table(headings: &[&str]) -> Table {
 /// Whether somebody watches: bars and drawings are only for people.
 pub(crate) fn is_for_people() -> bool {
     std::io::stderr().is_terminal()
+}
+
+/// Writes data to standard output. Whoever stopped reading has read enough.
+pub(crate) fn print(data: impl Display) {
+    let _ = write!(std::io::stdout(), "{data}");
 }

@@ -86,3 +86,97 @@ fn read_steps(scenario: &[Value]) -> Result<Vec<Step>, NotTried> {
     });
     steps.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proctor_core::{
+        definition::{Check, Criterion, Requirements},
+        environment::{Dataset, DatasetType, Environment, Simulator, SimulatorType},
+        id::kinds::{CriterionId, DatasetId, EnvironmentId, SimulatorId, TaskId},
+        scoring::{Score, Weight},
+    };
+    use serde_json::json;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_790_000_000_000);
+
+    fn blueprint() -> Arc<Blueprint> {
+        let id = Uuid::from_u128(1);
+        let chart = Dataset {
+            id: DatasetId::from_uuid(id),
+            name: "Chart".to_owned(),
+            kind: DatasetType::Fhir,
+            data: json!([{"resourceType": "Patient", "id": "ada"}]),
+        };
+        let fhir = Simulator {
+            id: SimulatorId::from_uuid(id),
+            kind: SimulatorType::Fhir,
+            name: "EHR".to_owned(),
+            config: Value::Null,
+            datasets: vec![chart],
+        };
+        let environment = Environment {
+            name: "Ward".to_owned(),
+            simulators: vec![fhir],
+        };
+        Arc::new(Blueprint::read(&environment).unwrap())
+    }
+
+    fn task(scenario: Vec<Value>, resource_types: &[&str]) -> Task {
+        let criterion = |(number, resource_type): (usize, &&str)| Criterion {
+            id: CriterionId::from_uuid(Uuid::from_u128(number as u128)),
+            label: "It is there".to_owned(),
+            weight: Weight::default(),
+            axis: None,
+            input_entity: None,
+            check: Check::Assertion(
+                json!({"assert": "fhir-resource-state", "resource_type": resource_type}),
+            ),
+        };
+        Task {
+            id: TaskId::from_uuid(Uuid::from_u128(7)),
+            name: "Task".to_owned(),
+            timeout: None,
+            tags: Vec::new(),
+            brief: Value::Null,
+            world: World::Playground {
+                environment: EnvironmentId::from_uuid(Uuid::from_u128(1)),
+                frozen: None,
+                scenario,
+            },
+            entities: Vec::new(),
+            criteria: resource_types.iter().enumerate().map(criterion).collect(),
+            reference: Value::Null,
+            requires: Requirements::default(),
+            metadata: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_there_or_came_with_the_scenario_is_found_without_an_agent() {
+        let step = json!({"type": "fhir_upsert", "resource": {"resourceType": "Basic", "id": "b", "code": {"text": "x"}}});
+        let task = task(vec![step], &["Patient", "Basic", "Appointment"]);
+        let judgement = without_agent(&task, &blueprint(), NOW).unwrap();
+        let scores: Vec<Score> = judgement.findings.iter().map(|one| one.score).collect();
+        assert_eq!(scores, [Score::ONE, Score::ONE, Score::ZERO]);
+        assert_eq!(without_agent(&task, &blueprint(), NOW).unwrap(), judgement);
+    }
+
+    #[test]
+    fn a_scenario_that_cannot_happen_is_told_by_its_step() {
+        let good =
+            json!({"type": "fhir_upsert", "resource": {"resourceType": "Patient", "id": "bob"}});
+        for bad in [
+            json!({"type": "smoke_signal"}),
+            json!({"type": "voicemail", "text": "Call me"}),
+            json!({"type": "fhir_upsert", "resource": {"resourceType": "Nothing"}}),
+        ] {
+            let task = task(vec![good.clone(), bad], &[]);
+            let refused = without_agent(&task, &blueprint(), NOW).unwrap_err();
+            assert_eq!(refused.step(), Some(1), "{refused}");
+        }
+    }
+}

@@ -159,7 +159,7 @@ impl Findings {
 
     fn tell(&self, json: bool) {
         if json {
-            println!("{}", self.to_json());
+            terminal::print(format_args!("{}\n", self.to_json()));
             return;
         }
         tell(&self.report);
@@ -310,7 +310,7 @@ async fn pull_file(
     };
     let text = file.to_yaml();
     match output {
-        None => print!("{text}"),
+        None => terminal::print(text),
         Some(path) => {
             fs_err::write(path, text).context("the file cannot be written")?;
             println!("{name}: written to {}", path.display());

@@ -37,7 +37,7 @@ pub(crate) async fn run(arguments: Demo) -> anyhow::Result<Exit> {
         }
     };
     if arguments.json {
-        println!("{}", to_json(&results, &server, &place));
+        terminal::print(format_args!("{}\n", to_json(&results, &server, &place)));
     } else {
         println!("{}", table(&results));
         where_to_look(&results, &server, &place, arguments.exit);

@@ -1,0 +1,343 @@
+//! Benchmarks as people use them: checked, pushed, pulled, taken, and the demo of it all.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const KEY: &str = "vk_benchmarks_as_files_0123456789abcdef0123456789";
+
+fn proctor() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PROCTOR_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn shipped(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../benchmarks/clinical")
+        .join(name)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// What a command printed, as JSON.
+fn said(output: &Output) -> Value {
+    let out = text(&output.stdout);
+    serde_json::from_str(out.trim())
+        .unwrap_or_else(|_| panic!("said {out:?} and {:?}", text(&output.stderr)))
+}
+
+/// A server with a store of its own.
+struct Server {
+    child: Child,
+    url: String,
+    _data: TempDir,
+}
+
+impl Server {
+    fn start() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let mut child = proctor()
+            .args([
+                "serve",
+                "--json",
+                "--listen",
+                "127.0.0.1:0",
+                "--log",
+                "warn",
+                "--data",
+            ])
+            .arg(data.path())
+            .env("PROCTOR_BOOTSTRAP_KEY", KEY)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let ready: Value = serde_json::from_str(&line).unwrap();
+        Self {
+            child,
+            url: ready["url"].as_str().unwrap().to_owned(),
+            _data: data,
+        }
+    }
+
+    fn benchmark(&self, arguments: &[&str]) -> Output {
+        proctor()
+            .arg("benchmark")
+            .args(arguments)
+            .args(["--server", &self.url, "--key", KEY])
+            .output()
+            .unwrap()
+    }
+
+    async fn ask(&self, method: reqwest::Method, path: &str) -> Value {
+        let request = reqwest::Client::new().request(method, format!("{}{path}", self.url));
+        let answer = request.bearer_auth(KEY).send().await.unwrap();
+        assert!(answer.status().is_success(), "{path}: {}", answer.status());
+        answer.json().await.unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn in_the_demo_the_reference_agent_gets_everything_and_the_idle_one_nothing() {
+    let output = proctor()
+        .args(["demo", "--exit", "--json"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = said(&output);
+    assert_eq!(said["ok"], true);
+    let results = said["results"].as_array().unwrap();
+    assert_eq!(results.len(), 10);
+    for one in results {
+        let (score, verdict) = match one["agent"].as_str().unwrap() {
+            "oracle" => (1.0, "pass"),
+            _ => (0.0, "fail"),
+        };
+        assert_eq!(one["score"], json!(score), "{one}");
+        assert_eq!(one["verdict"], verdict, "{one}");
+        assert_eq!(one["axes"]["safety"], json!(score), "{one}");
+        assert!(one["tasks"].as_array().unwrap().len() >= 4);
+    }
+    let data = PathBuf::from(said["data"].as_str().unwrap());
+    assert!(!data.exists(), "nothing is left behind");
+}
+
+#[test]
+fn the_demo_keeps_what_it_is_told_to_keep_and_can_be_repeated() {
+    let data = tempfile::tempdir().unwrap();
+    let demo = || {
+        let mut command = proctor();
+        command.args(["demo", "--exit", "--data"]).arg(data.path());
+        command.output().unwrap()
+    };
+    let first = demo();
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    let out = text(&first.stdout);
+    assert!(out.contains("fax-referral@1"), "{out}");
+    assert!(out.contains("safety"), "{out}");
+    assert!(out.contains("proctor serve --data"), "{out}");
+    let second = demo();
+    assert_eq!(second.status.code(), Some(0), "{}", text(&second.stderr));
+    let out = text(&second.stdout);
+    assert!(
+        out.contains("fax-referral@1"),
+        "the same content is the same version: {out}"
+    );
+    assert!(!out.contains("@2"), "{out}");
+    let journal = proctor()
+        .args(["verify-journal", "--data"])
+        .arg(data.path())
+        .output()
+        .unwrap();
+    assert_eq!(journal.status.code(), Some(0));
+    assert!(
+        text(&journal.stdout).starts_with("80 of 80 world(s) intact"),
+        "{}",
+        text(&journal.stdout)
+    );
+}
+
+#[tokio::test]
+async fn a_file_goes_to_a_server_and_comes_back_the_same() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("fax.yaml");
+    let original = std::fs::read_to_string(shipped("fax-referral.yaml")).unwrap();
+    std::fs::write(&file, &original).unwrap();
+    let path = file.to_str().unwrap();
+    let push = |more: &[&str]| {
+        let mut arguments = vec!["push", path, "--json"];
+        arguments.extend(more);
+        let output = server.benchmark(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        said(&output)
+    };
+    let told = |said: &Value| {
+        let fields = ["created", "changed", "published", "version"];
+        fields.map(|field| said[field].clone())
+    };
+    assert_eq!(
+        told(&push(&[])),
+        [json!(true), json!(true), json!(false), json!(null)]
+    );
+    assert_eq!(
+        told(&push(&["--publish"])),
+        [json!(false), json!(false), json!(true), json!(1)]
+    );
+    assert_eq!(
+        told(&push(&["--publish"])),
+        [json!(false), json!(false), json!(false), json!(1)]
+    );
+
+    let pull = |name: &str| {
+        let output = server.benchmark(&["pull", name]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let pulled = folder.path().join("pulled.yaml");
+        std::fs::write(&pulled, &output.stdout).unwrap();
+        digest(&pulled)
+    };
+    let first = digest(&file);
+    assert_eq!(pull("fax-referral"), first);
+    assert_eq!(pull("fax-referral@1"), first);
+
+    // Everything at once: a task less, a task renamed, other data, another criterion, other services.
+    let changed = original
+        .replace("name: Tell two patients with one name apart", "name: Two of one name")
+        .replace("weight: 2\n", "weight: 5\n")
+        .replace("birthDate: \"1957-11-23\"", "birthDate: \"1957-11-24\"")
+        .replace("    - type: Files\n      name: Shared drive", "    - type: Message\n      name: Portal messages\n    - type: Files\n      name: Shared drive")
+        .replace("phone: \"+1 555 010 9926\", ", "phone: \"+1 555 010 9927\", ");
+    assert_ne!(changed, original);
+    std::fs::write(&file, &changed).unwrap();
+    assert_eq!(
+        told(&push(&["--publish"])),
+        [json!(false), json!(true), json!(true), json!(2)]
+    );
+    assert_eq!(
+        told(&push(&["--publish"])),
+        [json!(false), json!(false), json!(false), json!(2)]
+    );
+    let second = digest(&file);
+    assert_ne!(first, second);
+    assert_eq!(pull("fax-referral"), second);
+    assert_eq!(pull("fax-referral@2"), second);
+    assert_eq!(pull("fax-referral@1"), first, "a version never changes");
+
+    let unknown = server.benchmark(&["pull", "fax-referral@3"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    let nonsense = server.benchmark(&["pull", "Fax Referral"]);
+    assert_eq!(nonsense.status.code(), Some(2));
+}
+
+/// The digest of a file's content.
+fn digest(path: &Path) -> String {
+    let output = proctor()
+        .args(["benchmark", "check", "--json"])
+        .arg(path)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    said(&output)["digest"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_server_says_what_an_agent_would_get_for_nothing() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lab.yaml");
+    let original = std::fs::read_to_string(shipped("critical-lab.yaml")).unwrap();
+    let push = |content: &str| {
+        std::fs::write(&file, content).unwrap();
+        let output = server.benchmark(&["push", file.to_str().unwrap(), "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        said(&output)["benchmark_id"].as_str().unwrap().to_owned()
+    };
+    let id = push(&original);
+    let check = format!("/benchmarks/{id}/check");
+    let said = server.ask(reqwest::Method::POST, &check).await;
+    assert_eq!(said["ok"], true, "{said}");
+    assert_eq!(said["null_agent"].as_array().unwrap().len(), 4);
+
+    let given = original
+        .replacen("resource_type: Observation", "resource_type: Patient", 1)
+        .replacen(
+            "search: {subject: \"Patient/{{entity.id}}\", code: \"http://loinc.org|2823-3\"}",
+            "search: {_id: \"{{entity.id}}\"}",
+            1,
+        );
+    assert_eq!(push(&given), id);
+    let said = server.ask(reqwest::Method::POST, &check).await;
+    assert_eq!(said["ok"], false);
+    assert_eq!(said["problems"], json!([]));
+    let first = &said["null_agent"][0];
+    assert_eq!(
+        first["met"][0]["label"],
+        "The result is in the chart as it was measured"
+    );
+    assert!(first["score"].as_f64().unwrap() > 0.0);
+
+    let definition = server
+        .ask(
+            reqwest::Method::GET,
+            &format!("/benchmarks/{id}/definition"),
+        )
+        .await;
+    assert_eq!(
+        definition["definition"]["tasks"].as_array().unwrap().len(),
+        4
+    );
+    assert_eq!(definition["environment"]["simulators"][0]["type"], "Hl7");
+}
+
+#[test]
+fn a_solution_that_does_not_meet_its_criteria_is_told_apart_from_one_that_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lab.yaml");
+    let original = std::fs::read_to_string(shipped("critical-lab.yaml")).unwrap();
+    let check = |content: String| {
+        std::fs::write(&file, content).unwrap();
+        let mut command = proctor();
+        command.args(["benchmark", "check", "--oracle"]).arg(&file);
+        command.output().unwrap()
+    };
+    let careless = check(original.replacen("status: on-hold\n", "status: active\n", 1));
+    assert_eq!(careless.status.code(), Some(1));
+    let told = text(&careless.stderr);
+    assert!(
+        told.contains("What raises the value further is on hold"),
+        "{told}"
+    );
+    let failing = check(original.replacen(
+        "call: PUT fhir/MedicationRequest/moreau-kcl",
+        "call: GET fhir/MedicationRequest/moreau-kcx",
+        1,
+    ));
+    assert_eq!(failing.status.code(), Some(1));
+    let told = text(&failing.stderr);
+    assert!(
+        told.contains("call 4 (GET fhir/MedicationRequest/moreau-kcx): answered 404"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_server_that_is_not_there_or_does_not_know_the_key_is_told_apart() {
+    let push = |server: &str, key: &str| {
+        let mut command = proctor();
+        command.args(["benchmark", "push", "--server", server, "--key", key]);
+        command.arg(shipped("payer-call.yaml")).output().unwrap()
+    };
+    let nobody = push("http://127.0.0.1:1", KEY);
+    assert_eq!(nobody.status.code(), Some(3), "{}", text(&nobody.stderr));
+    let nonsense = push("somewhere", KEY);
+    assert_eq!(nonsense.status.code(), Some(2));
+    let server = Server::start();
+    let stranger = push(&server.url, "vk_unknown");
+    assert_eq!(
+        stranger.status.code(),
+        Some(2),
+        "{}",
+        text(&stranger.stderr)
+    );
+}
