@@ -66,7 +66,7 @@ mod tests {
         fs_err::write(inner.join("data.json"), "[]").unwrap();
         std::os::unix::fs::symlink(outer.path().join("secret.json"), inner.join("link.json"))
             .unwrap();
-        let folder = Folder::Directory(inner.clone());
+        let folder = Folder::Directory(inner);
         assert_eq!(folder.read("data.json").as_deref(), Ok("[]"));
         let absolute = outer.path().join("secret.json");
         for bad in [

@@ -25,6 +25,7 @@ mod problem;
 mod reader;
 mod registry;
 mod rubric;
+mod sight;
 mod template;
 
 pub use filling::{fill, pick, unresolved};

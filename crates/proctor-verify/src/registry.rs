@@ -1,12 +1,12 @@
 //! The checks there are. A new one is a file in [`crate::checks`] and a line here.
 
-use proctor_playground::exhibits::Exhibits;
 use serde_json::Value;
 
 use crate::{
     checks::{fhir, hl7, portal, sftp, voice, x12},
     outcome::Outcome,
     reader::{Node, Notes, Object},
+    sight::Sight,
     template::{Failed, Scope},
 };
 
@@ -32,7 +32,7 @@ pub(crate) trait Check: Sized + Send + Sync + 'static {
     fn read(assertion: &Object<'_>) -> Option<Self>;
 
     /// Looks at the world.
-    fn run(&self, exhibits: &Exhibits<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed>;
+    fn run(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Result<Outcome, Failed>;
 
     /// The evidence of a check that could not look.
     fn blank(&self) -> Value;
@@ -41,12 +41,12 @@ pub(crate) trait Check: Sized + Send + Sync + 'static {
 /// A check of any kind that was read.
 pub(crate) trait Runs: Send + Sync {
     /// Looks at the world.
-    fn outcome(&self, exhibits: &Exhibits<'_>, scope: &Scope<'_>) -> Outcome;
+    fn outcome(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Outcome;
 }
 
 impl<C: Check> Runs for C {
-    fn outcome(&self, exhibits: &Exhibits<'_>, scope: &Scope<'_>) -> Outcome {
-        self.run(exhibits, scope)
+    fn outcome(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Outcome {
+        self.run(sight, scope)
             .unwrap_or_else(|Failed(why)| Outcome::nothing(why, self.blank()))
     }
 }

@@ -19,6 +19,7 @@ use crate::{
     problem::{Problem, in_words},
     reader::Notes,
     registry::{self, Runs},
+    sight::Sight,
     template::{Context, Scope},
 };
 
@@ -102,10 +103,11 @@ impl Rubric {
 
     /// Checks every criterion on a world that no longer changes.
     pub fn judge(&self, exhibits: &Exhibits<'_>, context: &Context) -> Judgement {
+        let sight = Sight::of(exhibits);
         let findings: Vec<Finding> = self
             .criteria
             .iter()
-            .map(|criterion| self.find(criterion, exhibits, context))
+            .map(|criterion| self.find(criterion, &sight, context))
             .collect();
         let marks: Vec<Mark> = self
             .criteria
@@ -123,14 +125,14 @@ impl Rubric {
         }
     }
 
-    fn find(&self, criterion: &Prepared, exhibits: &Exhibits<'_>, context: &Context) -> Finding {
+    fn find(&self, criterion: &Prepared, sight: &Sight<'_, '_>, context: &Context) -> Finding {
         let scope = Scope {
             entities: &self.entities,
             input: criterion.input.and_then(|place| self.entities.get(place)),
             context,
         };
         let outcome = match &criterion.check {
-            Ok(check) => check.outcome(exhibits, &scope),
+            Ok(check) => check.outcome(sight, &scope),
             Err(problems) => unsupported(problems),
         };
         Finding {

@@ -5,7 +5,10 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::problem::{FieldErrors, Problem};
+use crate::{
+    extract::shortened,
+    problem::{FieldErrors, Problem},
+};
 
 /// How deep a document of a client may be nested. What it is put into adds a few levels, and at 128
 /// reading gives up.
@@ -76,6 +79,26 @@ impl Checks {
                 old
             }
         }
+    }
+
+    /// The value that a text names; the first of `all` stands in if it names none.
+    pub(crate) fn named<T: Copy>(
+        &mut self,
+        field: &str,
+        text: Option<String>,
+        all: &'static [T],
+        name: impl Fn(T) -> &'static str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> T {
+        let Some(text) = self.required(field, text) else {
+            return all[0];
+        };
+        read(&text).unwrap_or_else(|| {
+            let names: Vec<_> = all.iter().copied().map(name).collect();
+            let message = format!("'{}' is none of {}", shortened(&text), names.join(", "));
+            self.errors.add(field, message);
+            all[0]
+        })
     }
 
     /// Checks that a number, if it is there, lies in `range`.

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
-    extract::{Checks, Json, Path, present, shortened},
+    extract::{Checks, Json, Path, present},
     problem::Problem,
     state::ApiState,
 };
@@ -89,26 +89,19 @@ impl NewDatasetBody {
         let draft = DatasetDraft {
             name: checks.text("name", self.name, 1..=NAME),
             description: checks.optional_text("description", self.description, 0..=DESCRIPTION),
-            kind: dataset_type(&mut checks, self.kind),
+            kind: checks.named(
+                "type",
+                self.kind,
+                DatasetType::ALL,
+                DatasetType::as_str,
+                DatasetType::from_name,
+            ),
         };
         let data = given_data(&mut checks, self.data, self.config);
         let data = checks.required("data", data).unwrap_or_default();
         checks.finish()?;
         Ok((draft, data))
     }
-}
-
-/// The type that a text names; a stand-in if it names none.
-fn dataset_type(checks: &mut Checks, text: Option<String>) -> DatasetType {
-    let Some(text) = checks.required("type", text) else {
-        return DatasetType::Fhir;
-    };
-    DatasetType::from_name(&text).unwrap_or_else(|| {
-        let all: Vec<_> = DatasetType::ALL.iter().map(|one| one.as_str()).collect();
-        let message = format!("'{}' is none of {}", shortened(&text), all.join(", "));
-        checks.refuse("type", message);
-        DatasetType::Fhir
-    })
 }
 
 /// The data by either of their names.

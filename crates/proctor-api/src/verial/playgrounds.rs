@@ -50,7 +50,7 @@ pub(crate) struct PlaygroundView {
 }
 
 impl PlaygroundView {
-    fn of(playground: Playground) -> Self {
+    fn of(playground: &Playground) -> Self {
         Self {
             id: playground.id,
             environment_id: playground.environment,
@@ -143,7 +143,7 @@ pub(crate) async fn list_playgrounds(
     page: VerialPage<PlaygroundKind>,
 ) -> Result<Json<VerialList<PlaygroundView>>, Problem> {
     let playgrounds = state.store().playgrounds(caller.id(), page.0).await?;
-    Ok(page.answer(playgrounds, |one| one.id, PlaygroundView::of))
+    Ok(page.answer(playgrounds, |one| one.id, |one| PlaygroundView::of(&one)))
 }
 
 /// From which environment.
@@ -170,13 +170,13 @@ pub(crate) async fn create_playground(
         .await?;
     Ok((
         StatusCode::CREATED,
-        Json(with_sandboxes(&state, playground, sandboxes).await?),
+        Json(with_sandboxes(&state, &playground, sandboxes).await?),
     ))
 }
 
 async fn with_sandboxes(
     state: &ApiState,
-    playground: Playground,
+    playground: &Playground,
     sandboxes: Vec<Sandbox>,
 ) -> Result<Value, Problem> {
     let mut views = Vec::new();
@@ -199,7 +199,7 @@ pub(crate) async fn get_playground(
 ) -> Result<Json<Value>, Problem> {
     let playground = find_playground(&state, &caller, id).await?;
     let sandboxes = state.store().sandboxes_of(Place::Playground(id)).await?;
-    with_sandboxes(&state, playground, sandboxes)
+    with_sandboxes(&state, &playground, sandboxes)
         .await
         .map(Json)
 }
@@ -215,7 +215,7 @@ pub(crate) async fn tear_down_playground(
     let playground = find_playground(&state, &caller, id).await?;
     state.engine().tear_down(&playground).await?;
     let playground = find_playground(&state, &caller, id).await?;
-    Ok(Json(PlaygroundView::of(playground)))
+    Ok(Json(PlaygroundView::of(&playground)))
 }
 
 /// Lists the organization's sandboxes.

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
-    extract::{Checks, Json, Path, present, shortened},
+    extract::{Checks, Json, Path, present},
     problem::Problem,
     state::ApiState,
 };
@@ -91,7 +91,13 @@ pub(crate) struct NewSimulatorBody {
 impl NewSimulatorBody {
     fn into_draft(self) -> Result<SimulatorDraft, Problem> {
         let mut checks = Checks::default();
-        let kind = simulator_type(&mut checks, self.kind);
+        let kind = checks.named(
+            "type",
+            self.kind,
+            SimulatorType::ALL,
+            SimulatorType::as_str,
+            SimulatorType::from_name,
+        );
         let name = checks.text("name", self.name, 1..=NAME);
         let (config, datasets) = read_config(&mut checks, self.config.unwrap_or_default());
         checks.finish()?;
@@ -102,19 +108,6 @@ impl NewSimulatorBody {
             datasets,
         })
     }
-}
-
-/// The type that a text names; a stand-in if it names none.
-fn simulator_type(checks: &mut Checks, text: Option<String>) -> SimulatorType {
-    let Some(text) = checks.required("type", text) else {
-        return SimulatorType::Fhir;
-    };
-    SimulatorType::from_name(&text).unwrap_or_else(|| {
-        let all: Vec<_> = SimulatorType::ALL.iter().map(|one| one.as_str()).collect();
-        let message = format!("'{}' is none of {}", shortened(&text), all.join(", "));
-        checks.refuse("type", message);
-        SimulatorType::Fhir
-    })
 }
 
 /// Takes the data sets out of a configuration.

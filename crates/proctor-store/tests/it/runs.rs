@@ -88,7 +88,6 @@ async fn one_decision_is_written_whole(#[values(On::Sqlite, On::Postgres)] on: O
         .record(&Progress {
             run: Some((before.clone(), admitted)),
             task_runs: vec![(tasks[0].clone(), started)],
-            criterion_runs: Vec::new(),
             ..Progress::default()
         })
         .await

@@ -1,7 +1,6 @@
 //! `hl7-structural`: the messages that the agent sent, and what is expected in one of them.
 
 use proctor_hl7::{Message, Path, Value as Hl7Value};
-use proctor_playground::exhibits::{Exhibits, SentMessage};
 use serde_json::{Value, json};
 
 use crate::{
@@ -13,6 +12,7 @@ use crate::{
     outcome::Outcome,
     reader::{Object, left_out_or},
     registry::Check,
+    sight::{ReadMessage, Sight},
     template::{Failed, Scope},
 };
 
@@ -31,11 +31,6 @@ enum Place {
     Inside(Path),
     /// How the message was acknowledged.
     AckCode,
-}
-
-struct Candidate<'w> {
-    sent: &'w SentMessage,
-    message: Message<'w>,
 }
 
 impl Check for Structural {
@@ -64,21 +59,14 @@ impl Check for Structural {
         })
     }
 
-    fn run(&self, exhibits: &Exhibits<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
+    fn run(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
         let wanted = bind(&self.correlation, scope)?;
         let fields = bind(&self.fields, scope)?;
-        let Some(sent) = &exhibits.hl7_sent else {
+        let (Some(sent), Some(messages)) = (&sight.exhibits.hl7_sent, sight.messages()) else {
             return Err(Failed("the playground has no HL7 simulator".to_owned()));
         };
         // The latest first, so that it is chosen among equals.
-        let readable: Vec<Candidate<'_>> = sent
-            .iter()
-            .rev()
-            .filter_map(|sent| {
-                let message = Message::parse(sent.payload.as_bytes()).ok()?;
-                Some(Candidate { sent, message })
-            })
-            .collect();
+        let readable: Vec<&ReadMessage<'_>> = messages.iter().rev().collect();
         let unreadable = sent.len() - readable.len();
         let (matches, others) = correlated(readable, &wanted, Manner::AsText, &read);
         let question = Question {
@@ -87,7 +75,7 @@ impl Check for Structural {
             quantity: self.quantity,
             manner: Manner::AsText,
             read: &read,
-            name: &|candidate: &Candidate<'_>| {
+            name: &|candidate: &&ReadMessage<'_>| {
                 format!("the message {}", candidate.sent.message_control_id)
             },
         };
@@ -121,7 +109,7 @@ fn evidence(results: &[FieldResult], control_id: Option<&String>, candidates: us
     })
 }
 
-fn read<'c>(candidate: &'c Candidate<'_>, place: &Place) -> Found<'c> {
+fn read<'c>(candidate: &'c &ReadMessage<'_>, place: &Place) -> Found<'c> {
     match place {
         Place::AckCode => Found::text(Some(candidate.sent.ack_code.as_str())),
         Place::Inside(path) => find(path, &candidate.message),

@@ -15,6 +15,7 @@ use crate::{
     outcome::Outcome,
     reader::{Node, Object},
     registry::Check,
+    sight::Sight,
     template::{Failed, Scope, scalar_text},
 };
 
@@ -82,10 +83,10 @@ impl Check for StateMatch {
         })
     }
 
-    fn run(&self, exhibits: &Exhibits<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
+    fn run(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
         let narrowing = bind(&self.narrowing, scope)?;
         let fields = bind(&self.fields, scope)?;
-        let rows = exhibits.rows.get(self.resource.as_str());
+        let rows = sight.exhibits.rows.get(self.resource.as_str());
         let rows: Vec<&StateRow<'_>> = rows.into_iter().flatten().rev().collect();
         let (matches, others) = correlated(rows, &narrowing, Manner::Typed, &read);
         let question = Question {
@@ -102,7 +103,7 @@ impl Check for StateMatch {
         };
         let settled = question.best(&matches, || {
             if others.is_empty() {
-                return missing_resource(&self.resource, exhibits);
+                return missing_resource(&self.resource, sight.exhibits);
             }
             let noun = format!("row of {}", self.resource);
             near_misses(&noun, &others, &narrowing, Manner::Typed, &read)

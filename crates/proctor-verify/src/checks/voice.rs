@@ -1,13 +1,14 @@
 //! `voice-transcript`: what was said on the telephone, and what should never have been.
 
 use proctor_core::phrase::Phrase;
-use proctor_playground::exhibits::{Exhibits, Speaker};
+use proctor_playground::exhibits::Speaker;
 use serde_json::{Value, json};
 
 use crate::{
     outcome::Outcome,
     reader::{Node, Object, left_out_or},
     registry::Check,
+    sight::{Sight, Stretch},
     template::{Failed, Scope, Template},
 };
 
@@ -17,13 +18,6 @@ pub(crate) struct Transcript {
     speaker: Option<Speaker>,
     wanted: Vec<Template>,
     forbidden: Vec<Template>,
-}
-
-/// Turns of one speaker that follow one another in one call.
-struct Stretch {
-    /// The number of its first turn among all turns of all calls.
-    first: usize,
-    turns: Vec<Phrase>,
 }
 
 /// How one phrase fared.
@@ -58,13 +52,14 @@ impl Check for Transcript {
         })
     }
 
-    fn run(&self, exhibits: &Exhibits<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
+    fn run(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
         let wanted = fill(&self.wanted, scope)?;
         let forbidden = fill(&self.forbidden, scope)?;
-        let Some(calls) = &exhibits.calls else {
+        let (Some(calls), Some(stretches)) = (&sight.exhibits.calls, sight.stretches()) else {
             return Err(Failed("the playground has no telephone".to_owned()));
         };
-        let stretches = self.stretches(exhibits);
+        let is_meant = |one: &&Stretch<'_>| self.speaker.is_none_or(|who| who == one.speaker);
+        let stretches: Vec<&Stretch<'_>> = stretches.iter().filter(is_meant).collect();
         let look = |texts: Vec<String>| -> Result<Vec<Spoken>, Failed> {
             let spoken = texts.into_iter().map(|text| spoken(text, &stretches));
             spoken.collect()
@@ -91,25 +86,6 @@ impl Check for Transcript {
 }
 
 impl Transcript {
-    /// What was said, in the stretches in which a phrase may stand.
-    fn stretches(&self, exhibits: &Exhibits<'_>) -> Vec<Stretch> {
-        let mut stretches = Vec::new();
-        let mut number = 0;
-        for call in exhibits.calls.iter().flatten() {
-            for turns in call.turns.chunk_by(|one, next| one.speaker == next.speaker) {
-                let is_meant = self.speaker.is_none_or(|who| who == turns[0].speaker);
-                if is_meant {
-                    stretches.push(Stretch {
-                        first: number,
-                        turns: turns.iter().map(|turn| Phrase::fold(&turn.text)).collect(),
-                    });
-                }
-                number += turns.len();
-            }
-        }
-        stretches
-    }
-
     fn in_words(&self, missing: &[String], slipped: &[String], asked: usize) -> String {
         let who = match self.speaker {
             Some(Speaker::Agent) => "the agent",
@@ -175,13 +151,13 @@ fn fill(templates: &[Template], scope: &Scope<'_>) -> Result<Vec<String>, Failed
     filled.collect()
 }
 
-fn spoken(text: String, stretches: &[Stretch]) -> Result<Spoken, Failed> {
+fn spoken(text: String, stretches: &[&Stretch<'_>]) -> Result<Spoken, Failed> {
     let phrase = Phrase::fold(&text);
     if phrase.is_empty() {
         return Err(Failed(format!("\"{text}\" has no words to listen for")));
     }
     let turn = stretches.iter().find_map(|stretch| {
-        let place = phrase.place_among(&stretch.turns)?;
+        let place = phrase.place_among(stretch.phrases())?;
         Some(stretch.first + place)
     });
     Ok(Spoken { phrase: text, turn })

@@ -1,11 +1,7 @@
 //! `x12-response`: the transactions that were answered, and what is expected in one of them.
 
-use proctor_playground::exhibits::{Exhibits, X12Response};
-use proctor_x12::{
-    interchange::{Document, Interchange},
-    path::Path,
-    segment::Segment,
-};
+use proctor_playground::exhibits::X12Response;
+use proctor_x12::{interchange::Interchange, path::Path, segment::Segment};
 use serde_json::{Value, json};
 
 use crate::{
@@ -16,6 +12,7 @@ use crate::{
     outcome::Outcome,
     reader::Object,
     registry::Check,
+    sight::{ReadAnswer, Sight},
     template::{Failed, Scope},
 };
 
@@ -26,12 +23,6 @@ pub(crate) struct Response {
     correlation: Vec<Field<Path>>,
     fields: Vec<Field<Path>>,
     quantity: Quantity,
-}
-
-/// An answer that was read.
-struct Answer<'w> {
-    response: &'w X12Response,
-    document: Document,
 }
 
 /// One transaction of an answer.
@@ -74,24 +65,17 @@ impl Check for Response {
         })
     }
 
-    fn run(&self, exhibits: &Exhibits<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
+    fn run(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
         let wanted = bind(&self.correlation, scope)?;
         let fields = bind(&self.fields, scope)?;
-        let Some(responses) = &exhibits.x12 else {
+        let (Some(responses), Some(answers)) = (&sight.exhibits.x12, sight.answers()) else {
             return Err(Failed("the playground has no clearinghouse".to_owned()));
         };
         // The latest first, so that it is chosen among equals.
-        let answers: Vec<Answer<'_>> = responses
-            .iter()
-            .rev()
-            .filter(|response| response.transaction == self.transaction)
-            .filter_map(|response| {
-                let document = Document::read(response.raw.as_bytes()).ok()?;
-                Some(Answer { response, document })
-            })
-            .collect();
         let candidates = answers
             .iter()
+            .rev()
+            .filter(|answer| answer.response.transaction == self.transaction)
             .flat_map(|answer| self.transactions_of(answer));
         let (matches, others) = correlated(candidates.collect(), &wanted, Manner::AsText, &read);
         let noun = format!("{} response", self.transaction);
@@ -133,7 +117,7 @@ impl Response {
 
     /// The transactions of an answer that are of the kind asked for. A TA1 is none; it stands in
     /// the interchange itself.
-    fn transactions_of<'d>(&self, answer: &'d Answer<'_>) -> Vec<Candidate<'d>> {
+    fn transactions_of<'d>(&self, answer: &'d ReadAnswer<'_>) -> Vec<Candidate<'d>> {
         let mut found = Vec::new();
         for interchange in &answer.document.interchanges {
             let candidate = |segments| Candidate {

@@ -285,7 +285,7 @@ async fn push_file(
     match (pushed.published, pushed.version) {
         (true, Some(version)) => println!("{slug}: {did}, published as {slug}@{version}"),
         (false, Some(version)) if publish => {
-            println!("{slug}: {did}; {slug}@{version} is the same")
+            println!("{slug}: {did}; {slug}@{version} is the same");
         }
         (_, Some(version)) => println!("{slug}: draft {did}; newest version {slug}@{version}"),
         (_, None) => println!("{slug}: draft {did}, not published yet"),

@@ -3,7 +3,7 @@
 mod near;
 mod search;
 
-use proctor_playground::{exhibits::Exhibits, fhir::kind::ResourceKind};
+use proctor_playground::fhir::kind::ResourceKind;
 use serde_json::{Value, json};
 
 use self::search::{SEARCHED_MOST, Search};
@@ -16,6 +16,7 @@ use crate::{
     outcome::Outcome,
     reader::{Object, left_out_or},
     registry::Check,
+    sight::Sight,
     template::{Failed, Scope},
 };
 
@@ -77,10 +78,10 @@ impl Check for ResourceState {
         })
     }
 
-    fn run(&self, exhibits: &Exhibits<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
+    fn run(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
         let fields = bind(&self.fields, scope)?;
         let asked = self.search.bind(scope)?;
-        let Some(store) = exhibits.fhir.first() else {
+        let Some(store) = sight.exhibits.fhir.first() else {
             return Err(Failed("the playground has no FHIR store".to_owned()));
         };
         let only_first = self.matches == Match::First && self.quantity != Quantity::Absent;

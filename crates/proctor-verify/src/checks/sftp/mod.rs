@@ -3,7 +3,7 @@
 mod content;
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
-use proctor_playground::exhibits::{Exhibits, StoredFile};
+use proctor_playground::exhibits::StoredFile;
 use serde_json::{Value, json};
 
 use self::content::{Content, Format, Place};
@@ -14,6 +14,7 @@ use crate::{
     outcome::Outcome,
     reader::{Node, Object, left_out_or},
     registry::Check,
+    sight::Sight,
     template::{Failed, Scope, Template},
 };
 
@@ -78,7 +79,7 @@ impl Check for FilePresent {
         })
     }
 
-    fn run(&self, exhibits: &Exhibits<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
+    fn run(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
         let fields = bind(&self.fields, scope)?;
         let contains = self
             .contains
@@ -86,7 +87,7 @@ impl Check for FilePresent {
             .map(|template| fill_text(template, scope));
         let contains: Vec<String> = contains.collect::<Result<_, _>>()?;
         let (glob, written) = self.glob.bind(scope)?;
-        let Some(files) = &exhibits.files else {
+        let Some(files) = &sight.exhibits.files else {
             return Err(Failed("the playground has no files".to_owned()));
         };
         let all = files.iter().map(|(path, file)| (*path, *file));

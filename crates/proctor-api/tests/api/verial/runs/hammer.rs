@@ -78,7 +78,7 @@ async fn ten_agents_on_one_run_make_one_result_of_each_task() {
                 .count();
             match page.body["next_cursor"].as_str() {
                 Some(cursor) => {
-                    path = format!("/sandboxes/{fhir}/events?limit=100&cursor={cursor}")
+                    path = format!("/sandboxes/{fhir}/events?limit=100&cursor={cursor}");
                 }
                 None => break,
             }
