@@ -163,8 +163,8 @@ async fn a_file_goes_to_a_server_and_comes_back_the_same() {
     let server = Server::start();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("fax.yaml");
-    let original = std::fs::read_to_string(shipped("fax-referral.yaml")).unwrap();
-    std::fs::write(&file, &original).unwrap();
+    let original = fs_err::read_to_string(shipped("fax-referral.yaml")).unwrap();
+    fs_err::write(&file, &original).unwrap();
     let path = file.to_str().unwrap();
     let push = |more: &[&str]| {
         let mut arguments = vec!["push", path, "--json"];
@@ -194,7 +194,7 @@ async fn a_file_goes_to_a_server_and_comes_back_the_same() {
         let output = server.benchmark(&["pull", name]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let pulled = folder.path().join("pulled.yaml");
-        std::fs::write(&pulled, &output.stdout).unwrap();
+        fs_err::write(&pulled, &output.stdout).unwrap();
         digest(&pulled)
     };
     let first = digest(&file);
@@ -209,7 +209,7 @@ async fn a_file_goes_to_a_server_and_comes_back_the_same() {
         .replace("    - type: Files\n      name: Shared drive", "    - type: Message\n      name: Portal messages\n    - type: Files\n      name: Shared drive")
         .replace("phone: \"+1 555 010 9926\", ", "phone: \"+1 555 010 9927\", ");
     assert_ne!(changed, original);
-    std::fs::write(&file, &changed).unwrap();
+    fs_err::write(&file, &changed).unwrap();
     assert_eq!(
         told(&push(&["--publish"])),
         [json!(false), json!(true), json!(true), json!(2)]
@@ -246,9 +246,9 @@ async fn a_server_says_what_an_agent_would_get_for_nothing() {
     let server = Server::start();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lab.yaml");
-    let original = std::fs::read_to_string(shipped("critical-lab.yaml")).unwrap();
+    let original = fs_err::read_to_string(shipped("critical-lab.yaml")).unwrap();
     let push = |content: &str| {
-        std::fs::write(&file, content).unwrap();
+        fs_err::write(&file, content).unwrap();
         let output = server.benchmark(&["push", file.to_str().unwrap(), "--json"]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         said(&output)["benchmark_id"].as_str().unwrap().to_owned()
@@ -294,9 +294,9 @@ async fn a_server_says_what_an_agent_would_get_for_nothing() {
 fn a_solution_that_does_not_meet_its_criteria_is_told_apart_from_one_that_fails() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lab.yaml");
-    let original = std::fs::read_to_string(shipped("critical-lab.yaml")).unwrap();
+    let original = fs_err::read_to_string(shipped("critical-lab.yaml")).unwrap();
     let check = |content: String| {
-        std::fs::write(&file, content).unwrap();
+        fs_err::write(&file, content).unwrap();
         let mut command = proctor();
         command.args(["benchmark", "check", "--oracle"]).arg(&file);
         command.output().unwrap()
