@@ -6,7 +6,7 @@
 
 use std::{
     io,
-    os::fd::OwnedFd,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -310,8 +310,8 @@ impl BoxGroup {
         Ok(())
     }
 
-    /// The file to write `0` to, in order to be in the group below this one called `name`, made if it is not there.
-    pub(crate) fn door(&self, name: &str) -> io::Result<OwnedFd> {
+    /// The way into the group below this one called `name`, made if it is not there; into this one, if executions have none here.
+    pub(crate) fn door(&self, name: &str) -> io::Result<Door> {
         let group = if self.has_executions() {
             let group = self.directory.join(name);
             make(&group)?;
@@ -319,12 +319,21 @@ impl BoxGroup {
         } else {
             self.directory.clone()
         };
-        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-        Ok(rustix::fs::open(
-            group.join("cgroup.procs"),
-            flags,
-            Mode::empty(),
-        )?)
+        let open = |path: &Path, flags| {
+            Ok(rustix::fs::open(
+                path,
+                flags | OFlags::CLOEXEC,
+                Mode::empty(),
+            )?)
+        };
+        match self.role {
+            Role::Unified | Role::KillAndFreeze => {
+                open(&group, OFlags::RDONLY | OFlags::DIRECTORY).map(Door::Born)
+            }
+            Role::Freezer | Role::Memory | Role::Pids | Role::Cpu => {
+                open(&group.join("cgroup.procs"), OFlags::WRONLY).map(Door::Join)
+            }
+        }
     }
 
     /// Whether this group can end and suspend processes.
@@ -423,6 +432,48 @@ impl BoxGroup {
             let _ = fs_err::write(self.directory.join("freezer.state"), "THAWED");
         }
         wait_until(|| Ok(remove_tree(&self.directory)))
+    }
+}
+
+/// A way into a control group.
+#[derive(Debug)]
+pub(crate) enum Door {
+    /// A process is born into it. That costs nothing, where joining may wait for every processor.
+    Born(OwnedFd),
+    /// A process joins by writing its number here.
+    Join(OwnedFd),
+}
+
+/// The ways into all groups of a box.
+#[derive(Debug)]
+pub(crate) struct Doors(Vec<Door>);
+
+impl Doors {
+    /// The ways into the groups called `name` below `groups`.
+    pub(crate) fn open<'a>(
+        groups: impl IntoIterator<Item = &'a BoxGroup>,
+        name: &str,
+    ) -> io::Result<Self> {
+        let doors = groups.into_iter().map(|group| group.door(name));
+        doors.collect::<io::Result<_>>().map(Self)
+    }
+
+    /// The group to be born into.
+    pub(crate) fn birth(&self) -> Option<BorrowedFd<'_>> {
+        self.0.iter().find_map(|door| match door {
+            Door::Born(group) => Some(group.as_fd()),
+            Door::Join(_) => None,
+        })
+    }
+
+    /// Puts the process with this number, 0 for the own one, into the groups that are joined.
+    pub(crate) fn join(&self, pid: i32) -> rustix::io::Result<()> {
+        for door in &self.0 {
+            if let Door::Join(procs) = door {
+                rustix::io::write(procs, pid.to_string().as_bytes())?;
+            }
+        }
+        Ok(())
     }
 }
 

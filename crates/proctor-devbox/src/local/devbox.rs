@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     io,
-    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -18,10 +17,13 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use super::{
     backend::Shared,
     execution::{LocalExecution, settled},
-    inside::Order,
+    inside::{Order, StatusFile},
     layers,
     link::{self, Link, Watches, expect_done, next_frame},
-    plan::{Bottom, BoxPlaces, Ids, LayerFile, Plan, UPPER_ROOT, UPPER_USR, write_json},
+    plan::{
+        Bottom, BoxPlaces, Ids, LayerFile, Plan, UPPER_ROOT, UPPER_USR, read_json, remove_if_there,
+        write_json,
+    },
     tree,
     wire::{Action, Answer, Event, Request, frame},
 };
@@ -29,7 +31,7 @@ use crate::{
     backend::{Devbox, Execution, FileContent},
     error::{Error, Result},
     name::{BoxId, ExecId, LayerId},
-    record::{BoxRecord, BoxState, LayerRecord, Progress, SnapshotWay, Usage},
+    record::{BoxRecord, BoxState, LayerRecord, SnapshotWay, Usage},
     spec::{ExecSpec, FileMode, User},
 };
 
@@ -122,7 +124,7 @@ impl LocalBox {
     async fn follow(&self, stream: tokio::net::UnixStream) -> Result<Arc<Link>> {
         let (watches, places) = (Arc::clone(&self.watches), self.places.clone());
         let ended = move || {
-            watches.settle(|id, last| settled(&places.execution(id), last));
+            watches.settle(|id, last| settled(&places, id, last));
         };
         let (shared, watches) = (&self.shared, Arc::clone(&self.watches));
         let (link, standing) =
@@ -376,17 +378,16 @@ impl Devbox for LocalBox {
     async fn execution(&self, id: &ExecId) -> Result<Arc<dyn Execution>> {
         if self.watches.follow(id).is_none() {
             // One of an earlier supervisor, or one that ended before this server came.
-            let directory = self.places.execution(id);
-            if !directory.exists() {
-                return Err(Error::NoSuchExecution(id.clone()));
-            }
-            let ended = directory.join("status.json").exists();
-            if !ended && self.live_link().await.is_some() {
+            let status: StatusFile = match read_json(&self.places.status(id)) {
+                Ok(status) => status,
+                Err(_) => return Err(Error::NoSuchExecution(id.clone())),
+            };
+            if status.progress.exit.is_none() && self.live_link().await.is_some() {
                 // It is being started right now.
                 return Err(Error::NoSuchExecution(id.clone()));
             }
-            self.watches
-                .set(id.clone(), settled(&directory, Progress::default()));
+            let settled = settled(&self.places, id, status.progress);
+            self.watches.set(id.clone(), settled);
         }
         Ok(Arc::new(LocalExecution {
             progress: self.watches.follow_new(id),
@@ -401,7 +402,10 @@ impl Devbox for LocalBox {
         };
         let mut ids: Vec<ExecId> = entries
             .flatten()
-            .filter_map(|entry| ExecId::new(entry.file_name().to_str()?).ok())
+            .filter_map(|entry| {
+                let name = entry.file_name();
+                ExecId::new(name.to_str()?.strip_suffix(".json")?).ok()
+            })
             .collect();
         ids.sort();
         Ok(ids)
@@ -552,12 +556,5 @@ impl Devbox for LocalBox {
         if let Some(link) = link {
             link.closed().await;
         }
-    }
-}
-
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs_err::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
     }
 }

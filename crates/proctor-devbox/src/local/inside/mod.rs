@@ -27,6 +27,7 @@ mod mounts;
 mod seccomp;
 mod spool;
 mod supervisor;
+mod system_calls;
 mod trees;
 mod usage;
 

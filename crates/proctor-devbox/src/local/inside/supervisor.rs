@@ -24,7 +24,7 @@ use super::{
     failure::{Failure, While},
     first::{self, First},
     launcher::Order,
-    seccomp::Filters,
+    seccomp::Filter,
     trees,
     usage::DiskWatch,
 };
@@ -38,12 +38,15 @@ use crate::{
     record::{ExitCause, Progress},
 };
 
+/// How often a supervisor without a server looks around.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// A supervisor at work.
 pub(super) struct Supervisor {
     pub(super) data: Places,
     pub(super) places: BoxPlaces,
     pub(super) plan: Plan,
-    pub(super) filters: Filters,
+    pub(super) filter: Filter,
     pub(super) first: Option<First>,
     pub(super) executions: BTreeMap<ExecId, Execution>,
     /// Forked children that are no executions.
@@ -56,6 +59,7 @@ pub(super) struct Supervisor {
     buffer: Vec<u8>,
     next_connection: u64,
     alone_since: Option<Instant>,
+    next_look: Instant,
     listener: OwnedFd,
     children: OwnedFd,
     own_pid_space: OwnedFd,
@@ -84,9 +88,9 @@ enum Source {
 }
 
 /// The supervisor's whole life, in a freshly forked process. `connection` is where it reports.
-pub(super) fn run(order: Order, connection: OwnedFd, filters: Filters) -> ! {
+pub(super) fn run(order: Order, connection: OwnedFd, filter: Filter) -> ! {
     // Whatever was open belongs to the launcher.
-    let code = match Supervisor::boot(order, &connection, filters) {
+    let code = match Supervisor::boot(order, &connection, filter) {
         Ok(mut supervisor) => {
             supervisor.adopt(connection);
             supervisor.work();
@@ -108,7 +112,7 @@ pub(super) fn run(order: Order, connection: OwnedFd, filters: Filters) -> ! {
 }
 
 impl Supervisor {
-    fn boot(order: Order, connection: &OwnedFd, filters: Filters) -> Result<Self, Failure> {
+    fn boot(order: Order, connection: &OwnedFd, filter: Filter) -> Result<Self, Failure> {
         sys::close_all_but(0, connection.as_fd()).doing("closing descriptors")?;
         // Descriptors 0 to 2 must be taken, or something of ours would become a program's standard stream.
         for _ in 0..3 {
@@ -154,7 +158,7 @@ impl Supervisor {
             data,
             places,
             plan,
-            filters,
+            filter,
             first: None,
             executions: BTreeMap::new(),
             helpers: HashSet::new(),
@@ -165,6 +169,7 @@ impl Supervisor {
             buffer: vec![0; 64 << 10],
             next_connection: 0,
             alone_since: Some(now),
+            next_look: now,
             listener,
             children,
             own_pid_space,
@@ -239,7 +244,7 @@ impl Supervisor {
         Some(Surroundings {
             plan: &self.plan,
             first: self.first.as_ref()?,
-            filters: &self.filters,
+            filter: &self.filter,
             places: &self.places,
         })
     }
@@ -467,13 +472,27 @@ impl Supervisor {
             .min()
     }
 
+    /// When to look again whether anybody still wants the box.
     fn alone_deadline(&self) -> Option<Instant> {
-        let seconds = if self.frozen {
-            self.plan.orphan_stop_secs
-        } else {
-            self.plan.orphan_freeze_secs.min(self.plan.orphan_stop_secs)
+        self.alone_since.map(|_| self.next_look)
+    }
+
+    /// Nobody has come for a while: the box is suspended, later stopped; at once, if its directory is no more.
+    fn look_around(&mut self, now: Instant) {
+        self.next_look = now + LOOK_EVERY;
+        let Some(since) = self.alone_since else {
+            return;
         };
-        self.alone_since?.checked_add(Duration::from_secs(seconds))
+        let alone = now.saturating_duration_since(since);
+        let plan = &self.plan;
+        if alone >= Duration::from_secs(plan.orphan_stop_secs) || !self.places.directory.exists() {
+            self.stop.get_or_insert(Stop::ByItself);
+        } else if alone >= Duration::from_secs(plan.orphan_freeze_secs)
+            && !self.frozen
+            && let Some(first) = &self.first
+        {
+            self.frozen = trees::freeze(plan, first, true).is_ok();
+        }
     }
 
     fn deadlines(&mut self) {
@@ -492,15 +511,7 @@ impl Supervisor {
             let _ = self.disk.begin(now);
         }
         if due(self.alone_deadline()) {
-            let stop_after = Duration::from_secs(self.plan.orphan_stop_secs);
-            if self
-                .alone_since
-                .is_some_and(|since| now.saturating_duration_since(since) >= stop_after)
-            {
-                self.stop.get_or_insert(Stop::ByItself);
-            } else if let Some(first) = &self.first {
-                self.frozen |= trees::freeze(&self.plan, first, true).is_ok();
-            }
+            self.look_around(now);
         }
     }
 
