@@ -18,12 +18,8 @@ use super::{
     backend::Shared,
     execution::{LocalExecution, settled},
     inside::{Order, StatusFile},
-    layers,
     link::{self, Link, Watches, expect_done, next_frame},
-    plan::{
-        Bottom, BoxPlaces, Ids, LayerFile, Plan, UPPER_ROOT, UPPER_USR, read_json, remove_if_there,
-        write_json,
-    },
+    plan::{Bottom, BoxPlaces, Ids, Plan, read_json, remove_if_there},
     tree,
     wire::{Action, Answer, Event, Request, frame},
 };
@@ -43,8 +39,8 @@ pub(super) struct LocalBox {
     pub(super) id: BoxId,
     pub(super) places: BoxPlaces,
     pub(super) watches: Arc<Watches>,
-    shared: Arc<Shared>,
-    plan: Mutex<Plan>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) plan: Mutex<Plan>,
     /// Held while the box changes its state, so that starting, stopping and destroying exclude each other.
     link: tokio::sync::Mutex<Option<Arc<Link>>>,
     frozen: AtomicBool,
@@ -190,7 +186,7 @@ impl LocalBox {
         }
     }
 
-    async fn blocking<T: Send + 'static>(
+    pub(super) async fn blocking<T: Send + 'static>(
         &self,
         doing: &'static str,
         work: impl FnOnce(&Self) -> io::Result<T> + Send + 'static,
@@ -200,59 +196,6 @@ impl LocalBox {
             .await
             .map_err(|error| Error::platform(doing, io::Error::other(error)))?
             .map_err(|source| Error::platform(doing, source))
-    }
-
-    fn layer_file(&self, record: &LayerRecord) -> LayerFile {
-        let plan = self.plan();
-        LayerFile {
-            record: record.clone(),
-            bottom: plan.bottom,
-            below: plan.layers,
-        }
-    }
-
-    /// The disk becomes the layer, and the box goes on with an empty one over it.
-    ///
-    /// The plan names the layer first: if we die between the two, a layer that is not there is left out (and then the disk is
-    /// still in its place).
-    fn give_disk(&self, record: &LayerRecord) -> io::Result<()> {
-        let layer = self.layer_file(record);
-        let mut plan = self.plan();
-        plan.layers.insert(0, record.id.clone());
-        layers::describe(&self.places.disk(), &layer)?;
-        write_json(&self.places.plan(), &plan)?;
-        fs_err::rename(self.places.disk(), self.shared.places.layer(&record.id))?;
-        self.places.prepare_disk()?;
-        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
-        Ok(())
-    }
-
-    /// The layer is a copy of the disk as it is now.
-    fn copy_disk(&self, record: &LayerRecord) -> io::Result<()> {
-        let fresh = self
-            .shared
-            .places
-            .layers()
-            .join(format!(".new-{}", record.id));
-        tree::remove(&fresh)?;
-        for part in [UPPER_ROOT, UPPER_USR] {
-            fs_err::create_dir_all(fresh.join(part))?;
-            tree::copy(&self.places.disk().join(part), &fresh.join(part))?;
-        }
-        layers::describe(&fresh, &self.layer_file(record))?;
-        fs_err::rename(fresh, self.shared.places.layer(&record.id))
-    }
-
-    async fn take_snapshot(&self, way: SnapshotWay, record: LayerRecord) -> Result<LayerRecord> {
-        self.blocking("taking a snapshot", move |this| {
-            let record = LayerRecord { way, ..record };
-            match way {
-                SnapshotWay::Renamed => this.give_disk(&record)?,
-                SnapshotWay::Copied => this.copy_disk(&record)?,
-            }
-            Ok(record)
-        })
-        .await
     }
 
     async fn file_stream(&self, request: &Request) -> Result<tokio::net::UnixStream> {
