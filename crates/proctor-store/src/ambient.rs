@@ -42,11 +42,15 @@ impl IdSource for RandomIds {
     fn next_uuid(&self) -> Uuid {
         let millis = u64::try_from(SystemClock.now().as_millis()).unwrap_or(0);
         let nanos = u32::try_from(millis % 1000).unwrap_or(0) * 1_000_000;
-        let context = self
-            .0
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        Uuid::new_v7(uuid::Timestamp::from_unix(&*context, millis / 1000, nanos))
+        let timestamp = {
+            let context = self
+                .0
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            uuid::Timestamp::from_unix(&*context, millis / 1000, nanos)
+        };
+        // Every request has an id: the random part is drawn when others may have their turn.
+        Uuid::new_v7(timestamp)
     }
 }
 
