@@ -157,7 +157,7 @@ pub struct OutputChunk {
 /// How a snapshot was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SnapshotWay {
-    /// The box's own layer became the snapshot; the cost does not depend on its size.
+    /// The box's own layer became the snapshot; nothing was copied.
     Renamed,
     /// Processes were running, so what the box had changed was copied while they stood still.
     Copied,

@@ -10,8 +10,16 @@ pub(crate) async fn bare() {
     assert!(status.await.unwrap().unwrap().success());
 }
 
-/// A fresh overlay on the host's `/usr`, `/bin/true` in bwrap with every namespace, and nothing left. Without bwrap or the right to
-/// mount, nothing is measured.
+/// Whether bwrap is installed and we may mount the overlay that it has not.
+pub(crate) fn has_bwrap() -> bool {
+    let found = std::process::Command::new("bwrap")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status();
+    rustix::process::geteuid().is_root() && found.is_ok_and(|status| status.success())
+}
+
+/// A fresh overlay on the host's `/usr`, `/bin/true` in bwrap with every namespace, and nothing left.
 pub(crate) async fn bwrap(data: &Path, round: usize) {
     let place = data.join(format!("bwrap-{round}"));
     tokio::task::spawn_blocking(move || {

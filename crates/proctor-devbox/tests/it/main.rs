@@ -6,4 +6,5 @@ mod conformance;
 mod crashes;
 mod escapes;
 mod remainders;
+mod rootfs;
 mod support;

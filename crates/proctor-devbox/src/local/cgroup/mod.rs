@@ -227,7 +227,7 @@ impl BoxGroup {
 /// A way into a control group.
 #[derive(Debug)]
 pub(crate) enum Door {
-    /// A process is born into it. That costs nothing, where joining may wait for every processor.
+    /// A process is born into it. Unlike joining, this takes no lock that waits for every processor.
     Born(OwnedFd),
     /// A process joins by writing its number here.
     Join(OwnedFd),
