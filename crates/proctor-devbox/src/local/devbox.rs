@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     io,
-    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -18,10 +17,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use super::{
     backend::Shared,
     execution::{LocalExecution, settled},
-    inside::Order,
-    layers,
+    inside::{Order, StatusFile},
     link::{self, Link, Watches, expect_done, next_frame},
-    plan::{Bottom, BoxPlaces, Ids, LayerFile, Plan, UPPER_ROOT, UPPER_USR, write_json},
+    plan::{Bottom, BoxPlaces, Ids, Plan, read_json, remove_if_there},
     tree,
     wire::{Action, Answer, Event, Request, frame},
 };
@@ -29,7 +27,7 @@ use crate::{
     backend::{Devbox, Execution, FileContent},
     error::{Error, Result},
     name::{BoxId, ExecId, LayerId},
-    record::{BoxRecord, BoxState, LayerRecord, Progress, SnapshotWay, Usage},
+    record::{BoxRecord, BoxState, LayerRecord, SnapshotWay, Usage},
     spec::{ExecSpec, FileMode, User},
 };
 
@@ -41,8 +39,8 @@ pub(super) struct LocalBox {
     pub(super) id: BoxId,
     pub(super) places: BoxPlaces,
     pub(super) watches: Arc<Watches>,
-    shared: Arc<Shared>,
-    plan: Mutex<Plan>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) plan: Mutex<Plan>,
     /// Held while the box changes its state, so that starting, stopping and destroying exclude each other.
     link: tokio::sync::Mutex<Option<Arc<Link>>>,
     frozen: AtomicBool,
@@ -122,7 +120,7 @@ impl LocalBox {
     async fn follow(&self, stream: tokio::net::UnixStream) -> Result<Arc<Link>> {
         let (watches, places) = (Arc::clone(&self.watches), self.places.clone());
         let ended = move || {
-            watches.settle(|id, last| settled(&places.execution(id), last));
+            watches.settle(|id, last| settled(&places, id, last));
         };
         let (shared, watches) = (&self.shared, Arc::clone(&self.watches));
         let (link, standing) =
@@ -188,7 +186,7 @@ impl LocalBox {
         }
     }
 
-    async fn blocking<T: Send + 'static>(
+    pub(super) async fn blocking<T: Send + 'static>(
         &self,
         doing: &'static str,
         work: impl FnOnce(&Self) -> io::Result<T> + Send + 'static,
@@ -198,59 +196,6 @@ impl LocalBox {
             .await
             .map_err(|error| Error::platform(doing, io::Error::other(error)))?
             .map_err(|source| Error::platform(doing, source))
-    }
-
-    fn layer_file(&self, record: &LayerRecord) -> LayerFile {
-        let plan = self.plan();
-        LayerFile {
-            record: record.clone(),
-            bottom: plan.bottom,
-            below: plan.layers,
-        }
-    }
-
-    /// The disk becomes the layer, and the box goes on with an empty one over it.
-    ///
-    /// The plan names the layer first: if we die between the two, a layer that is not there is left out (and then the disk is
-    /// still in its place).
-    fn give_disk(&self, record: &LayerRecord) -> io::Result<()> {
-        let layer = self.layer_file(record);
-        let mut plan = self.plan();
-        plan.layers.insert(0, record.id.clone());
-        layers::describe(&self.places.disk(), &layer)?;
-        write_json(&self.places.plan(), &plan)?;
-        fs_err::rename(self.places.disk(), self.shared.places.layer(&record.id))?;
-        self.places.prepare_disk()?;
-        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
-        Ok(())
-    }
-
-    /// The layer is a copy of the disk as it is now.
-    fn copy_disk(&self, record: &LayerRecord) -> io::Result<()> {
-        let fresh = self
-            .shared
-            .places
-            .layers()
-            .join(format!(".new-{}", record.id));
-        tree::remove(&fresh)?;
-        for part in [UPPER_ROOT, UPPER_USR] {
-            fs_err::create_dir_all(fresh.join(part))?;
-            tree::copy(&self.places.disk().join(part), &fresh.join(part))?;
-        }
-        layers::describe(&fresh, &self.layer_file(record))?;
-        fs_err::rename(fresh, self.shared.places.layer(&record.id))
-    }
-
-    async fn take_snapshot(&self, way: SnapshotWay, record: LayerRecord) -> Result<LayerRecord> {
-        self.blocking("taking a snapshot", move |this| {
-            let record = LayerRecord { way, ..record };
-            match way {
-                SnapshotWay::Renamed => this.give_disk(&record)?,
-                SnapshotWay::Copied => this.copy_disk(&record)?,
-            }
-            Ok(record)
-        })
-        .await
     }
 
     async fn file_stream(&self, request: &Request) -> Result<tokio::net::UnixStream> {
@@ -376,17 +321,16 @@ impl Devbox for LocalBox {
     async fn execution(&self, id: &ExecId) -> Result<Arc<dyn Execution>> {
         if self.watches.follow(id).is_none() {
             // One of an earlier supervisor, or one that ended before this server came.
-            let directory = self.places.execution(id);
-            if !directory.exists() {
-                return Err(Error::NoSuchExecution(id.clone()));
-            }
-            let ended = directory.join("status.json").exists();
-            if !ended && self.live_link().await.is_some() {
+            let status: StatusFile = match read_json(&self.places.status(id)) {
+                Ok(status) => status,
+                Err(_) => return Err(Error::NoSuchExecution(id.clone())),
+            };
+            if status.progress.exit.is_none() && self.live_link().await.is_some() {
                 // It is being started right now.
                 return Err(Error::NoSuchExecution(id.clone()));
             }
-            self.watches
-                .set(id.clone(), settled(&directory, Progress::default()));
+            let settled = settled(&self.places, id, status.progress);
+            self.watches.set(id.clone(), settled);
         }
         Ok(Arc::new(LocalExecution {
             progress: self.watches.follow_new(id),
@@ -401,7 +345,10 @@ impl Devbox for LocalBox {
         };
         let mut ids: Vec<ExecId> = entries
             .flatten()
-            .filter_map(|entry| ExecId::new(entry.file_name().to_str()?).ok())
+            .filter_map(|entry| {
+                let name = entry.file_name();
+                ExecId::new(name.to_str()?.strip_suffix(".json")?).ok()
+            })
             .collect();
         ids.sort();
         Ok(ids)
@@ -552,12 +499,5 @@ impl Devbox for LocalBox {
         if let Some(link) = link {
             link.closed().await;
         }
-    }
-}
-
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs_err::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
     }
 }

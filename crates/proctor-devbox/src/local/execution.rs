@@ -1,6 +1,6 @@
 //! An execution from the server's side: its progress by the link, its output from the spool's files.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -10,8 +10,7 @@ use super::{
     devbox::LocalBox,
     inside::StatusFile,
     link::{Link, expect_done},
-    plan::read_json,
-    tree,
+    plan::{BoxPlaces, read_json},
     wire::{Action, Answer, LONGEST_BYTES},
 };
 use crate::{
@@ -30,10 +29,6 @@ pub(super) struct LocalExecution {
 }
 
 impl LocalExecution {
-    fn directory(&self) -> PathBuf {
-        self.within.places.execution(&self.id)
-    }
-
     async fn link(&self) -> Result<Arc<Link>> {
         self.within.running_link().await
     }
@@ -47,15 +42,16 @@ impl LocalExecution {
 }
 
 /// How an execution stands according to its files: as ended, or as ended with its box.
-pub(super) fn settled(directory: &std::path::Path, last: Progress) -> Progress {
-    if let Ok(StatusFile { progress }) = read_json(&directory.join("status.json")) {
+pub(super) fn settled(places: &BoxPlaces, id: &ExecId, last: Progress) -> Progress {
+    if let Ok(StatusFile { progress }) = read_json(&places.status(id))
+        && progress.exit.is_some()
+    {
         return progress;
     }
-    let length =
-        |name: &str| fs_err::metadata(directory.join(name)).map_or(0, |metadata| metadata.len());
+    let length = |stream| fs_err::metadata(places.output(id, stream)).map_or(0, |file| file.len());
     Progress {
-        stdout: length("stdout"),
-        stderr: length("stderr"),
+        stdout: length(Stream::Stdout),
+        stderr: length(Stream::Stderr),
         exit: Some(Exit {
             code: None,
             signal: Some(libc::SIGKILL),
@@ -104,10 +100,7 @@ impl Execution for LocalExecution {
             });
         }
         let wanted = usize::try_from(available).unwrap_or(usize::MAX).min(most);
-        let path = self.directory().join(match stream {
-            Stream::Stdout => "stdout",
-            Stream::Stderr => "stderr",
-        });
+        let path = self.within.places.output(&self.id, stream);
         let bytes = tokio::task::spawn_blocking(move || read_at(&path, offset, wanted))
             .await
             .map_err(|error| Error::platform("reading output", std::io::Error::other(error)))?
@@ -153,13 +146,8 @@ impl Execution for LocalExecution {
         if let Ok(link) = self.link().await {
             link.tell(Action::Forget(self.id.clone())).await?;
         }
-        let directory = self.directory();
-        tokio::task::spawn_blocking(move || tree::remove(&directory))
-            .await
-            .map_err(|error| {
-                Error::platform("forgetting an execution", std::io::Error::other(error))
-            })?
-            .map_err(|source| Error::platform("forgetting an execution", source))?;
+        let removed = self.within.places.forget_execution(&self.id);
+        removed.map_err(|source| Error::platform("forgetting an execution", source))?;
         self.within.watches.forget(&self.id);
         Ok(())
     }

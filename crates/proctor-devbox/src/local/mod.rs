@@ -17,6 +17,7 @@ mod layers;
 mod link;
 mod plan;
 mod probe;
+mod snapshot;
 mod sys;
 mod tree;
 mod wire;

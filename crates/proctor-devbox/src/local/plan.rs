@@ -8,7 +8,7 @@
 //!               up          there while the box should be running
 //!               disk/       upper-root, upper-usr: what the box changed; layer.json once it is a layer
 //!               work/       overlayfs' own
-//!               execs/ID/   stdout, stderr, status.json
+//!               execs/      ID.json, and ID.stdout and ID.stderr if something was written
 //! DATA/layers/ID/           a `disk` that became read-only
 //! DATA/bases/host-HASH/     the skeleton around the host's /usr
 //! DATA/rootfs/NAME.json     where a registered root file system is
@@ -28,7 +28,7 @@ use crate::{
     error::{Error, Result},
     name::{BaseName, BoxId, ExecId, LayerId},
     record::{Enforcement, LayerRecord},
-    spec::BoxSpec,
+    spec::{BoxSpec, Stream},
 };
 
 /// The directory of what the box changed outside `/usr`, within `disk` or a layer.
@@ -189,8 +189,30 @@ impl BoxPlaces {
         self.directory.join("execs")
     }
 
-    pub(crate) fn execution(&self, id: &ExecId) -> PathBuf {
-        self.executions().join(id.as_str())
+    /// Where an execution's status is.
+    pub(crate) fn status(&self, id: &ExecId) -> PathBuf {
+        self.executions().join(format!("{id}.json"))
+    }
+
+    /// Where a stream of an execution is, if it wrote to it.
+    pub(crate) fn output(&self, id: &ExecId, stream: Stream) -> PathBuf {
+        let name = match stream {
+            Stream::Stdout => "stdout",
+            Stream::Stderr => "stderr",
+        };
+        self.executions().join(format!("{id}.{name}"))
+    }
+
+    /// Removes everything of an execution.
+    pub(crate) fn forget_execution(&self, id: &ExecId) -> std::io::Result<()> {
+        for path in [
+            self.output(id, Stream::Stdout),
+            self.output(id, Stream::Stderr),
+            self.status(id),
+        ] {
+            remove_if_there(&path)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn read_plan(&self) -> Result<Plan> {
@@ -204,6 +226,7 @@ impl BoxPlaces {
             self.disk().join(UPPER_USR),
             self.work().join("root"),
             self.work().join("usr"),
+            self.executions(),
         ] {
             fs_err::create_dir_all(directory)?;
         }
@@ -245,5 +268,13 @@ impl Plan {
     /// Whether a control group can end and suspend everything at once.
     pub(crate) fn can_kill(&self) -> bool {
         self.groups.iter().any(BoxGroup::holds_executions)
+    }
+}
+
+/// Removes a file that may not be there.
+pub(crate) fn remove_if_there(path: &Path) -> std::io::Result<()> {
+    match fs_err::remove_file(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other,
     }
 }

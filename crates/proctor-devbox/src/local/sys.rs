@@ -39,17 +39,29 @@ fn fork_result(result: libc::c_long) -> io::Result<Fork> {
     Ok(Pid::from_raw(raw).map_or(Fork::Child, Fork::Parent))
 }
 
-/// Copies the process. Only for processes with one thread: a lock that another thread held would stay locked
-/// in the child for ever.
-pub(crate) fn fork() -> io::Result<Fork> {
-    // SAFETY: the caller has one thread, so the child finds the allocator and every lock in a usable state.
-    fork_result(libc::c_long::from(unsafe { libc::fork() }))
+/// Copies the process, into the control group (of version 2) with this directory if there is one. Only for processes with one thread:
+/// a lock that another thread held would stay locked in the child for ever.
+pub(crate) fn fork_into(group: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
+    fork_with(0, group)
 }
 
-/// Copies the process into new namespaces (`CLONE_NEW…`). Only for processes with one thread.
-pub(crate) fn fork_into_namespaces(flags: libc::c_int) -> io::Result<Fork> {
+/// Copies the process where it is. Only for processes with one thread.
+pub(crate) fn fork() -> io::Result<Fork> {
+    fork_with(0, None)
+}
+
+/// Copies the process into new namespaces (`CLONE_NEW…`) and a control group. Only for processes with one thread.
+pub(crate) fn fork_with(
+    namespaces: libc::c_int,
+    group: Option<BorrowedFd<'_>>,
+) -> io::Result<Fork> {
+    let into = if group.is_some() {
+        CLONE_INTO_CGROUP
+    } else {
+        0
+    };
     let args = libc::clone_args {
-        flags: u64::from(flags.cast_unsigned()),
+        flags: u64::from(namespaces.cast_unsigned()) | into,
         pidfd: 0,
         child_tid: 0,
         parent_tid: 0,
@@ -59,12 +71,16 @@ pub(crate) fn fork_into_namespaces(flags: libc::c_int) -> io::Result<Fork> {
         tls: 0,
         set_tid: 0,
         set_tid_size: 0,
-        cgroup: 0,
+        cgroup: group.map_or(0, |group| group.as_raw_fd().cast_unsigned().into()),
     };
-    // SAFETY: no memory is shared with the child (no CLONE_VM), so this is a fork with other namespaces; `args` is a
-    // whole `clone_args` and its true size is passed. libc's cached thread id is not used by this crate.
+    // SAFETY: no memory is shared with the child (no CLONE_VM), so this is a fork; the caller has one thread, so the child
+    // finds the allocator and every lock in a usable state. `args` is a whole `clone_args` and its true size is passed. libc's
+    // cached thread id, which is the parent's in the child, is not used by this crate.
     fork_result(unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of_val(&args)) })
 }
+
+/// Not in `libc` as a number of this width.
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// Moves this process into new namespaces (`CLONE_NEW…`). Only for processes with one thread.
 pub(crate) fn unshare(flags: libc::c_int) -> io::Result<()> {
@@ -205,13 +221,13 @@ pub(crate) fn adopt_fd(raw: RawFd) -> Option<OwnedFd> {
 }
 
 /// Installs a system call filter for this process and all it will start.
-pub(crate) fn install_seccomp(program: &[seccompiler::sock_filter]) -> io::Result<()> {
+pub(crate) fn install_seccomp(program: &[libc::sock_filter]) -> io::Result<()> {
     let length = u16::try_from(program.len()).map_err(io::Error::other)?;
     let args = libc::sock_fprog {
         len: length,
-        filter: program.as_ptr().cast::<libc::sock_filter>().cast_mut(),
+        filter: program.as_ptr().cast_mut(),
     };
-    // SAFETY: `seccompiler::sock_filter` has the kernel's layout; the kernel copies `len` of them and writes nothing.
+    // SAFETY: the kernel copies `len` instructions, checks them and writes nothing.
     check(unsafe {
         libc::syscall(
             libc::SYS_seccomp,

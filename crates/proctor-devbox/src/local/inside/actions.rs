@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     local::{
+        cgroup::Doors,
         plan::{Ids, Plan},
         sys::{self, Fork},
         wire::{Action, Answer, Request},
@@ -136,7 +137,7 @@ impl Supervisor {
             return Some(Answer::NotNow("the devbox is suspended".to_owned()));
         }
         // An execution of an earlier supervisor: it has run, and is not run twice.
-        if self.places.execution(&spec.id).join("status.json").exists() {
+        if self.places.status(&spec.id).exists() {
             return Some(Answer::Done);
         }
         let around = self.surroundings()?;
@@ -154,7 +155,7 @@ impl Supervisor {
 
     /// Removes the traces of an execution that did not come to run.
     fn discard(&self, id: &ExecId) {
-        let _ = fs_err::remove_dir_all(self.places.execution(id));
+        let _ = self.places.forget_execution(id);
         for group in &self.plan.groups {
             group.remove_execution(&trees::group_name(id));
         }
@@ -382,23 +383,17 @@ impl Supervisor {
         let Some(around) = self.surroundings() else {
             return;
         };
-        let doors: std::io::Result<Vec<_>> = around
-            .plan
-            .groups
-            .iter()
-            .map(|group| group.door("files"))
-            .collect();
-        let doors = match doors {
+        let doors = match Doors::open(&around.plan.groups, "files") {
             Ok(doors) => doors,
             Err(error) => return files::refuse(socket, error.to_string()),
         };
-        match sys::fork() {
+        match sys::fork_into(doors.birth()) {
             Ok(Fork::Parent(pid)) => {
                 self.helpers.insert(pid);
             }
             Ok(Fork::Child) => {
                 let entered = enter::join(around.first, &doors, around.plan.ids)
-                    .and_then(|()| enter::settle(around.plan, user, around.filters));
+                    .and_then(|()| enter::settle(around.plan, user, around.filter));
                 match entered {
                     // Our other descriptors would keep pipes and connections open for as long as this takes.
                     Ok(_) if sys::close_all_but(3, socket.as_fd()).is_ok() => {

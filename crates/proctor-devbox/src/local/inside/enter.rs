@@ -3,10 +3,7 @@
 //! The order matters and is the heart of the isolation: control groups while still privileged outside, then all
 //! namespaces at once, then capabilities, groups, system call filter, user, and no way back.
 
-use std::{
-    io,
-    os::fd::{AsFd, OwnedFd},
-};
+use std::{io, os::fd::AsFd};
 
 use rustix::process::{Gid, Resource, Rlimit, Uid};
 
@@ -15,10 +12,13 @@ use super::{
     failure::{Failure, While},
     first::First,
     identity::Identity,
-    seccomp::Filters,
+    seccomp::Filter,
 };
 use crate::{
-    local::plan::{Ids, Plan},
+    local::{
+        cgroup::Doors,
+        plan::{Ids, Plan},
+    },
     spec::{Limits, User},
 };
 
@@ -33,10 +33,8 @@ pub(super) fn become_root(ids: Ids) -> rustix::io::Result<()> {
 
 /// Moves this process into the box: its groups (through `doors`) and its namespaces. It is root of the box then, with every
 /// capability there. The process id namespace is not among them: the supervisor's children are born in it.
-pub(super) fn join(first: &First, doors: &[OwnedFd], ids: Ids) -> Result<(), Failure> {
-    for door in doors {
-        rustix::io::write(door, b"0").doing("joining a control group")?;
-    }
+pub(super) fn join(first: &First, doors: &Doors, ids: Ids) -> Result<(), Failure> {
+    doors.join(0).doing("joining a control group")?;
     for (space, kind) in &first.spaces {
         rustix::thread::move_into_link_name_space(space.as_fd(), Some(*kind))
             .doing("entering the box")?;
@@ -45,7 +43,7 @@ pub(super) fn join(first: &First, doors: &[OwnedFd], ids: Ids) -> Result<(), Fai
 }
 
 /// Gives up everything that `user` of the box shall not have. Answers who that is.
-pub(super) fn settle(plan: &Plan, user: &User, filters: &Filters) -> Result<Identity, Failure> {
+pub(super) fn settle(plan: &Plan, user: &User, filter: &Filter) -> Result<Identity, Failure> {
     let mut identity = Identity::find(user)
         .ok_or(io::ErrorKind::NotFound)
         .doing(format_args!("finding the user {user:?}"))?;
@@ -74,7 +72,7 @@ pub(super) fn settle(plan: &Plan, user: &User, filters: &Filters) -> Result<Iden
         rustix::thread::set_no_new_privs(true).doing("giving up new privileges")?;
     }
     // Needs either no new privileges or the capability that the next lines give up.
-    filters.install().doing("filtering system calls")?;
+    filter.install().doing("filtering system calls")?;
     let uid = Uid::from_raw(identity.uid);
     rustix::thread::set_thread_res_uid(uid, uid, uid).doing("setting the user")?;
     if identity.uid == 0 {

@@ -19,18 +19,19 @@ use super::{
     enter,
     failure::{Failure, While},
     first::First,
-    seccomp::Filters,
+    seccomp::Filter,
     spool::{Spool, StatusFile},
     trees,
 };
 use crate::{
     local::{
-        plan::{BoxPlaces, Plan, write_json},
+        cgroup::Doors,
+        plan::{BoxPlaces, Plan},
         sys::{self, Fork},
     },
     name::ExecId,
     record::{Exit, ExitCause, Progress},
-    spec::ExecSpec,
+    spec::{ExecSpec, Stream},
 };
 
 /// What every execution of a box needs.
@@ -38,7 +39,7 @@ use crate::{
 pub(super) struct Surroundings<'a> {
     pub(super) plan: &'a Plan,
     pub(super) first: &'a First,
-    pub(super) filters: &'a Filters,
+    pub(super) filter: &'a Filter,
     pub(super) places: &'a BoxPlaces,
 }
 
@@ -128,25 +129,20 @@ impl Execution {
         asker: Asker,
         now: Instant,
     ) -> Result<Self, Failure> {
-        let directory = around.places.execution(&spec.id);
-        fs_err::create_dir_all(&directory).doing("making a directory for output")?;
-        let (stdout, stdout_end) = Spool::new(&directory.join("stdout"), spec.output_limit)
-            .doing("making a file for output")?;
-        let (stderr, stderr_end) = Spool::new(&directory.join("stderr"), spec.output_limit)
-            .doing("making a file for output")?;
+        write_status(around.places, &spec.id, Progress::default()).doing("noting an execution")?;
+        let spool = |stream| {
+            let path = around.places.output(&spec.id, stream);
+            Spool::new(path, spec.output_limit).doing("making a pipe")
+        };
+        let (stdout, stdout_end) = spool(Stream::Stdout)?;
+        let (stderr, stderr_end) = spool(Stream::Stderr)?;
         let (stdin_end, stdin) = stdin(spec.stdin).doing("making a pipe")?;
         let (starting, starting_end) =
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("making a pipe")?;
         let group = trees::group_name(&spec.id);
-        let doors = around
-            .plan
-            .groups
-            .iter()
-            .map(|known| known.door(&group))
-            .collect::<io::Result<Vec<_>>>()
-            .doing("making a control group")?;
+        let doors = Doors::open(&around.plan.groups, &group).doing("making a control group")?;
         let memory_kills = memory_kills(around.plan);
-        let pid = match sys::fork().doing("making a process")? {
+        let pid = match sys::fork_into(doors.birth()).doing("making a process")? {
             Fork::Parent(pid) => pid,
             Fork::Child => {
                 let ends = [stdin_end.as_fd(), stdout_end.as_fd(), stderr_end.as_fd()];
@@ -208,11 +204,8 @@ impl Execution {
             cause: self.cause,
             wall: now.saturating_duration_since(self.started),
         });
-        let status = StatusFile {
-            progress: self.progress(),
-        };
         // If the host's disk is full the server still hears of it, as long as this process lives.
-        let _ = write_json(&places.execution(&self.id).join("status.json"), &status);
+        let _ = write_status(places, &self.id, self.progress());
         self.drop_group(plan);
     }
 
@@ -226,6 +219,12 @@ impl Execution {
                 .all(|group| group.remove_execution(&name));
         }
     }
+}
+
+/// Notes how far an execution is. In place: half a note, from a supervisor that was killed, reads as an execution that has not ended.
+fn write_status(places: &BoxPlaces, id: &ExecId, progress: Progress) -> io::Result<()> {
+    let status = serde_json::to_vec(&StatusFile { progress })?;
+    fs_err::write(places.status(id), status)
 }
 
 fn memory_kills(plan: &Plan) -> u64 {
@@ -257,7 +256,7 @@ fn stdin(wanted: bool) -> io::Result<(OwnedFd, Option<Stdin>)> {
 fn become_program(
     around: Surroundings<'_>,
     spec: &ExecSpec,
-    doors: &[OwnedFd],
+    doors: &Doors,
     ends: [BorrowedFd<'_>; 3],
 ) -> Failure {
     match try_become_program(around, spec, doors, ends) {
@@ -269,11 +268,11 @@ fn become_program(
 fn try_become_program(
     around: Surroundings<'_>,
     spec: &ExecSpec,
-    doors: &[OwnedFd],
+    doors: &Doors,
     ends: [BorrowedFd<'_>; 3],
 ) -> Result<std::convert::Infallible, Failure> {
     enter::join(around.first, doors, around.plan.ids)?;
-    let identity = enter::settle(around.plan, &spec.user, around.filters)?;
+    let identity = enter::settle(around.plan, &spec.user, around.filter)?;
     for (end, target) in ends.into_iter().zip(0..) {
         sys::install_fd(end, target).doing("connecting the streams")?;
     }
@@ -317,7 +316,6 @@ fn try_become_program(
             .collect(),
     )?;
     let argv = texts(spec.argv.clone())?;
-    sys::default_signals();
     sys::unblock_signals().doing("unblocking signals")?;
     Err(execute(&argv, &env, &path))
 }

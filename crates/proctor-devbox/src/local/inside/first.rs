@@ -24,6 +24,7 @@ use super::{
     mounts::{self, Sources},
 };
 use crate::local::{
+    cgroup::Doors,
     plan::{Bottom, Ids, Places, Plan},
     sys::{self, Fork},
 };
@@ -56,7 +57,9 @@ pub(super) fn start(places: &Places, plan: &Plan) -> Result<First, Failure> {
         | libc::CLONE_NEWNET
         | libc::CLONE_NEWIPC
         | libc::CLONE_NEWUTS;
-    let pid = match sys::fork_into_namespaces(namespaces).doing("making namespaces")? {
+    let killing = plan.groups.iter().filter(|group| group.holds_executions());
+    let doors = Doors::open(killing, "init").doing("making a control group")?;
+    let pid = match sys::fork_with(namespaces, doors.birth()).doing("making namespaces")? {
         Fork::Parent(pid) => pid,
         Fork::Child => {
             drop(ours);
@@ -64,7 +67,7 @@ pub(super) fn start(places: &Places, plan: &Plan) -> Result<First, Failure> {
         }
     };
     drop(theirs);
-    let outcome = prepare(places, plan, pid, ours.as_fd()).and_then(|()| {
+    let outcome = prepare(places, plan, pid, &doors, ours.as_fd()).and_then(|()| {
         expect(ours.as_fd(), b"ready")?;
         let first = open_spaces(pid)?;
         send_with_fds(ours.as_fd(), b"hide", &[]).doing("hiding the first process")?;
@@ -79,7 +82,13 @@ pub(super) fn start(places: &Places, plan: &Plan) -> Result<First, Failure> {
 }
 
 /// What only the supervisor may do for the new namespaces: ids, mapped mounts, control groups.
-fn prepare(places: &Places, plan: &Plan, pid: Pid, socket: BorrowedFd<'_>) -> Result<(), Failure> {
+fn prepare(
+    places: &Places,
+    plan: &Plan,
+    pid: Pid,
+    doors: &Doors,
+    socket: BorrowedFd<'_>,
+) -> Result<(), Failure> {
     let proc = format!("/proc/{}", pid.as_raw_nonzero());
     let mut sources = Vec::new();
     match plan.ids {
@@ -103,11 +112,9 @@ fn prepare(places: &Places, plan: &Plan, pid: Pid, socket: BorrowedFd<'_>) -> Re
             fs_err::write(format!("{proc}/gid_map"), "0 0 1").doing("mapping groups")?;
         }
     }
-    for group in plan.groups.iter().filter(|group| group.holds_executions()) {
-        let door = group.door("init").doing("making a control group")?;
-        rustix::io::write(&door, pid.as_raw_nonzero().to_string().as_bytes())
-            .doing("joining a control group")?;
-    }
+    doors
+        .join(pid.as_raw_nonzero().get())
+        .doing("joining a control group")?;
     let fds: Vec<BorrowedFd<'_>> = sources.iter().map(AsFd::as_fd).collect();
     send_with_fds(socket, b"go", &fds).doing("releasing the first process")
 }

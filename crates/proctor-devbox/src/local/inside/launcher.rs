@@ -13,7 +13,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{seccomp::Filters, supervisor};
+use super::{seccomp::Filter, supervisor};
 use crate::{
     local::sys::{self, Fork},
     name::BoxId,
@@ -93,7 +93,7 @@ pub(super) fn run() -> io::Result<()> {
     sys::block_signals()?;
     sys::ignore_children();
     rustix::thread::set_name(c"proctor-launch")?;
-    let filters = Filters::compile()?;
+    let filter = Filter::compile();
     let mut buffer = vec![0; LONGEST_ORDER];
     loop {
         let (length, mut fds) = match receive_with_fds(server.as_fd(), &mut buffer) {
@@ -115,7 +115,7 @@ pub(super) fn run() -> io::Result<()> {
             Fork::Child => {
                 // The launcher's socket must not stay open here: the server would never see the launcher's end.
                 std::mem::forget(server);
-                supervisor::run(order, connection, filters);
+                supervisor::run(order, connection, filter);
             }
         }
     }

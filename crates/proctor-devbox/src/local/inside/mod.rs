@@ -14,6 +14,7 @@
 //! Everything below this module is synchronous and single-threaded and must stay so: it forks.
 
 mod actions;
+mod boot;
 mod capabilities;
 mod control;
 mod enter;
@@ -27,6 +28,7 @@ mod mounts;
 mod seccomp;
 mod spool;
 mod supervisor;
+mod system_calls;
 mod trees;
 mod usage;
 

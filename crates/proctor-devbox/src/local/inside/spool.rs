@@ -6,7 +6,7 @@
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    path::Path,
+    path::PathBuf,
 };
 
 use rustix::fs::{Mode, OFlags};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::Progress;
 
-/// `status.json`: written when the execution ends.
+/// `ID.json`: there from the start of an execution, with its exit from its end.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StatusFile {
     pub(crate) progress: Progress,
@@ -26,7 +26,9 @@ const TURN: usize = 1 << 20;
 /// One stream of one execution.
 #[derive(Debug)]
 pub(super) struct Spool {
-    file: OwnedFd,
+    path: PathBuf,
+    /// Made when there is something to be kept: most programs write to one stream or none.
+    file: Option<OwnedFd>,
     pipe: Option<OwnedFd>,
     limit: u64,
     pub(super) kept: u64,
@@ -36,14 +38,12 @@ pub(super) struct Spool {
 
 impl Spool {
     /// A spool into the file at `path`, and the end of the pipe for the program.
-    pub(super) fn new(path: &Path, limit: u64) -> io::Result<(Self, OwnedFd)> {
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::APPEND | OFlags::CLOEXEC;
-        let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?;
+    pub(super) fn new(path: PathBuf, limit: u64) -> io::Result<(Self, OwnedFd)> {
         let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&read, true)?;
         let spool = Self {
-            file,
+            path,
+            file: None,
             pipe: Some(read),
             limit,
             kept: 0,
@@ -86,7 +86,7 @@ impl Spool {
         let mut wanted = &bytes[..bytes.len().min(room)];
         let mut written = 0;
         while !wanted.is_empty() {
-            match rustix::io::write(&self.file, wanted) {
+            match self.write(wanted) {
                 Ok(length) => {
                     written += length;
                     wanted = &wanted[length..];
@@ -99,6 +99,19 @@ impl Spool {
         self.kept += written as u64;
         self.dropped += (bytes.len() - written) as u64;
         true
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> rustix::io::Result<usize> {
+        let file = match &self.file {
+            Some(file) => file,
+            None => {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::APPEND;
+                let mode = Mode::from_raw_mode(0o600);
+                let file = rustix::fs::open(&self.path, flags | OFlags::CLOEXEC, mode)?;
+                self.file.insert(file)
+            }
+        };
+        rustix::io::write(file, bytes)
     }
 
     /// Takes what the ended program left in the pipe and makes the file final.
@@ -117,7 +130,7 @@ mod tests {
     fn what_exceeds_the_bound_is_counted_and_the_end_is_final() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("stdout");
-        let (mut spool, write) = Spool::new(&path, 5).unwrap();
+        let (mut spool, write) = Spool::new(path.clone(), 5).unwrap();
         let mut buffer = [0; 4];
         rustix::io::write(&write, b"abc").unwrap();
         assert!(spool.drain(&mut buffer));
@@ -132,7 +145,7 @@ mod tests {
     #[test]
     fn a_closed_pipe_is_no_longer_polled() {
         let directory = tempfile::tempdir().unwrap();
-        let (mut spool, write) = Spool::new(&directory.path().join("stdout"), 5).unwrap();
+        let (mut spool, write) = Spool::new(directory.path().join("stdout"), 5).unwrap();
         drop(write);
         assert!(!spool.drain(&mut [0; 4]));
         assert!(spool.pipe().is_none());

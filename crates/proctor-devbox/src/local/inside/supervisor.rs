@@ -11,26 +11,23 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags},
-    fs::{FlockOperation, Mode, OFlags},
-    net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType},
-    process::{DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus},
-    thread::LinkNameSpaceType,
+    net::SocketFlags,
+    process::{Pid, Signal, WaitOptions, WaitStatus},
 };
 
 use super::{
     actions::Snapshot,
     control::{Asker, Connection},
     executions::{Execution, Surroundings},
-    failure::{Failure, While},
-    first::{self, First},
+    first::First,
     launcher::Order,
-    seccomp::Filters,
+    seccomp::Filter,
     trees,
     usage::DiskWatch,
 };
 use crate::{
     local::{
-        plan::{BoxPlaces, Ids, Places, Plan},
+        plan::{BoxPlaces, Places, Plan},
         sys,
         wire::{Answer, Event},
     },
@@ -38,12 +35,15 @@ use crate::{
     record::{ExitCause, Progress},
 };
 
+/// How often a supervisor without a server looks around.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// A supervisor at work.
 pub(super) struct Supervisor {
     pub(super) data: Places,
     pub(super) places: BoxPlaces,
     pub(super) plan: Plan,
-    pub(super) filters: Filters,
+    pub(super) filter: Filter,
     pub(super) first: Option<First>,
     pub(super) executions: BTreeMap<ExecId, Execution>,
     /// Forked children that are no executions.
@@ -53,13 +53,15 @@ pub(super) struct Supervisor {
     pub(super) snapshot: Option<Snapshot>,
     pub(super) disk: DiskWatch,
     pub(super) stop: Option<Stop>,
-    buffer: Vec<u8>,
-    next_connection: u64,
-    alone_since: Option<Instant>,
-    listener: OwnedFd,
-    children: OwnedFd,
-    own_pid_space: OwnedFd,
-    _lock: OwnedFd,
+    pub(super) buffer: Vec<u8>,
+    pub(super) next_connection: u64,
+    pub(super) alone_since: Option<Instant>,
+    pub(super) next_look: Instant,
+    pub(super) listener: OwnedFd,
+    pub(super) children: OwnedFd,
+    pub(super) own_pid_space: OwnedFd,
+    /// Held as long as this process lives.
+    pub(super) _lock: OwnedFd,
 }
 
 /// Why the supervisor is to end.
@@ -84,9 +86,9 @@ enum Source {
 }
 
 /// The supervisor's whole life, in a freshly forked process. `connection` is where it reports.
-pub(super) fn run(order: Order, connection: OwnedFd, filters: Filters) -> ! {
+pub(super) fn run(order: Order, connection: OwnedFd, filter: Filter) -> ! {
     // Whatever was open belongs to the launcher.
-    let code = match Supervisor::boot(order, &connection, filters) {
+    let code = match Supervisor::boot(order, &connection, filter) {
         Ok(mut supervisor) => {
             supervisor.adopt(connection);
             supervisor.work();
@@ -108,94 +110,6 @@ pub(super) fn run(order: Order, connection: OwnedFd, filters: Filters) -> ! {
 }
 
 impl Supervisor {
-    fn boot(order: Order, connection: &OwnedFd, filters: Filters) -> Result<Self, Failure> {
-        sys::close_all_but(0, connection.as_fd()).doing("closing descriptors")?;
-        // Descriptors 0 to 2 must be taken, or something of ours would become a program's standard stream.
-        for _ in 0..3 {
-            let null = rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty())
-                .doing("opening /dev/null")?;
-            if std::os::fd::AsRawFd::as_raw_fd(&null) < 3 {
-                std::mem::forget(null);
-            }
-        }
-        sys::default_signals();
-        sys::block_signals().doing("blocking signals")?;
-        let _ = rustix::process::setsid();
-        let _ = rustix::process::chdir("/");
-        rustix::thread::set_name(c"proctor-box").doing("naming the process")?;
-
-        let data = Places { data: order.data };
-        let places = data.of(&order.id);
-        let plan = places
-            .read_plan()
-            .map_err(|error| std::io::Error::other(error.to_string()))
-            .doing("reading the plan")?;
-        let lock = lock(&places).doing("taking the box's lock")?;
-        // Before anything forks: children are found by this descriptor.
-        let children = sys::child_signal_fd().doing("watching children")?;
-        let listener = listen(&places).doing("opening the control socket")?;
-        for group in &plan.groups {
-            group
-                .create(&plan.spec.limits)
-                .doing("making a control group")?;
-        }
-        if plan.ids == Ids::Single {
-            become_own_root().doing("making a user namespace")?;
-        }
-        let own_pid_space = rustix::fs::open(
-            "/proc/self/ns/pid",
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-        .doing("opening a namespace")?;
-        let now = Instant::now();
-        let mut supervisor = Self {
-            disk: DiskWatch::new(places.disk(), now),
-            data,
-            places,
-            plan,
-            filters,
-            first: None,
-            executions: BTreeMap::new(),
-            helpers: HashSet::new(),
-            connections: Vec::new(),
-            frozen: false,
-            snapshot: None,
-            stop: None,
-            buffer: vec![0; 64 << 10],
-            next_connection: 0,
-            alone_since: Some(now),
-            listener,
-            children,
-            own_pid_space,
-            _lock: lock,
-        };
-        if let Err(failure) = supervisor.start_first() {
-            supervisor.clean_up();
-            return Err(failure);
-        }
-        Ok(supervisor)
-    }
-
-    /// Brings the box's first process up; from then on children of this process are born into the box.
-    pub(super) fn start_first(&mut self) -> Result<(), Failure> {
-        if self.plan.ids != Ids::Single {
-            let space = Some(LinkNameSpaceType::ProcessID);
-            rustix::thread::move_into_link_name_space(self.own_pid_space.as_fd(), space)
-                .doing("leaving the box's processes")?;
-        }
-        // An unprivileged supervisor writes the new process's id maps, which only a dumpable process allows.
-        rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).doing("preparing")?;
-        let first = first::start(&self.data, &self.plan)?;
-        rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
-            .doing("hiding the supervisor")?;
-        let space = Some(LinkNameSpaceType::ProcessID);
-        rustix::thread::move_into_link_name_space(first.processes.as_fd(), space)
-            .doing("entering the box's processes")?;
-        self.first = Some(first);
-        Ok(())
-    }
-
     fn adopt(&mut self, socket: OwnedFd) {
         self.next_connection += 1;
         if let Ok(connection) = Connection::new(self.next_connection, socket) {
@@ -239,7 +153,7 @@ impl Supervisor {
         Some(Surroundings {
             plan: &self.plan,
             first: self.first.as_ref()?,
-            filters: &self.filters,
+            filter: &self.filter,
             places: &self.places,
         })
     }
@@ -467,13 +381,27 @@ impl Supervisor {
             .min()
     }
 
+    /// When to look again whether anybody still wants the box.
     fn alone_deadline(&self) -> Option<Instant> {
-        let seconds = if self.frozen {
-            self.plan.orphan_stop_secs
-        } else {
-            self.plan.orphan_freeze_secs.min(self.plan.orphan_stop_secs)
+        self.alone_since.map(|_| self.next_look)
+    }
+
+    /// Nobody has come for a while: the box is suspended, later stopped; at once, if its directory is no more.
+    fn look_around(&mut self, now: Instant) {
+        self.next_look = now + LOOK_EVERY;
+        let Some(since) = self.alone_since else {
+            return;
         };
-        self.alone_since?.checked_add(Duration::from_secs(seconds))
+        let alone = now.saturating_duration_since(since);
+        let plan = &self.plan;
+        if alone >= Duration::from_secs(plan.orphan_stop_secs) || !self.places.directory.exists() {
+            self.stop.get_or_insert(Stop::ByItself);
+        } else if alone >= Duration::from_secs(plan.orphan_freeze_secs)
+            && !self.frozen
+            && let Some(first) = &self.first
+        {
+            self.frozen = trees::freeze(plan, first, true).is_ok();
+        }
     }
 
     fn deadlines(&mut self) {
@@ -492,15 +420,7 @@ impl Supervisor {
             let _ = self.disk.begin(now);
         }
         if due(self.alone_deadline()) {
-            let stop_after = Duration::from_secs(self.plan.orphan_stop_secs);
-            if self
-                .alone_since
-                .is_some_and(|since| now.saturating_duration_since(since) >= stop_after)
-            {
-                self.stop.get_or_insert(Stop::ByItself);
-            } else if let Some(first) = &self.first {
-                self.frozen |= trees::freeze(&self.plan, first, true).is_ok();
-            }
+            self.look_around(now);
         }
     }
 
@@ -547,47 +467,10 @@ impl Supervisor {
         }
     }
 
-    fn clean_up(&self) {
+    pub(super) fn clean_up(&self) {
         for group in &self.plan.groups {
             let _ = group.remove();
         }
         let _ = fs_err::remove_file(self.places.directory.join("control"));
     }
-}
-
-fn lock(places: &BoxPlaces) -> std::io::Result<OwnedFd> {
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
-    let lock = rustix::fs::open(places.lock(), flags, Mode::from_raw_mode(0o600))?;
-    rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-    let pid = rustix::process::getpid().as_raw_nonzero().to_string();
-    rustix::fs::ftruncate(&lock, 0)?;
-    rustix::io::write(&lock, pid.as_bytes())?;
-    Ok(lock)
-}
-
-/// The control socket. Its path may be longer than an address can be, so it is named through its directory.
-fn listen(places: &BoxPlaces) -> std::io::Result<OwnedFd> {
-    let _ = fs_err::remove_file(places.directory.join("control"));
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(&places.directory, flags, Mode::empty())?;
-    let path = format!(
-        "/proc/self/fd/{}/control",
-        std::os::fd::AsRawFd::as_raw_fd(&directory)
-    );
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
-    rustix::net::listen(&socket, 128)?;
-    Ok(socket)
-}
-
-/// An unprivileged supervisor becomes root of a user namespace of its own, so that it may do for the box, which is in one below, what
-/// a privileged supervisor does.
-fn become_own_root() -> std::io::Result<()> {
-    let uid = rustix::process::geteuid().as_raw();
-    let gid = rustix::process::getegid().as_raw();
-    sys::unshare(libc::CLONE_NEWUSER)?;
-    fs_err::write("/proc/self/setgroups", "deny")?;
-    fs_err::write("/proc/self/uid_map", format!("0 {uid} 1"))?;
-    fs_err::write("/proc/self/gid_map", format!("0 {gid} 1"))
 }

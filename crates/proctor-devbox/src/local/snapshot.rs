@@ -1,0 +1,74 @@
+//! How a box's disk becomes a layer.
+
+use std::{io, sync::PoisonError};
+
+use super::{
+    devbox::LocalBox,
+    layers,
+    plan::{LayerFile, UPPER_ROOT, UPPER_USR, write_json},
+    tree,
+};
+use crate::{
+    error::Result,
+    record::{LayerRecord, SnapshotWay},
+};
+
+impl LocalBox {
+    fn layer_file(&self, record: &LayerRecord) -> LayerFile {
+        let plan = self.plan();
+        LayerFile {
+            record: record.clone(),
+            bottom: plan.bottom,
+            below: plan.layers,
+        }
+    }
+
+    /// The disk becomes the layer, and the box goes on with an empty one over it.
+    ///
+    /// The plan names the layer first: if we die between the two, a layer that is not there is left out (and then the disk is
+    /// still in its place).
+    fn give_disk(&self, record: &LayerRecord) -> io::Result<()> {
+        let layer = self.layer_file(record);
+        let mut plan = self.plan();
+        plan.layers.insert(0, record.id.clone());
+        layers::describe(&self.places.disk(), &layer)?;
+        write_json(&self.places.plan(), &plan)?;
+        fs_err::rename(self.places.disk(), self.shared.places.layer(&record.id))?;
+        self.places.prepare_disk()?;
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
+        Ok(())
+    }
+
+    /// The layer is a copy of the disk as it is now.
+    fn copy_disk(&self, record: &LayerRecord) -> io::Result<()> {
+        let fresh = self
+            .shared
+            .places
+            .layers()
+            .join(format!(".new-{}", record.id));
+        tree::remove(&fresh)?;
+        for part in [UPPER_ROOT, UPPER_USR] {
+            fs_err::create_dir_all(fresh.join(part))?;
+            tree::copy(&self.places.disk().join(part), &fresh.join(part))?;
+        }
+        layers::describe(&fresh, &self.layer_file(record))?;
+        fs_err::rename(fresh, self.shared.places.layer(&record.id))
+    }
+
+    /// Makes the layer; the box must stand still.
+    pub(super) async fn take_snapshot(
+        &self,
+        way: SnapshotWay,
+        record: LayerRecord,
+    ) -> Result<LayerRecord> {
+        self.blocking("taking a snapshot", move |this| {
+            let record = LayerRecord { way, ..record };
+            match way {
+                SnapshotWay::Renamed => this.give_disk(&record)?,
+                SnapshotWay::Copied => this.copy_disk(&record)?,
+            }
+            Ok(record)
+        })
+        .await
+    }
+}
