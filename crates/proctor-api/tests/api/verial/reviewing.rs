@@ -82,3 +82,26 @@ async fn only_the_owner_sees_what_is_checked_and_how_it_is_solved() {
         assert_eq!(answer.status(), 401, "{path}");
     }
 }
+
+#[tokio::test]
+async fn no_view_of_a_run_shows_the_solution() {
+    let server = TestServer::start().await;
+    let studio = Studio::open(&server).await;
+    let task = format!("/tasks/{}", studio.task);
+    let solution = json!({"solution": [{"call": "GET fhir/Patient/the-way-to-do-it"}]});
+    server.ask(Method::PATCH, &task, solution).await;
+    let body = json!({"benchmark_id": studio.benchmark});
+    let run = server.ask(Method::POST, "/benchmark-runs", body).await;
+    assert_eq!(run.status, 201, "{}", run.body);
+    let id = run.text("benchmark_run_id");
+    let task_runs = server
+        .read(&format!("/task-runs?benchmark_run_id={id}"))
+        .await;
+    let task_run = task_runs.body["data"][0]["id"].as_str().unwrap().to_owned();
+    let shown = server.read(&format!("/task-runs/{task_run}")).await;
+    assert_eq!(shown.body["snapshot"]["name"], "Register the patient");
+    for answer in [run, task_runs, shown] {
+        let text = answer.body.to_string();
+        assert!(!text.contains("the-way-to-do-it"), "{text}");
+    }
+}
