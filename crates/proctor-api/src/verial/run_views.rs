@@ -311,7 +311,7 @@ pub(crate) struct TaskRunView {
     completed_at: Option<Timestamp>,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
-    /// The task as it was frozen.
+    /// The task as it was frozen, without its solution.
     snapshot: Value,
     criterion_runs: Vec<CriterionLine>,
 }
@@ -336,13 +336,23 @@ impl TaskRunView {
             deadline_at: task_run.deadline(),
             completed_at: task_run.ended_at(),
             created_at: task_run.created_at,
-            snapshot: serde_json::to_value(task).unwrap_or_default(),
+            snapshot: snapshot(task),
             criterion_runs: found
                 .iter()
                 .map(|one| CriterionLine::of(one, &task.criteria))
                 .collect(),
         }
     }
+}
+
+/// The task as it was frozen, but for its solution: whoever takes another organization's benchmark
+/// must not find it here.
+fn snapshot(task: &Task) -> Value {
+    let mut snapshot = serde_json::to_value(task).unwrap_or_default();
+    if let Value::Object(members) = &mut snapshot {
+        members.remove("reference");
+    }
+    snapshot
 }
 
 /// The authoritative record of a criterion that was checked.

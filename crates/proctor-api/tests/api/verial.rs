@@ -8,6 +8,7 @@ mod datasets;
 mod environments;
 mod lists;
 mod publishing;
+mod reviewing;
 mod runs;
 mod simulators;
 mod solver_keys;
