@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use proctor_benchmarks::{ReadFile, SHIPPED};
+use proctor_benchmarks::{Folder, ReadFile, SHIPPED, Source};
 use proctor_core::definition::Visibility;
 
 use crate::support::{NOW, SMALL, read};
@@ -79,6 +79,24 @@ fn a_definition_says_what_its_file_says() {
         .unwrap();
         assert_eq!(again.digest(), content.digest());
     }
+}
+
+#[test]
+fn data_in_another_file_is_the_same_as_data_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    fs_err::create_dir(folder.path().join("data")).unwrap();
+    let data = r#"[{"resourceType": "Patient", "id": "ada", "birthDate": "1980-01-02"}]"#;
+    fs_err::write(folder.path().join("data/chart.json"), data).unwrap();
+    let inside = "data: [{resourceType: Patient, id: ada, birthDate: \"1980-01-02\"}]";
+    let text = SMALL.replace(inside, "file: data/chart.json");
+    assert_ne!(text, SMALL);
+    let source = Source {
+        name: "file.yaml".to_owned(),
+        text,
+    };
+    let file = ReadFile::read(source, &Folder::Directory(folder.path().to_owned()));
+    let file = file.unwrap_or_else(|report| panic!("{report}"));
+    assert_eq!(file.content, read(SMALL).unwrap().content);
 }
 
 #[test]
