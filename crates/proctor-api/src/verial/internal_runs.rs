@@ -3,9 +3,10 @@
 use axum::extract::State;
 use http::StatusCode;
 use proctor_core::{
+    criterion_run::CriterionRun,
     id::{
         Dialect,
-        kinds::{BenchmarkId, RunId, RunKind},
+        kinds::{BenchmarkId, OrganizationId, RunId, RunKind, TaskRunId},
     },
     run::Run,
 };
@@ -16,7 +17,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::{
     page::{VerialList, VerialPage, VerialPageQuery},
     public_runs::{NewRunView, begin, benchmark_ref},
-    run_views::{RunView, TaskRunView},
+    run_views::{RunView, Sight, TaskRunView},
 };
 use crate::{
     auth::OrganizationCaller,
@@ -155,16 +156,14 @@ pub(crate) async fn get_benchmark_run(
 ) -> Result<Json<serde_json::Value>, Problem> {
     find(&state, &caller, id).await?;
     let details = state.engine().run_details(id).await?;
-    let open = may_see_findings(&state, caller.id(), &details.run).await?;
+    let sight = sight(&state, caller.id(), &details.run)
+        .await?
+        .ok_or_else(|| Problem::not_found(format!("no benchmark run '{id}'")))?;
     let mut task_runs = Vec::new();
     for task_run in &details.task_runs {
         let (task, _) = details.prepared.task(task_run.task)?;
-        let found = if open {
-            state.store().criterion_runs(task_run.id).await?
-        } else {
-            Vec::new()
-        };
-        task_runs.push(TaskRunView::of(task_run, task, &found));
+        let found = findings(&state, task_run.id, sight).await?;
+        task_runs.push(TaskRunView::of(task_run, task, &found, sight));
     }
     let benchmark = benchmark_ref(&state, &details.run, &details.prepared.benchmark.name).await?;
     let mut whole = to_value(&RunView::of(&details.run, benchmark))?;
@@ -176,19 +175,35 @@ fn to_value(view: &impl Serialize) -> Result<serde_json::Value, Problem> {
     serde_json::to_value(view).map_err(Problem::internal)
 }
 
-/// Whether an organization may see what explains the scores of a run: its own, unless it was taken
-/// `scored` on somebody else's benchmark; then only that somebody may.
-pub(super) async fn may_see_findings(
+/// How much of a run an organization may see that owns it or its benchmark; nothing for others.
+pub(super) async fn sight(
     state: &ApiState,
-    caller: proctor_core::id::kinds::OrganizationId,
+    caller: OrganizationId,
     run: &Run,
-) -> Result<bool, Problem> {
-    let owner = state
-        .store()
-        .owner_of_benchmark(run.pinned.benchmark)
-        .await?;
-    let is_owner = owner == Some(caller);
-    Ok(is_owner || (run.organization == caller && (!run.scored || owner.is_none())))
+) -> Result<Option<Sight>, Problem> {
+    let benchmark = run.pinned.benchmark;
+    let owner = state.store().owner_of_benchmark(benchmark).await?;
+    Ok(if owner == Some(caller) {
+        Some(Sight::Owner)
+    } else if run.organization != caller {
+        None
+    } else if run.scored {
+        Some(Sight::ScoredTaker)
+    } else {
+        Some(Sight::Taker)
+    })
+}
+
+/// What was found in a task run, as far as it may be seen.
+pub(super) async fn findings(
+    state: &ApiState,
+    task_run: TaskRunId,
+    sight: Sight,
+) -> Result<Vec<CriterionRun>, Problem> {
+    match sight {
+        Sight::ScoredTaker => Ok(Vec::new()),
+        Sight::Owner | Sight::Taker => Ok(state.store().criterion_runs(task_run).await?),
+    }
 }
 
 macro_rules! run_actions {

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    internal_runs::{find as find_run, may_see_findings},
+    internal_runs::{find as find_run, findings, sight},
     public_tasks::{CompletedView, complete},
-    run_views::{Axes, CheckView, CriterionRunView, Outcome, TaskRunView},
+    run_views::{Axes, CheckView, CriterionRunView, Outcome, Sight, TaskRunView},
 };
 use crate::{
     auth::OrganizationCaller,
@@ -93,16 +93,14 @@ pub(crate) async fn list_task_runs(
         .map_err(|bad| Problem::field("benchmark_run_id", bad.to_string()))?;
     find_run(&state, &caller, id).await?;
     let details = state.engine().run_details(id).await?;
-    let open = may_see_findings(&state, caller.id(), &details.run).await?;
+    let sight = sight(&state, caller.id(), &details.run)
+        .await?
+        .ok_or_else(|| Problem::not_found(format!("no benchmark run '{id}'")))?;
     let mut views = Vec::new();
     for task_run in &details.task_runs {
         let (task, _) = details.prepared.task(task_run.task)?;
-        let found = if open {
-            state.store().criterion_runs(task_run.id).await?
-        } else {
-            Vec::new()
-        };
-        views.push(TaskRunView::of(task_run, task, &found));
+        let found = findings(&state, task_run.id, sight).await?;
+        views.push(TaskRunView::of(task_run, task, &found, sight));
     }
     Ok(Json(WholeList::of(views)))
 }
@@ -132,12 +130,11 @@ async fn show(
         .find(|one| one.id == id)
         .ok_or_else(|| Problem::not_found(format!("no task run '{id}'")))?;
     let (task, _) = details.prepared.task(task_run.task)?;
-    let found = if may_see_findings(state, caller.id(), run).await? {
-        state.store().criterion_runs(id).await?
-    } else {
-        Vec::new()
-    };
-    Ok(TaskRunView::of(task_run, task, &found))
+    let sight = sight(state, caller.id(), run)
+        .await?
+        .ok_or_else(|| Problem::not_found(format!("no task run '{id}'")))?;
+    let found = findings(state, id, sight).await?;
+    Ok(TaskRunView::of(task_run, task, &found, sight))
 }
 
 /// Completes a task run as its agent would.
@@ -149,7 +146,7 @@ pub(crate) async fn complete_task_run(
     Path(id): Path<TaskRunId>,
 ) -> Result<Json<CompletedView>, Problem> {
     let (_, run) = find(&state, &caller, id).await?;
-    let open = may_see_findings(&state, caller.id(), &run).await?;
+    let open = sight(&state, caller.id(), &run).await? == Some(Sight::Owner);
     complete(&state, run.id, id, open).await.map(Json)
 }
 
@@ -205,8 +202,12 @@ pub(crate) async fn rescore_task_run(
         Some(_) => return Err(Problem::field("criteria", "must be 'own' or 'draft'")),
     };
     let (_, run) = find(&state, &caller, id).await?;
-    if !may_see_findings(&state, caller.id(), &run).await? {
-        return Err(Problem::not_found(format!("no task run '{id}'")));
+    match (sight(&state, caller.id(), &run).await?, by) {
+        (Some(Sight::Owner), _) | (Some(Sight::Taker), Rubrics::Own) => {}
+        // What its owner is drafting is nobody else's business.
+        (Some(Sight::Taker), Rubrics::Draft) | (Some(Sight::ScoredTaker) | None, _) => {
+            return Err(Problem::not_found(format!("no task run '{id}'")));
+        }
     }
     let again = state.engine().rescore(id, by).await?;
     let result = Outcome::of(&again.card);
@@ -290,6 +291,7 @@ async fn readable(
     let Some(run) = state.store().run(run).await? else {
         return Ok(None);
     };
-    let may = may_see_findings(state, caller.id(), &run.value).await?;
+    let sight = sight(state, caller.id(), &run.value).await?;
+    let may = matches!(sight, Some(Sight::Owner | Sight::Taker));
     Ok(may.then_some(run.value))
 }

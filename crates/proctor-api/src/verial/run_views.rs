@@ -311,13 +311,19 @@ pub(crate) struct TaskRunView {
     completed_at: Option<Timestamp>,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
-    /// The task as it was frozen, without its solution.
+    /// The task as it was frozen, without its solution; criteria and entities only for the benchmark's
+    /// owner.
     snapshot: Value,
     criterion_runs: Vec<CriterionLine>,
 }
 
 impl TaskRunView {
-    pub(super) fn of(task_run: &TaskRun, task: &Task, found: &[CriterionRun]) -> Self {
+    pub(super) fn of(
+        task_run: &TaskRun,
+        task: &Task,
+        found: &[CriterionRun],
+        sight: Sight,
+    ) -> Self {
         let result = Outcome::of_task_run(task_run);
         Self {
             id: task_run.id,
@@ -336,7 +342,7 @@ impl TaskRunView {
             deadline_at: task_run.deadline(),
             completed_at: task_run.ended_at(),
             created_at: task_run.created_at,
-            snapshot: snapshot(task),
+            snapshot: snapshot(task, sight),
             criterion_runs: found
                 .iter()
                 .map(|one| CriterionLine::of(one, &task.criteria))
@@ -345,12 +351,27 @@ impl TaskRunView {
     }
 }
 
-/// The task as it was frozen, but for its solution: whoever takes another organization's benchmark
-/// must not find it here.
-fn snapshot(task: &Task) -> Value {
+/// How much of a run an organization may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// It owns the benchmark: everything.
+    Owner,
+    /// It took somebody else's benchmark: what was found, but not what else is asked.
+    Taker,
+    /// It took somebody else's benchmark, scored: only scores.
+    ScoredTaker,
+}
+
+/// The task as it was frozen, but for its solution. Whoever takes another organization's benchmark must
+/// not find the answers here either.
+fn snapshot(task: &Task, sight: Sight) -> Value {
     let mut snapshot = serde_json::to_value(task).unwrap_or_default();
     if let Value::Object(members) = &mut snapshot {
         members.remove("reference");
+        if sight != Sight::Owner {
+            members.remove("criteria");
+            members.remove("entities");
+        }
     }
     snapshot
 }

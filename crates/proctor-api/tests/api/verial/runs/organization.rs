@@ -220,6 +220,16 @@ async fn a_public_benchmark_can_be_taken_by_others_and_only_its_owner_sees_why()
     );
     let owner = clinic.server.read(&findings).await;
     assert_eq!(owner.body["data"].as_array().unwrap().len(), 6);
+    let taken = as_foreign(Method::GET, &format!("/task-runs/{task_run}"), json!({})).await;
+    assert_eq!(taken.status, 200, "{}", taken.body);
+    for hidden in ["criteria", "entities", "reference"] {
+        assert_eq!(taken.body["snapshot"].get(hidden), None, "{hidden}");
+    }
+    let rescore = format!("/task-runs/{task_run}/rescore");
+    assert_eq!(
+        as_foreign(Method::POST, &rescore, json!({})).await.status,
+        404
+    );
     let stranger = solver_key(&clinic.server, "other").await;
     let internal = clinic.server.get("/benchmark-runs").bearer_auth(stranger);
     assert_eq!(internal.send().await.unwrap().status(), 401);
