@@ -207,16 +207,6 @@ impl Store {
             .await
     }
 
-    /// The organization a task run belongs to.
-    pub async fn organization_of_task_run(
-        &self,
-        id: TaskRunId,
-    ) -> Result<Option<OrganizationId>, StoreError> {
-        let query = Query::new("SELECT organization FROM task_runs WHERE id = $1").bind(id);
-        let row = self.database().read_optional(query).await?;
-        row.map(|row| row.id("organization")).transpose()
-    }
-
     /// Finds a criterion run.
     pub async fn criterion_run(
         &self,

@@ -2,69 +2,44 @@
 
 use proctor_core::{
     id::kinds::{RunId, TaskRunId},
-    refused::Step,
+    refused::{Refused, Step},
     run::Run,
     task_run::TaskRun,
 };
-use proctor_store::{StoreError, runs::Progress};
+use proctor_store::runs::Progress;
 
-use super::{TRIES, start::playground_of};
+use super::{Decided, start::playground_of};
 use crate::{catalog::Prepared, engine::Engine, error::EngineError};
 
 impl Engine {
     /// Stops a run: its token ends at once, and nothing can change in its worlds any more.
     pub async fn cancel_run(&self, id: RunId) -> Result<Run, EngineError> {
-        for _ in 0..TRIES {
-            let standing = self.current(id).await?;
-            let now = self.now();
-            let mut ended = Vec::new();
-            let mut after = Vec::new();
-            for before in &standing.task_runs {
-                let cancelled = before.value.clone().cancel(now);
-                if cancelled.is_changed() {
-                    ended.push((before.clone(), cancelled.clone().into_inner()));
-                }
-                after.push(cancelled.into_inner());
-            }
+        self.decide(id, |standing, now| {
+            let (task_runs, after) = standing.step_all(|task_run| task_run.cancel(now));
             let run = match standing.run.value.clone().cancel(now, &after)? {
-                Step::Unchanged(run) => return Ok(run),
+                Step::Unchanged(run) => return Ok(Decided::Unchanged(run)),
                 Step::Changed(run) => run,
             };
             let progress = Progress {
                 run: standing.change_of_run(run.clone()),
-                task_runs: ended,
+                task_runs,
                 ends_tokens: true,
                 ..Progress::default()
             };
-            match self.store().record(&progress).await {
-                Ok(()) => {
-                    self.freeze_worlds(&progress, &standing.prepared).await;
-                    return Ok(run);
-                }
-                Err(StoreError::Stale) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(StoreError::Stale.into())
+            Ok(Decided::Changed(Box::new(progress), run))
+        })
+        .await
     }
 
     /// Stops one task run; the run goes on, unless this was its last.
     pub async fn cancel_task(&self, run: RunId, id: TaskRunId) -> Result<TaskRun, EngineError> {
-        for _ in 0..TRIES {
-            let standing = self.current(run).await?;
-            let before = standing
-                .task_runs
-                .iter()
-                .find(|one| one.value.id == id)
-                .ok_or(EngineError::NotFound("task run"))?;
-            let now = self.now();
+        self.decide(run, |standing, now| {
+            let before = standing.task_run(id)?;
             if matches!(before.value.status(), "completed" | "timed_out" | "failed") {
-                return Err(
-                    proctor_core::refused::Refused::TaskRunOver(before.value.status()).into(),
-                );
+                return Err(Refused::TaskRunOver(before.value.status()).into());
             }
             let after = match before.value.clone().cancel(now) {
-                Step::Unchanged(task_run) => return Ok(task_run),
+                Step::Unchanged(task_run) => return Ok(Decided::Unchanged(task_run)),
                 Step::Changed(after) => after,
             };
             let run = standing.run.value.clone();
@@ -74,16 +49,9 @@ impl Engine {
                 task_runs: vec![(before.clone(), after.clone())],
                 ..Progress::default()
             };
-            match self.store().record(&progress).await {
-                Ok(()) => {
-                    self.freeze_worlds(&progress, &standing.prepared).await;
-                    return Ok(after);
-                }
-                Err(StoreError::Stale) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(StoreError::Stale.into())
+            Ok(Decided::Changed(Box::new(progress), after))
+        })
+        .await
     }
 
     /// Freezes the worlds of task runs that have just ended. The records say already that they are

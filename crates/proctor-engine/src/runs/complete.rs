@@ -12,7 +12,7 @@ use proctor_core::{
 };
 use proctor_store::{StoreError, runs::Progress};
 
-use super::{Standing, TRIES, judge::judge, start::playground_of};
+use super::{Decided, Standing, TRIES, judge::judge, start::playground_of};
 use crate::{catalog::Prepared, engine::Engine, error::EngineError};
 
 /// A task run that is over, with its result.
@@ -51,11 +51,7 @@ impl Engine {
         id: TaskRunId,
         arrived: Timestamp,
     ) -> Result<Completed, EngineError> {
-        let before = standing
-            .task_runs
-            .iter()
-            .find(|one| one.value.id == id)
-            .ok_or(EngineError::NotFound("task run"))?;
+        let before = standing.task_run(id)?;
         if before.value.is_over() {
             return self.as_completed(standing, id).await;
         }
@@ -114,12 +110,7 @@ impl Engine {
         standing: Standing,
         id: TaskRunId,
     ) -> Result<Completed, EngineError> {
-        let task_run = standing
-            .task_runs
-            .iter()
-            .find(|one| one.value.id == id)
-            .map(|one| one.value.clone())
-            .ok_or(EngineError::NotFound("task run"))?;
+        let task_run = standing.task_run(id)?.value.clone();
         if let "cancelled" | "failed" = task_run.status() {
             return Err(Refused::TaskRunOver(task_run.status()).into());
         }
@@ -139,36 +130,19 @@ impl Engine {
 
     /// Completes a run because its organization asks for it: what was not completed counts zero.
     pub async fn complete_run(&self, id: RunId) -> Result<Run, EngineError> {
-        for _ in 0..TRIES {
-            let standing = self.current(id).await?;
-            let now = self.now();
-            let mut ended = Vec::new();
-            let mut after = Vec::new();
-            for before in &standing.task_runs {
-                let swept = before.value.clone().sweep(now);
-                if swept.is_changed() && !standing.run.value.is_over() {
-                    ended.push((before.clone(), swept.clone().into_inner()));
-                }
-                after.push(swept.into_inner());
-            }
+        self.decide(id, |standing, now| {
+            let (task_runs, after) = standing.step_all(|task_run| task_run.sweep(now));
             let run = match standing.run.value.clone().complete(now, &after)? {
-                Step::Unchanged(run) => return Ok(run),
+                Step::Unchanged(run) => return Ok(Decided::Unchanged(run)),
                 Step::Changed(run) => run,
             };
             let progress = Progress {
                 run: standing.change_of_run(run.clone()),
-                task_runs: ended,
+                task_runs,
                 ..Progress::default()
             };
-            match self.store().record(&progress).await {
-                Ok(()) => {
-                    self.freeze_worlds(&progress, &standing.prepared).await;
-                    return Ok(run);
-                }
-                Err(StoreError::Stale) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(StoreError::Stale.into())
+            Ok(Decided::Changed(Box::new(progress), run))
+        })
+        .await
     }
 }

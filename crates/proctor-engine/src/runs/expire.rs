@@ -10,7 +10,7 @@ use proctor_store::{
     runs::{Progress, Revised},
 };
 
-use super::{Standing, TRIES, start::playground_of};
+use super::{Decided, Standing, TRIES, start::playground_of};
 use crate::{engine::Engine, error::EngineError};
 
 impl Engine {
@@ -80,37 +80,20 @@ impl Engine {
 
     /// Ends what is left of a run whose token has ended.
     pub(crate) async fn sweep_run(&self, id: RunId) -> Result<(), EngineError> {
-        for _ in 0..TRIES {
-            let standing = self.current(id).await?;
+        self.decide(id, |standing, now| {
             if standing.run.value.is_over() {
-                return Ok(());
+                return Ok(Decided::Unchanged(()));
             }
-            let now = self.now();
-            let mut ended = Vec::new();
-            let mut after = Vec::new();
-            for before in &standing.task_runs {
-                let swept = before.value.clone().sweep(now);
-                if swept.is_changed() {
-                    ended.push((before.clone(), swept.clone().into_inner()));
-                }
-                after.push(swept.into_inner());
-            }
+            let (task_runs, after) = standing.step_all(|task_run| task_run.sweep(now));
             let run = standing.run.value.clone().settle(now, &after).into_inner();
             let progress = Progress {
                 run: standing.change_of_run(run),
-                task_runs: ended,
+                task_runs,
                 ..Progress::default()
             };
-            match self.store().record(&progress).await {
-                Ok(()) => {
-                    self.freeze_worlds(&progress, &standing.prepared).await;
-                    return Ok(());
-                }
-                Err(StoreError::Stale) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(StoreError::Stale.into())
+            Ok(Decided::Changed(Box::new(progress), ()))
+        })
+        .await
     }
 
     /// Whether the world of a task run was frozen before its deadline: then its complete arrived in

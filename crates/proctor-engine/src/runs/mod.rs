@@ -25,8 +25,17 @@ pub use self::{
 
 use std::sync::Arc;
 
-use proctor_core::{id::kinds::RunId, run::Run, task_run::TaskRun};
-use proctor_store::runs::Revised;
+use proctor_core::{
+    id::kinds::{RunId, TaskRunId},
+    refused::Step,
+    run::Run,
+    task_run::TaskRun,
+    time::Timestamp,
+};
+use proctor_store::{
+    StoreError,
+    runs::{Progress, Revised},
+};
 
 use crate::{catalog::Prepared, engine::Engine, error::EngineError};
 
@@ -55,13 +64,72 @@ impl Standing {
             .collect()
     }
 
+    /// All task runs after `step`, and before and after those that it changed.
+    fn step_all(
+        &self,
+        step: impl Fn(TaskRun) -> Step<TaskRun>,
+    ) -> (Vec<(Revised<TaskRun>, TaskRun)>, Vec<TaskRun>) {
+        let (mut changed, mut all) = (Vec::new(), Vec::new());
+        for before in &self.task_runs {
+            let after = step(before.value.clone());
+            let is_changed = after.is_changed();
+            let after = after.into_inner();
+            if is_changed {
+                changed.push((before.clone(), after.clone()));
+            }
+            all.push(after);
+        }
+        (changed, all)
+    }
+
+    /// One of the run's task runs.
+    fn task_run(&self, id: TaskRunId) -> Result<&Revised<TaskRun>, EngineError> {
+        let mut task_runs = self.task_runs.iter();
+        task_runs
+            .find(|one| one.value.id == id)
+            .ok_or(EngineError::NotFound("task run"))
+    }
+
     /// The run before and after, when all of `task_runs` settle it or it changed otherwise.
     fn change_of_run(&self, after: Run) -> Option<(Revised<Run>, Run)> {
         (after != self.run.value).then(|| (self.run.clone(), after))
     }
 }
 
+/// What was decided about a run.
+enum Decided<T> {
+    /// It stands as it is.
+    Unchanged(T),
+    /// This is to be written.
+    Changed(Box<Progress>, T),
+}
+
 impl Engine {
+    /// Decides about a run as it stands, writes what follows, and freezes the worlds of task runs that
+    /// ended with it; decides again if somebody else was first.
+    async fn decide<T>(
+        &self,
+        run: RunId,
+        decide: impl Fn(&Standing, Timestamp) -> Result<Decided<T>, EngineError>,
+    ) -> Result<T, EngineError> {
+        for _ in 0..TRIES {
+            let standing = self.current(run).await?;
+            let (progress, answer) = match decide(&standing, self.now())? {
+                Decided::Unchanged(answer) => return Ok(answer),
+                Decided::Changed(progress, answer) => (progress, answer),
+            };
+            match self.store().record(&progress).await {
+                Ok(()) => {
+                    self.freeze_worlds(&progress, &standing.prepared).await;
+                    return Ok(answer);
+                }
+                Err(StoreError::Stale) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(StoreError::Stale.into())
+    }
+
     pub(crate) async fn standing(&self, run: RunId) -> Result<Standing, EngineError> {
         let run = self
             .store()

@@ -7,12 +7,11 @@ use proctor_core::{
     run::Run,
 };
 use proctor_store::{
-    StoreError,
     page::{PageRequest, PageStart},
     runs::Progress,
 };
 
-use super::TRIES;
+use super::Decided;
 use crate::{engine::Engine, error::EngineError};
 
 /// How many of the newest runs a leaderboard is made of.
@@ -21,29 +20,24 @@ const LONGEST: u32 = 1_000;
 impl Engine {
     /// Puts a completed run on the leaderboard, or takes it off.
     pub async fn rank_run(&self, id: RunId, ranked: bool) -> Result<Run, EngineError> {
-        for _ in 0..TRIES {
-            let standing = self.current(id).await?;
+        self.decide(id, |standing, now| {
             let before = standing.run.value.clone();
             let step = if ranked {
-                before.rank(self.now())?
+                before.rank(now)?
             } else {
                 before.unrank()
             };
             let after = match step {
-                Step::Unchanged(run) => return Ok(run),
+                Step::Unchanged(run) => return Ok(Decided::Unchanged(run)),
                 Step::Changed(run) => run,
             };
             let progress = Progress {
                 run: standing.change_of_run(after.clone()),
                 ..Progress::default()
             };
-            match self.store().record(&progress).await {
-                Ok(()) => return Ok(after),
-                Err(StoreError::Stale) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(StoreError::Stale.into())
+            Ok(Decided::Changed(Box::new(progress), after))
+        })
+        .await
     }
 
     /// The runs of a benchmark that are on its leaderboard, the best first, with their Solvers' names.
