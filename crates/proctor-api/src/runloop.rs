@@ -5,6 +5,9 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::state::ApiState;
 
 mod accounts;
+pub(crate) mod devboxes;
+pub(crate) mod launch_parameters;
+pub(crate) mod mounts;
 mod page;
 mod secrets;
 
@@ -17,4 +20,5 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(secrets::list_secrets, secrets::create_secret))
         .routes(routes!(secrets::get_secret, secrets::update_secret))
         .routes(routes!(secrets::delete_secret))
+        .merge(devboxes::routes())
 }

@@ -1,14 +1,19 @@
 //! What handlers share.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use proctor_core::id::IdSource;
 use proctor_engine::Engine;
+use proctor_fleet::Fleet;
 use proctor_store::Store;
 use tokio_util::task::TaskTracker;
 
 use crate::{
     metrics::Metrics,
+    problem::{Problem, ProblemKind},
     rate_limit::{Limiter, RateLimit},
 };
 
@@ -40,6 +45,7 @@ pub struct ApiState(Arc<Shared>);
 struct Shared {
     options: ApiOptions,
     engine: Engine,
+    fleet: OnceLock<Fleet>,
     tasks: TaskTracker,
     ids: Arc<dyn IdSource>,
     metrics: Metrics,
@@ -58,10 +64,18 @@ impl ApiState {
             limiter: options.rate_limit.map(Limiter::new),
             options,
             engine,
+            fleet: OnceLock::new(),
             tasks: TaskTracker::new(),
             ids,
             metrics,
         }))
+    }
+
+    /// The same with devboxes.
+    #[must_use]
+    pub fn with_fleet(self, fleet: Fleet) -> Self {
+        let _ = self.0.fleet.set(fleet);
+        self
     }
 
     /// The store behind all routes.
@@ -72,6 +86,14 @@ impl ApiState {
     /// What makes things happen.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
+    }
+
+    /// The devboxes, or the answer of a server that has none.
+    pub(crate) fn fleet(&self) -> Result<&Fleet, Problem> {
+        self.0
+            .fleet
+            .get()
+            .ok_or_else(|| Problem::new(ProblemKind::NotImplemented, "this server has no devboxes"))
     }
 
     /// Waits for what was begun for clients that did not wait for it. To be called when the

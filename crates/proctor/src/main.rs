@@ -7,6 +7,7 @@
 
 mod cli;
 mod commands;
+mod devboxes;
 mod exit;
 mod settings;
 mod storage;
@@ -17,6 +18,8 @@ use clap::Parser as _;
 use crate::{cli::Cli, exit::Exit};
 
 fn main() -> std::process::ExitCode {
+    // The devboxes' launcher and supervisors are this program too; as one of them it never comes back.
+    proctor_devbox::local::maybe_run_inner(std::env::args_os());
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -8,6 +8,7 @@ use proctor_api::{
     server::{Server, ServerOptions},
 };
 use proctor_engine::Engine;
+use proctor_fleet::Fleet;
 use proctor_store::{
     Store,
     credentials::{KeyOwner, PlainKey},
@@ -15,7 +16,7 @@ use proctor_store::{
 use secrecy::SecretString;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{exit::WrongUse, settings::Settings, storage};
+use crate::{devboxes, exit::WrongUse, settings::Settings, storage};
 
 /// A server at work.
 pub(crate) struct Embedded {
@@ -25,6 +26,7 @@ pub(crate) struct Embedded {
     pub(crate) key: SecretString,
     store: Store,
     engine: Engine,
+    fleet: Fleet,
     state: ApiState,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -46,10 +48,12 @@ impl Embedded {
         let server = Server::bind(options, metrics.clone()).await?;
         let key = organization_key(&storage.store).await?;
         let url = format!("http://{}", server.local_addr());
+        let fleet = devboxes::open(data, &storage).await?;
         let engine = Engine::new(storage.store.clone(), storage.clock, &url);
         engine.run().await?;
         let options = ApiOptions::default();
-        let state = ApiState::new(options, engine.clone(), storage.ids, metrics);
+        let state =
+            ApiState::new(options, engine.clone(), storage.ids, metrics).with_fleet(fleet.clone());
         let router = Api::new().into_router(state.clone());
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let stopping = stop.clone();
@@ -59,6 +63,7 @@ impl Embedded {
             key,
             store: storage.store,
             engine,
+            fleet,
             state,
             stop,
             tasks,
@@ -73,9 +78,11 @@ impl Embedded {
     /// Stops it, and waits until all is on disk.
     pub(crate) async fn stop(self) {
         self.stop.cancel();
+        self.fleet.stop_waiting();
         self.tasks.close();
         self.tasks.wait().await;
         self.state.finish_tasks().await;
+        self.fleet.close().await;
         self.engine.close().await;
         self.store.close().await;
     }

@@ -21,6 +21,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     cli::Serve,
     commands::signals,
+    devboxes,
     exit::{Exit, WrongUse},
     settings::{LogFormat, ServeSettings},
     storage,
@@ -50,15 +51,18 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
         Some(url) => url.clone(),
         None => format!("{scheme}://{}", server.local_addr()),
     };
+    let fleet = devboxes::open(&settings.data_directory(), &storage).await?;
     let engine = Engine::new(storage.store.clone(), storage.clock, &public_url);
     engine.run().await?;
-    let state = ApiState::new(api_options(&serve), engine.clone(), storage.ids, metrics);
+    let state = ApiState::new(api_options(&serve), engine.clone(), storage.ids, metrics)
+        .with_fleet(fleet.clone());
     let router = Api::new().into_router(state.clone());
 
     let shutdown = CancellationToken::new();
     let tasks = TaskTracker::new();
     tasks.spawn(signals::stop(shutdown.clone()));
     tasks.spawn(sweep(storage.store.clone(), shutdown.clone()));
+    tasks.spawn(devboxes::stop_waiting(fleet.clone(), shutdown.clone()));
     announce(
         arguments.json,
         scheme,
@@ -68,6 +72,7 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
 
     let drained = server.serve(router, shutdown).await;
     state.finish_tasks().await;
+    fleet.close().await;
     engine.close().await;
     storage.store.close().await;
     telemetry.shutdown();
