@@ -17,6 +17,7 @@ use clap::Parser as _;
 use crate::{cli::Cli, exit::Exit};
 
 fn main() -> std::process::ExitCode {
+    proctor_devbox::local::maybe_run_inner(std::env::args_os());
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
