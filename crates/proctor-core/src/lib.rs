@@ -4,6 +4,7 @@
 //! * [`time`]: instants with millisecond precision and the [`time::Clock`] they come from.
 //! * [`definition`]: what is examined: [`definition::Benchmark`], its tasks and their criteria.
 //! * [`environment`]: what a playground is made of.
+//! * [`devbox`]: what a Linux box is asked to be, and the states of its life.
 //! * [`canonical`]: the one byte form of a JSON value, and its digest.
 //! * [`run`], [`task_run`], [`job`]: the state machines; a transition is a method that either
 //!   succeeds or says why not.
@@ -15,6 +16,7 @@
 pub mod canonical;
 pub mod criterion_run;
 pub mod definition;
+pub mod devbox;
 pub mod environment;
 pub mod id;
 pub mod job;

@@ -17,6 +17,8 @@ pub mod criteria;
 mod database;
 pub mod datasets;
 mod definitions;
+pub mod devboxes;
+pub mod disk_snapshots;
 pub mod drafts;
 pub mod entities;
 pub mod environments;
