@@ -5,3 +5,11 @@
 //! after a crash), executions and named shells, files, disk snapshots, blueprints, objects, network policies and
 //! mounts. It knows nothing of HTTP and nothing of scores, and it must never show one organization what belongs to
 //! another.
+
+pub mod archives;
+pub mod blueprints;
+mod commands;
+mod git;
+pub mod mounts;
+pub mod network_policies;
+pub mod objects;

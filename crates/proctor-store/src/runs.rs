@@ -28,7 +28,7 @@ use crate::{
 pub struct Revised<T> {
     /// What was read.
     pub value: T,
-    revision: i64,
+    pub(crate) revision: i64,
 }
 
 /// What one decision changes: all of it is written, or nothing.
