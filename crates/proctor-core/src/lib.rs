@@ -8,11 +8,14 @@
 //! * [`canonical`]: the one byte form of a JSON value, and its digest.
 //! * [`run`], [`task_run`], [`job`]: the state machines; a transition is a method that either
 //!   succeeds or says why not.
+//! * [`object`], [`network_policy`], [`agent`], [`mount`], [`blueprint`]: what stands around devboxes.
 //! * [`phrase`]: whether words were said, however they were written.
 //! * [`scoring`]: marks, axes, verdicts; [`criterion_run`]: the record behind each mark.
 //!
 //! Nothing here reads a clock, draws a random number, or knows how it is stored or shown.
 
+pub mod agent;
+pub mod blueprint;
 pub mod canonical;
 pub mod criterion_run;
 pub mod definition;
@@ -20,6 +23,9 @@ pub mod devbox;
 pub mod environment;
 pub mod id;
 pub mod job;
+pub mod mount;
+pub mod network_policy;
+pub mod object;
 pub mod phrase;
 pub mod refused;
 pub mod run;

@@ -449,6 +449,8 @@ fn named(property: Property) -> &'static str {
         Property::OpenFilesLimit => "limit on open files",
         Property::TreeKill => "ending everything an execution started",
         Property::Suspend => "suspending",
+        Property::ExactDisk => "disk limit to the byte",
+        Property::Egress => "network policy",
         Property::WritableBase => "writable base",
     }
 }

@@ -11,21 +11,29 @@
 //!   │        └ launch: from a record to a box that can be worked with
 //!   ├── executions, shells: commands, their output, their order
 //!   ├── files, logs, snapshots
+//!   ├── objects, archives, mounts, network_policies, blueprints: what boxes are made of and filled with
 //!   └── recover, clocks: what happens without anybody asking
 //! ```
 
 mod accounts;
+pub mod archives;
+pub mod blueprints;
 mod clocks;
+mod commands;
 pub mod devboxes;
 mod error;
 pub mod executions;
 pub mod files;
 mod fleet;
+mod git;
 mod launch;
 mod live;
 pub mod logs;
 mod masks;
 pub mod mounting;
+pub mod mounts;
+pub mod network_policies;
+pub mod objects;
 pub mod output;
 mod recover;
 mod shells;

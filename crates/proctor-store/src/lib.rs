@@ -8,9 +8,11 @@
 //! [`journal::Journal`] keeps everything that happens in worlds: append-only, hash-chained,
 //! durable before an append returns. [`blobs::Blobs`] keeps large bytes outside of the database.
 
+pub mod agents;
 pub mod ambient;
 pub mod benchmarks;
 pub mod blobs;
+pub mod blueprints;
 mod credential_cache;
 pub mod credentials;
 pub mod criteria;
@@ -27,6 +29,8 @@ pub mod idempotency;
 pub mod jobs;
 pub mod journal;
 mod links;
+pub mod network_policies;
+pub mod objects;
 pub mod organizations;
 pub mod page;
 pub mod playgrounds;
