@@ -7,6 +7,7 @@
 //! * [`canonical`]: the one byte form of a JSON value, and its digest.
 //! * [`run`], [`task_run`], [`job`]: the state machines; a transition is a method that either
 //!   succeeds or says why not.
+//! * [`profile`]: what whoever starts a run brings along.
 //! * [`phrase`]: whether words were said, however they were written.
 //! * [`scoring`]: marks, axes, verdicts; [`criterion_run`]: the record behind each mark.
 //!
@@ -19,6 +20,7 @@ pub mod environment;
 pub mod id;
 pub mod job;
 pub mod phrase;
+pub mod profile;
 pub mod refused;
 pub mod run;
 pub mod scoring;

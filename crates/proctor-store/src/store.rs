@@ -106,6 +106,7 @@ impl Store {
         };
         let blobs = Blobs::in_directory(&options.data.join("blobs"))?;
         let database = Database::open(&options.database()?).await?;
+        crate::names::complete(&database).await?;
         Ok(Self {
             inner: Arc::new(Inner {
                 journal: Journal::open(database.clone()),
