@@ -9,6 +9,7 @@
 //! * [`run`], [`task_run`], [`job`]: the state machines; a transition is a method that either
 //!   succeeds or says why not.
 //! * [`object`], [`network_policy`], [`agent`], [`mount`], [`blueprint`]: what stands around devboxes.
+//! * [`profile`]: what whoever starts a run brings along.
 //! * [`phrase`]: whether words were said, however they were written.
 //! * [`scoring`]: marks, axes, verdicts; [`criterion_run`]: the record behind each mark.
 //!
@@ -27,6 +28,7 @@ pub mod mount;
 pub mod network_policy;
 pub mod object;
 pub mod phrase;
+pub mod profile;
 pub mod refused;
 pub mod run;
 pub mod scoring;
