@@ -155,8 +155,8 @@ async fn test_files_are_gone_after_a_scorer_that_took_too_long() {
     );
     assert!(!judgement.timed_out);
     assert_eq!(
-        agent.does(&format!("ls -A {WORK} /tmp; pgrep sleep")).await,
-        format!("/tmp:\n\n{WORK}:\n")
+        agent.does(&format!("ls -A {WORK}; ls -A /tmp; pgrep sleep")).await,
+        ""
     );
     boxes.end().await;
 }
