@@ -155,7 +155,9 @@ async fn test_files_are_gone_after_a_scorer_that_took_too_long() {
     );
     assert!(!judgement.timed_out);
     assert_eq!(
-        agent.does(&format!("ls -A {WORK}; ls -A /tmp; pgrep sleep")).await,
+        agent
+            .does(&format!("ls -A {WORK}; ls -A /tmp; pgrep sleep"))
+            .await,
         ""
     );
     boxes.end().await;

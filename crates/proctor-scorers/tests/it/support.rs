@@ -83,7 +83,7 @@ fn number() -> u32 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Somebody who works in a box as root.
+/// Somebody who works in a box.
 pub(crate) struct Agent<'a> {
     boxes: &'a Boxes,
     pub(crate) devbox: Arc<dyn Devbox>,
@@ -92,9 +92,15 @@ pub(crate) struct Agent<'a> {
 impl Agent<'_> {
     /// Runs a script to its end; answers what it wrote. What it leaves in the background goes on.
     pub(crate) async fn does(&self, script: &str) -> String {
+        self.does_as(&User::Root, script).await
+    }
+
+    /// The same as somebody else.
+    pub(crate) async fn does_as(&self, user: &User, script: &str) -> String {
         let id = ExecId::new(format!("work-{}", number())).unwrap();
         let mut spec = ExecSpec::new(id, ["/bin/bash", "-c", &format!("exec 2>&1\n{script}")]);
         spec.timeout = Some(Duration::from_secs(60));
+        spec.user = user.clone();
         let execution = self.devbox.exec(spec).await.unwrap();
         execution.wait().await.unwrap();
         let mut all = Vec::new();
