@@ -16,6 +16,10 @@ use clap::Parser as _;
 
 use crate::{cli::Cli, exit::Exit};
 
+/// Requests are many small allocations that one thread makes and another frees.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -104,10 +105,20 @@ impl Probe {
         ))
     }
 
+    /// A directory of the host to write to.
+    pub(super) fn scratch(&self) -> PathBuf {
+        self.subject.scratch()
+    }
+
+    /// Makes a box.
+    pub(super) async fn make(&mut self, spec: BoxSpec) -> Result<Arc<dyn Devbox>, Failed> {
+        self.boxes.insert(spec.id.clone());
+        Ok(self.backend().create(spec).await?)
+    }
+
     /// Makes and starts a box.
     pub(super) async fn start(&mut self, spec: BoxSpec) -> Result<Arc<dyn Devbox>, Failed> {
-        self.boxes.insert(spec.id.clone());
-        let devbox = self.backend().create(spec).await?;
+        let devbox = self.make(spec).await?;
         devbox.start().await?;
         Ok(devbox)
     }

@@ -24,6 +24,7 @@ use super::{
     id_ranges::IdRanges,
     launch::Launcher,
     layers,
+    outlet::Outlets,
     plan::{Bottom, Ids, Places, Plan, read_json, write_json},
     probe, tree,
 };
@@ -41,6 +42,7 @@ pub(super) struct Shared {
     pub(super) places: Places,
     pub(super) launcher: Launcher,
     pub(super) ranges: IdRanges,
+    pub(super) outlets: Outlets,
     /// Tasks that follow supervisors; they end with their box or with `leaving`.
     pub(super) links: TaskTracker,
     pub(super) leaving: CancellationToken,
@@ -114,6 +116,7 @@ impl LocalBackend {
         let shared = Arc::new(Shared {
             groups: Groups::discover(&tag),
             ranges: IdRanges::new(begin, taken),
+            outlets: Outlets::new(Arc::clone(&config.names)),
             links: TaskTracker::new(),
             leaving: CancellationToken::new(),
             removals: TaskTracker::new(),
@@ -170,7 +173,7 @@ impl LocalBackend {
     }
 
     fn plan(&self, spec: BoxSpec) -> Result<Plan> {
-        check(&spec)?;
+        spec.check()?;
         let (layers, bottom) = self.resolve(&spec.base)?;
         let ids = self.ids()?;
         let enforcement = enforcement::statement(&spec, ids, &bottom, &self.shared.groups);
@@ -322,24 +325,6 @@ fn plans(places: &Places) -> impl Iterator<Item = Plan> {
             .inspect_err(|error| tracing::warn!(devbox = %id, %error, "a devbox cannot be read"))
             .ok()
     })
-}
-
-fn check(spec: &BoxSpec) -> Result<()> {
-    let limits = &spec.limits;
-    let zero = [
-        limits.cpu_millis == Some(0),
-        limits.memory_bytes == Some(0),
-        limits.pids == Some(0),
-        limits.disk_bytes == Some(0),
-        limits.disk_files == Some(0),
-        limits.open_files.is_some_and(|most| most < 8),
-    ];
-    if zero.contains(&true) {
-        return Err(Error::Invalid(
-            "a limit leaves nothing to run with".to_owned(),
-        ));
-    }
-    Ok(())
 }
 
 #[async_trait]

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
+    network::Network,
     record::{Enforcement, How, Property},
     spec::BoxSpec,
 };
@@ -93,6 +94,9 @@ pub(super) fn statement(
     if limits.disk_bytes.is_some() || limits.disk_files.is_some() {
         let why = "counted several times a second: a fast writer may exceed the limit for a moment before it is ended";
         say(P::DiskLimit, How::Soft(why.to_owned()));
+    }
+    if matches!(spec.network, Network::Allow(_)) {
+        say(P::Egress, How::Enforced);
     }
     if limits.open_files.is_some() {
         say(P::OpenFilesLimit, How::Enforced);

@@ -15,6 +15,7 @@ mod inside;
 mod launch;
 mod layers;
 mod link;
+mod outlet;
 mod plan;
 mod probe;
 mod snapshot;
@@ -27,7 +28,10 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 pub use backend::LocalBackend;
 pub use inside::maybe_run_inner;
 
-use crate::registry::{Factory, Settings};
+use crate::{
+    egress::{Names, SystemNames},
+    registry::{Factory, Settings},
+};
 
 /// How the registry opens this backend.
 pub const FACTORY: Factory = Factory {
@@ -55,6 +59,8 @@ pub struct LocalConfig {
     pub data: PathBuf,
     /// The program that runs the boxes.
     pub program: Program,
+    /// Where the names lead that boxes want to reach.
+    pub names: Arc<dyn Names>,
     /// A box whose server has been gone for this long is suspended.
     pub orphan_freeze: Duration,
     /// A box whose server has been gone for this long is stopped.
@@ -67,6 +73,7 @@ impl LocalConfig {
         Self {
             data: data.into(),
             program: Program::Itself,
+            names: Arc::new(SystemNames),
             orphan_freeze: Duration::from_secs(2 * 3600),
             orphan_stop: Duration::from_secs(24 * 3600),
         }

@@ -121,6 +121,12 @@ pub(crate) fn idmap_mount(mount: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::R
     set_mount_attributes(mount, c"", libc::MOUNT_ATTR_IDMAP, Some(users))
 }
 
+/// Makes a detached mount and all below it read-only, without devices, without privileges gained by running its programs.
+pub(crate) fn seal_mount(mount: BorrowedFd<'_>) -> io::Result<()> {
+    const SEALED: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+    set_mount_attributes(mount, c"", SEALED, None)
+}
+
 /// Makes the mount at `path` read-only, without devices, without privileges gained by running its programs.
 pub(crate) fn harden_mount(path: &CStr) -> io::Result<()> {
     const HARD: u64 = libc::MOUNT_ATTR_RDONLY
@@ -143,7 +149,7 @@ fn set_mount_attributes(
         userns_fd: users.map_or(0, |users| users.as_raw_fd().cast_unsigned().into()),
     };
     let flags = if path.is_empty() {
-        libc::AT_EMPTY_PATH
+        libc::AT_EMPTY_PATH | libc::AT_RECURSIVE
     } else {
         0
     };

@@ -1,70 +1,13 @@
 //! Nothing is left: processes, mounts, control groups, directories.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
-use proctor_devbox::{Devbox, ExecId, ExecSpec, LayerId, Limits, User, conformance::Subject as _};
+use proctor_devbox::{Devbox, ExecId, ExecSpec, LayerId, User, conformance::Subject as _};
 
-use crate::support::{Local, sh};
-
-const EVERY_LIMIT: Limits = Limits {
-    cpu_millis: Some(2000),
-    memory_bytes: Some(256 << 20),
-    pids: Some(100),
-    disk_bytes: Some(100 << 20),
-    disk_files: Some(10_000),
-    open_files: Some(256),
+use crate::{
+    support::{EVERY_LIMIT, Local, sh},
+    traces::traces,
 };
-
-/// What belongs to the backend on `data`, or to boxes with that beginning of a name, and can be seen from outside.
-fn traces(data: &Path, prefix: &str) -> Vec<String> {
-    let data = data.to_str().unwrap();
-    let mut traces = Vec::new();
-    let mounts = fs_err::read_to_string("/proc/self/mountinfo").unwrap();
-    traces.extend(
-        mounts
-            .lines()
-            .filter(|line| line.contains(data))
-            .map(str::to_owned),
-    );
-    let own = std::process::id().to_string();
-    for process in fs_err::read_dir("/proc").unwrap().flatten() {
-        let name = process.file_name().into_string().unwrap();
-        if name == own || name.parse::<u32>().is_err() {
-            continue;
-        }
-        let Ok(fds) = fs_err::read_dir(process.path().join("fd")) else {
-            continue;
-        };
-        for fd in fds.flatten() {
-            if fs_err::read_link(fd.path()).is_ok_and(|link| link.to_string_lossy().contains(data))
-            {
-                traces.push(format!("process {name} has {fd:?}"));
-            }
-        }
-    }
-    traces.extend(groups().into_iter().filter(|group| group.contains(prefix)));
-    traces
-}
-
-/// Every control group below one of ours.
-fn groups() -> Vec<String> {
-    let mut found = Vec::new();
-    let mut pending = vec![Path::new("/sys/fs/cgroup").to_owned()];
-    while let Some(directory) = pending.pop() {
-        let Ok(entries) = fs_err::read_dir(&directory) else {
-            continue;
-        };
-        for entry in entries.flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                if directory.to_string_lossy().contains("/proctor-") {
-                    found.push(entry.path().display().to_string());
-                }
-                pending.push(entry.path());
-            }
-        }
-    }
-    found
-}
 
 async fn busy(local: &Local, name: &str) -> Arc<dyn Devbox> {
     let devbox = local.start(name, EVERY_LIMIT).await;
@@ -125,7 +68,7 @@ async fn nothing_is_left_of_destroyed_boxes() {
     }
     drop(backend);
     local.end().await;
-    assert_eq!(traces(&data, "/destroyed-"), Vec::<String>::new());
+    assert_eq!(traces(&data, "destroyed-"), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -156,5 +99,5 @@ async fn a_killed_supervisor_takes_its_box_along_and_the_rest_is_swept() {
     assert_eq!(sh(&devbox, "cat /tmp/f").await, (0, "x".to_owned()));
     devbox.destroy().await.unwrap();
     local.end().await;
-    assert_eq!(traces(&data, "/orphaned"), Vec::<String>::new());
+    assert_eq!(traces(&data, "orphaned"), Vec::<String>::new());
 }

@@ -1,12 +1,16 @@
 //! What a supervisor does on request.
 
-use std::{os::fd::AsFd, time::Instant};
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    time::Instant,
+};
 
 use super::{
     control::Asker,
     enter,
     executions::Execution,
     files,
+    launcher::send_with_fds,
     supervisor::{Stop, Supervisor},
     trees,
 };
@@ -56,6 +60,7 @@ impl Supervisor {
                         self.answer(asker, answer);
                     }
                 }
+                Request::Outlet => return self.give_outlet(id),
                 Request::ReadFile { path, user, limit } => {
                     return self.file(id, &user, move |socket, _| {
                         files::read(socket, &path, limit);
@@ -272,9 +277,9 @@ impl Supervisor {
             });
             return Answer::DiskFrozen;
         }
-        let pid = first.pid;
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-        let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+        // Not waited for: nothing of the box can run any more, and the kernel takes a world with many files down for long.
+        let _ = rustix::process::kill_process(first.pid, rustix::process::Signal::KILL);
+        self.leaving.insert(first.pid);
         self.first = None;
         self.snapshot = Some(Snapshot {
             connection,
@@ -313,6 +318,13 @@ impl Supervisor {
         self.places
             .prepare_disk()
             .map_err(|error| error.to_string())?;
+        if self.start_first().is_ok() {
+            return Ok(());
+        }
+        // Where the kernel does not accept a layer that is still being let go.
+        for pid in self.leaving.drain() {
+            let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+        }
         self.start_first().map_err(|failure| failure.to_string())
     }
 
@@ -360,21 +372,26 @@ impl Supervisor {
         }
     }
 
-    /// Gives a connection to a child inside the box, which reads or writes a file with it.
-    fn file(
-        &mut self,
-        connection: u64,
-        user: &User,
-        work: impl FnOnce(std::os::fd::OwnedFd, Vec<u8>),
-    ) {
-        let Some(at) = self
-            .connections
-            .iter()
-            .position(|known| known.id == connection)
-        else {
+    /// Takes a connection out of the loop, with what was received and not read yet.
+    fn take_connection(&mut self, id: u64) -> Option<(OwnedFd, Vec<u8>)> {
+        let at = self.connections.iter().position(|known| known.id == id)?;
+        self.connections.remove(at).hand_over().ok()
+    }
+
+    /// Gives the listener of the box's proxy away and ends the connection.
+    fn give_outlet(&mut self, connection: u64) {
+        let Some((socket, _)) = self.take_connection(connection) else {
             return;
         };
-        let Ok((socket, received)) = self.connections.remove(at).hand_over() else {
+        if let Some(outlet) = self.first.as_ref().and_then(|first| first.outlet.as_ref()) {
+            // Whoever asked and has gone asks again.
+            let _ = send_with_fds(socket.as_fd(), b"1", &[outlet.as_fd()]);
+        }
+    }
+
+    /// Gives a connection to a child inside the box, which reads or writes a file with it.
+    fn file(&mut self, connection: u64, user: &User, work: impl FnOnce(OwnedFd, Vec<u8>)) {
+        let Some((socket, received)) = self.take_connection(connection) else {
             return;
         };
         if self.frozen || self.snapshot.is_some() {

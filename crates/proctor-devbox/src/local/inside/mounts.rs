@@ -10,7 +10,10 @@ use rustix::{
     mount::{MountFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags},
 };
 
-use super::failure::{Failure, While};
+use super::{
+    failure::{Failure, While},
+    shared,
+};
 use crate::local::{
     plan::{Bottom, Ids, Plan, UPPER_ROOT, UPPER_USR},
     sys,
@@ -25,6 +28,8 @@ pub(super) enum Sources<'a> {
         data: OwnedFd,
         /// The host's `/usr`, or a registered root file system.
         below: OwnedFd,
+        /// What the box sees of the host, in the order of its specification.
+        shared: Vec<OwnedFd>,
     },
     /// Directories as the server's user sees them.
     Plain {
@@ -36,10 +41,15 @@ pub(super) enum Sources<'a> {
 }
 
 /// Builds the root file system and moves into it. The host's files are gone afterwards.
-pub(super) fn build(sources: &Sources<'_>, plan: &Plan) -> Result<(), Failure> {
+pub(super) fn build(sources: Sources<'_>, plan: &Plan) -> Result<(), Failure> {
     use MountPropagationFlags as Propagation;
     rustix::mount::mount_change("/", Propagation::PRIVATE | Propagation::REC)
         .doing("leaving the host's mounts")?;
+    // While the host's paths can still be found.
+    let shared = match &sources {
+        Sources::Mapped { .. } => Vec::new(),
+        Sources::Plain { .. } => shared::open(&plan.spec.read_only)?,
+    };
     let anchor = ["/tmp", "/mnt", "/run"]
         .into_iter()
         .find(|path| Path::new(path).is_dir())
@@ -49,16 +59,22 @@ pub(super) fn build(sources: &Sources<'_>, plan: &Plan) -> Result<(), Failure> {
         Bottom::Host { .. } => ("stage/usr", true),
         Bottom::RootFs { .. } => ("stage/base", false),
     };
-    match sources {
-        Sources::Mapped { data, below } => {
-            attach(data, anchor).doing("attaching the layers")?;
-            attach(below, &format!("{anchor}/{stage}")).doing("attaching the base")?;
+    let shared = match sources {
+        Sources::Mapped {
+            data,
+            below,
+            shared,
+        } => {
+            attach(&data, anchor).doing("attaching the layers")?;
+            attach(&below, &format!("{anchor}/{stage}")).doing("attaching the base")?;
+            shared
         }
         Sources::Plain { data, below } => {
-            rustix::mount::mount_bind(*below, data.join(stage)).doing("attaching the base")?;
-            rustix::mount::mount_bind_recursive(*data, anchor).doing("attaching the layers")?;
+            rustix::mount::mount_bind(below, data.join(stage)).doing("attaching the base")?;
+            rustix::mount::mount_bind_recursive(data, anchor).doing("attaching the layers")?;
+            shared
         }
-    }
+    };
     rustix::process::chdir(anchor).doing("entering the layers")?;
 
     let bottom = match &plan.bottom {
@@ -78,10 +94,12 @@ pub(super) fn build(sources: &Sources<'_>, plan: &Plan) -> Result<(), Failure> {
     // The new root is mounted over the old one, which then lies on top of it and can be taken away.
     rustix::process::pivot_root(".", ".").doing("changing the root")?;
     rustix::mount::unmount(".", UnmountFlags::DETACH).doing("leaving the host's files")?;
-    rustix::process::chdir("/").doing("entering the root")
+    rustix::process::chdir("/").doing("entering the root")?;
+    // Not before: what the layers hold at these paths was written by a box, and now leads nowhere else.
+    shared::attach(&plan.spec.read_only, &shared)
 }
 
-fn attach(mount: &OwnedFd, target: &str) -> rustix::io::Result<()> {
+pub(super) fn attach(mount: &OwnedFd, target: &str) -> rustix::io::Result<()> {
     rustix::mount::move_mount(
         mount,
         "",
@@ -128,7 +146,7 @@ fn cstring(text: &str) -> Result<std::ffi::CString, Failure> {
         .doing("writing mount options")
 }
 
-fn directory(path: &str, mode: u32) -> rustix::io::Result<()> {
+pub(super) fn directory(path: &str, mode: u32) -> rustix::io::Result<()> {
     match rustix::fs::mkdir(path, Mode::from_raw_mode(mode)) {
         Ok(()) => rustix::fs::chmod(path, Mode::from_raw_mode(mode)),
         Err(rustix::io::Errno::EXIST) => Ok(()),

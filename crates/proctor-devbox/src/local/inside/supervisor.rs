@@ -48,6 +48,8 @@ pub(super) struct Supervisor {
     pub(super) executions: BTreeMap<ExecId, Execution>,
     /// Forked children that are no executions.
     pub(super) helpers: HashSet<Pid>,
+    /// First processes that were ended and whose worlds are being taken down.
+    pub(super) leaving: HashSet<Pid>,
     pub(super) connections: Vec<Connection>,
     pub(super) frozen: bool,
     pub(super) snapshot: Option<Snapshot>,
@@ -335,7 +337,7 @@ impl Supervisor {
             self.stop.get_or_insert(Stop::ByItself);
             return;
         }
-        if self.helpers.remove(&pid) || self.disk.pid() == Some(pid) {
+        if self.helpers.remove(&pid) || self.leaving.remove(&pid) || self.disk.pid() == Some(pid) {
             return;
         }
         let Some(execution) = self
