@@ -13,3 +13,5 @@ mod git;
 pub mod mounts;
 pub mod network_policies;
 pub mod objects;
+
+pub use git::{GitError, GitOptions, Repositories, is_repository_name};

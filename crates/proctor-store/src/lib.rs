@@ -27,6 +27,7 @@ pub mod idempotency;
 pub mod jobs;
 pub mod journal;
 mod links;
+pub mod names;
 pub mod network_policies;
 pub mod objects;
 pub mod organizations;
