@@ -5,7 +5,12 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::state::ApiState;
 
 mod accounts;
+mod benchmarks;
+mod ids;
+mod launch;
+mod lists;
 mod page;
+mod scenarios;
 mod secrets;
 
 pub use page::RunloopPage;
@@ -17,4 +22,44 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(secrets::list_secrets, secrets::create_secret))
         .routes(routes!(secrets::get_secret, secrets::update_secret))
         .routes(routes!(secrets::delete_secret))
+        .merge(scenario_routes())
+        .merge(benchmark_routes())
+}
+
+fn scenario_routes() -> OpenApiRouter<ApiState> {
+    use scenarios::{self, scorers};
+    OpenApiRouter::new()
+        .routes(routes!(
+            scenarios::list_scenarios,
+            scenarios::create_scenario
+        ))
+        .routes(routes!(scenarios::list_public_scenarios))
+        .routes(routes!(scenarios::list_scenario_metadata_keys))
+        .routes(routes!(scenarios::list_scenario_metadata_values))
+        .routes(routes!(scorers::list_scorers, scorers::create_scorer))
+        .routes(routes!(scorers::get_scorer, scorers::update_scorer))
+        .routes(routes!(scenarios::get_scenario, scenarios::update_scenario))
+        .routes(routes!(scenarios::archive_scenario))
+        .routes(routes!(scenarios::unarchive_scenario))
+        .routes(routes!(scenarios::publish_scenario))
+}
+
+fn benchmark_routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(
+            benchmarks::list_runloop_benchmarks,
+            benchmarks::create_runloop_benchmark
+        ))
+        .routes(routes!(benchmarks::list_public_benchmarks))
+        .routes(routes!(benchmarks::list_benchmark_metadata_keys))
+        .routes(routes!(benchmarks::list_benchmark_metadata_values))
+        .routes(routes!(
+            benchmarks::get_runloop_benchmark,
+            benchmarks::update_runloop_benchmark
+        ))
+        .routes(routes!(benchmarks::update_benchmark_scenarios))
+        .routes(routes!(benchmarks::list_benchmark_definitions))
+        .routes(routes!(benchmarks::archive_runloop_benchmark))
+        .routes(routes!(benchmarks::unarchive_runloop_benchmark))
+        .routes(routes!(benchmarks::publish_runloop_benchmark))
 }

@@ -47,11 +47,13 @@ impl Desk {
         let environment = EnvironmentDraft {
             name: "Ward".to_owned(),
             description: None,
+            attribution: None,
         };
         let environment = store.create_environment(clinic, environment).await.unwrap();
         let chart = DatasetDraft {
             name: "Chart".to_owned(),
             description: None,
+            attribution: None,
             kind: DatasetType::Fhir,
         };
         let data = json!([{"resourceType": "Patient", "id": "ada"}]);
@@ -67,6 +69,7 @@ impl Desk {
         let benchmark = BenchmarkDraft {
             name: "Fax".to_owned(),
             description: None,
+            attribution: None,
             environment: Some(environment.id),
             timeout: Seconds::new(600),
             concurrency: NonZeroU32::MIN,
@@ -96,6 +99,8 @@ impl Desk {
             scenario,
             devbox: None,
             reference: Value::Null,
+            validation: None,
+            scoring_timeout: None,
             requires: Requirements::default(),
             metadata: BTreeMap::new(),
         };
@@ -124,6 +129,7 @@ impl Desk {
         let people = DatasetDraft {
             name: "People".to_owned(),
             description: None,
+            attribution: None,
             kind: DatasetType::Members,
         };
         let nobody = json!([]);

@@ -1,6 +1,6 @@
 //! Lists, newest first, one page at a time. Both dialects' lists are thin layers over this.
 
-use proctor_core::id::{Id, Kind};
+use proctor_core::id::{Dialect, Id, Kind, kinds::OrganizationKind};
 
 use crate::{
     StoreError,
@@ -54,7 +54,23 @@ impl<T> Page<T> {
     }
 }
 
+const NAME_HAS_PART: &str = "LOWER(name) LIKE ? ESCAPE '\\'";
+
+/// The pattern of texts that have `part` in them, for comparison in lower case.
+fn having(part: &str) -> String {
+    let mut pattern = String::from("%");
+    for c in part.to_lowercase().chars() {
+        if matches!(c, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern.push('%');
+    pattern
+}
+
 /// A list in the database: rows of one table that pass all filters.
+#[derive(Clone)]
 pub(crate) struct Listing {
     columns: &'static str,
     table: &'static str,
@@ -90,10 +106,82 @@ impl Listing {
         self
     }
 
+    /// Only those where this holds; each `?` of the fixed text stands for the next of `values`.
+    pub(crate) fn when(mut self, condition: &'static str, values: Vec<Param>) -> Self {
+        let mut pieces = condition.split('?');
+        let mut text = pieces.next().unwrap_or_default().to_owned();
+        for (piece, value) in pieces.zip(values) {
+            self.params.push(value);
+            text.push_str(&format!("${}{piece}", self.params.len()));
+        }
+        self.filters.push(text);
+        self
+    }
+
+    /// Only those where `column` has one of these values.
+    pub(crate) fn any_of(mut self, column: &'static str, values: Vec<Param>) -> Self {
+        let first = self.params.len() + 1;
+        self.params.extend(values);
+        let places: Vec<_> = (first..=self.params.len())
+            .map(|place| format!("${place}"))
+            .collect();
+        self.filters.push(match places.is_empty() {
+            true => "1 = 0".to_owned(),
+            false => format!("{column} IN ({})", places.join(", ")),
+        });
+        self
+    }
+
+    /// Whether there is any.
+    pub(crate) async fn is_empty(&self, database: &Database) -> Result<bool, StoreError> {
+        let query = self.query::<proctor_core::id::kinds::OrganizationKind>("id", None, "LIMIT 1");
+        Ok(database.read_optional(query).await?.is_none())
+    }
+
     /// Only those where this holds; a fixed text without parameters.
     pub(crate) fn only(mut self, condition: &'static str) -> Self {
         self.filters.push(condition.to_owned());
         self
+    }
+
+    /// Only those where this holds; each `?` of the fixed text stands for the next value.
+    pub(crate) fn holds(mut self, condition: &'static str, values: Vec<Param>) -> Self {
+        let mut pieces = condition.split('?');
+        let mut text = pieces.next().unwrap_or_default().to_owned();
+        for (value, piece) in values.into_iter().zip(pieces) {
+            self.params.push(value);
+            text.push_str(&format!("${}{piece}", self.params.len()));
+        }
+        self.filters.push(format!("({text})"));
+        self
+    }
+
+    /// Only those of this name; when there is none, those that have it as a part, in whatever case.
+    pub(crate) async fn named(self, database: &Database, name: &str) -> Result<Self, StoreError> {
+        let exact = self.clone().filter("name", name);
+        let query = exact.query::<OrganizationKind>("id", None, "LIMIT 1");
+        if database.read_optional(query).await?.is_some() {
+            return Ok(exact);
+        }
+        Ok(self.holds(NAME_HAS_PART, vec![having(name).into()]))
+    }
+
+    /// Only those whose id begins with this text as `dialect` writes ids, or whose name has it as a part.
+    pub(crate) fn searched<K: Kind>(self, text: &str, dialect: Dialect) -> Self {
+        let begins = text
+            .strip_prefix(K::prefix(dialect))
+            .and_then(|rest| rest.strip_prefix('_'))
+            .filter(|bare| bare.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        match begins {
+            Some(bare) => self.holds(
+                "id LIKE ? OR LOWER(name) LIKE ? ESCAPE '\\'",
+                vec![
+                    format!("{}%", bare.to_ascii_uppercase()).into(),
+                    having(text).into(),
+                ],
+            ),
+            None => self.holds(NAME_HAS_PART, vec![having(text).into()]),
+        }
     }
 
     /// Reads the page.

@@ -315,16 +315,42 @@ fn copy_data(from: BorrowedFd<'_>, to: BorrowedFd<'_>, size: u64) -> io::Result<
             Err(errno) => return Err(errno.into()),
         };
         let end = rustix::fs::seek(from, SeekFrom::Hole(start))?.min(size);
-        let (mut read, mut write) = (start, start);
-        while read < end {
-            let length = usize::try_from(end - read).unwrap_or(usize::MAX);
-            if rustix::fs::copy_file_range(from, Some(&mut read), to, Some(&mut write), length)?
-                == 0
-            {
-                break;
-            }
-        }
+        copy_piece(from, to, start, end)?;
         at = end;
+    }
+    Ok(())
+}
+
+/// Copies the bytes from `start` to `end`, inside the kernel if both files are on one file system.
+fn copy_piece(from: BorrowedFd<'_>, to: BorrowedFd<'_>, start: u64, end: u64) -> io::Result<()> {
+    let (mut read, mut write) = (start, start);
+    while read < end {
+        let length = usize::try_from(end - read).unwrap_or(usize::MAX);
+        match rustix::fs::copy_file_range(from, Some(&mut read), to, Some(&mut write), length) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(Errno::XDEV) => return copy_through(from, to, read, end),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}
+
+fn copy_through(from: BorrowedFd<'_>, to: BorrowedFd<'_>, start: u64, end: u64) -> io::Result<()> {
+    let mut buffer = vec![0; 128 << 10];
+    let mut at = start;
+    while at < end {
+        let wanted = usize::try_from(end - at).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let length = rustix::io::pread(from, &mut buffer[..wanted], at)?;
+        if length == 0 {
+            break;
+        }
+        let mut written = 0;
+        while written < length {
+            let position = at + written as u64;
+            written += rustix::io::pwrite(to, &buffer[written..length], position)?;
+        }
+        at += length as u64;
     }
     Ok(())
 }
