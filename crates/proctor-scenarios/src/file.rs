@@ -203,7 +203,7 @@ scenarios:
     fn a_file_becomes_parameters_of_the_api() {
         let set = read_file(FILE).unwrap();
         let parameters: Vec<Value> = set.scenarios.iter().map(Scenario::to_parameters).collect();
-        insta::assert_json_snapshot!(parameters);
+        insta::assert_snapshot!(format!("{:#}", Value::from(parameters)));
         assert_eq!(set.custom["mine"], "echo score=1");
     }
 

@@ -158,7 +158,7 @@ mod tests {
         let mut parameters = scenario.to_parameters();
         parameters["scoring_contract"]["scoring_function_parameters"][0]["scorer"]["python_script"] =
             json!("…");
-        insta::assert_json_snapshot!(parameters);
+        insta::assert_snapshot!(format!("{parameters:#}"));
 
         let smith = ImportOptions::new(Collection::SweSmith);
         let scenario = super::scenario(instance, &repository, &smith);
