@@ -25,6 +25,7 @@ pub mod problem;
 pub mod python_version;
 pub mod scored;
 mod scorer;
+pub mod settings;
 mod shell;
 
 pub use contract::{ScoringFunction, read_contract};
@@ -34,3 +35,4 @@ pub use order::{JudgeOrder, Mode, UnknownMode};
 pub use problem::{Problem, Problems};
 pub use scored::{Judgement, Scored, ScoredState};
 pub use scorer::Scorer;
+pub use settings::ScoringSettings;

@@ -6,4 +6,5 @@ mod cheating;
 mod kinds;
 mod modes;
 mod remainders;
+mod scenarios;
 mod support;
