@@ -16,6 +16,7 @@ mod authoring;
 mod engine;
 mod fleet;
 pub(crate) mod render;
+mod shelf;
 mod store;
 
 /// Why a request was not answered as asked.

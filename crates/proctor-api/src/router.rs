@@ -46,6 +46,8 @@ impl Api {
             unhurried: among(&runloop::devboxes::UNHURRIED),
             streaming: among(&runloop::devboxes::STREAMING),
         }
+        .unhurried(runloop::OBJECT_CONTENT)
+        .streaming(runloop::OBJECT_CONTENT)
     }
 
     /// Adds routes of another part of the program; what they document appears in the description.

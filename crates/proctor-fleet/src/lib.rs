@@ -11,21 +11,28 @@
 //!   │        └ launch: from a record to a box that can be worked with
 //!   ├── executions, shells: commands, their output, their order
 //!   ├── files, logs, snapshots
+//!   ├── objects, archives, mounts, network_policies, blueprints: what boxes are made of and filled with
 //!   └── recover, clocks: what happens without anybody asking
 //! ```
 
 mod accounts;
+pub mod archives;
+pub mod blueprints;
 mod clocks;
+mod commands;
 pub mod devboxes;
 mod error;
 pub mod executions;
 pub mod files;
 mod fleet;
+mod git;
 mod launch;
 mod live;
 pub mod logs;
 mod masks;
-pub mod mounting;
+pub mod mounts;
+pub mod network_policies;
+pub mod objects;
 pub mod output;
 mod recover;
 mod shells;
@@ -36,5 +43,6 @@ pub use devboxes::{DevboxChange, Hold, NewDevbox};
 pub use error::FleetError;
 pub use executions::{Command, NewCommand};
 pub use fleet::{Fleet, FleetOptions};
+pub use git::{GitError, GitOptions, Repositories, is_repository_name};
 pub use proctor_store::devboxes::DevboxRecord;
 pub use workplace::Workplace;

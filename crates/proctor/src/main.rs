@@ -17,6 +17,10 @@ use clap::Parser as _;
 
 use crate::{cli::Cli, exit::Exit};
 
+/// Requests are many small allocations that one thread makes and another frees.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     // The devboxes' launcher and supervisors are this program too; as one of them it never comes back.
     proctor_devbox::local::maybe_run_inner(std::env::args_os());

@@ -199,6 +199,26 @@ impl LaunchParametersBody {
         }
     }
 
+    /// This over what is said more generally, field by field.
+    pub(crate) fn over(self, general: Self) -> Self {
+        Self {
+            resource_size_request: self.resource_size_request.or(general.resource_size_request),
+            custom_cpu_cores: self.custom_cpu_cores.or(general.custom_cpu_cores),
+            custom_gb_memory: self.custom_gb_memory.or(general.custom_gb_memory),
+            custom_disk_size: self.custom_disk_size.or(general.custom_disk_size),
+            keep_alive_time_seconds: self
+                .keep_alive_time_seconds
+                .or(general.keep_alive_time_seconds),
+            after_idle: self.after_idle.or(general.after_idle),
+            lifecycle: self.lifecycle.or(general.lifecycle),
+            launch_commands: self.launch_commands.or(general.launch_commands),
+            user_parameters: self.user_parameters.or(general.user_parameters),
+            network_policy_id: self.network_policy_id.or(general.network_policy_id),
+            architecture: self.architecture.or(general.architecture),
+            required_services: self.required_services.or(general.required_services),
+        }
+    }
+
     /// How clients read what a devbox was launched with.
     pub(crate) fn of(launch: &LaunchParameters) -> Self {
         let custom = match launch.sizing {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    devbox::Mount,
     id::{
         Dialect, Id, Kind,
         kinds::{AgentId, ObjectId},
     },
+    mount::{CodeMount, Mount},
 };
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -104,13 +104,13 @@ impl MountBody {
     pub(crate) fn read_code(self, checks: &mut Checks, place: &str) -> Option<Mount> {
         let owner = checks.required(&format!("{place}.repo_owner"), self.repo_owner);
         let name = checks.required(&format!("{place}.repo_name"), self.repo_name);
-        Some(Mount::Code {
+        Some(Mount::Code(CodeMount {
             owner: owner?,
             name: name?,
             token: self.token,
             reference: self.git_ref,
             install: self.install_command,
-        })
+        }))
     }
 }
 

@@ -13,6 +13,7 @@ mod journal;
 mod journal_crash;
 mod pages;
 mod runs;
+mod scenarios;
 mod secrets;
 mod solvers;
 mod versions;

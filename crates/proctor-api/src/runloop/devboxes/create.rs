@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use proctor_core::{
     devbox::{DevboxBase, DevboxSetup, Initiator},
-    id::{Dialect, kinds::SnapshotId},
+    id::kinds::OrganizationId,
 };
 use proctor_fleet::NewDevbox;
 use serde::Deserialize;
@@ -18,6 +18,7 @@ use crate::{
     extract::{Checks, Json},
     problem::{Problem, ProblemKind},
     runloop::{
+        ids, labels,
         launch_parameters::LaunchParametersBody,
         mounts::{self, MountBody},
     },
@@ -61,19 +62,24 @@ pub(crate) struct DevboxCreateParameters {
 }
 
 impl DevboxCreateParameters {
-    fn read(self) -> Result<NewDevbox, Problem> {
+    async fn read(
+        self,
+        state: &ApiState,
+        organization: OrganizationId,
+    ) -> Result<NewDevbox, Problem> {
         self.check_offered()?;
         let mut checks = Checks::default();
         let name = checks.optional_text("name", self.name, 0..=LONGEST_NAME);
-        let base = base(
-            &mut checks,
-            self.snapshot_id,
-            self.blueprint_id,
-            self.blueprint_name,
-        )?;
+        let origin = Origin {
+            snapshot: self.snapshot_id,
+            blueprint: self.blueprint_id,
+            blueprint_name: self.blueprint_name,
+        };
+        let (base, general) = origin.find(state, organization).await?;
         let launch = self
             .launch_parameters
             .unwrap_or_default()
+            .over(general)
             .read(&mut checks, "launch_parameters");
         let environment = variables(
             &mut checks,
@@ -88,6 +94,7 @@ impl DevboxCreateParameters {
         for (number, mount) in self.mounts.into_iter().flatten().enumerate() {
             all.extend(mount.read(&mut checks, &format!("mounts.{number}")));
         }
+        let metadata = labels::checked(&mut checks, "metadata", self.metadata);
         let entrypoint = self.entrypoint.filter(|entrypoint| !entrypoint.is_empty());
         if entrypoint
             .as_deref()
@@ -98,7 +105,7 @@ impl DevboxCreateParameters {
         checks.finish()?;
         Ok(NewDevbox {
             name: name.filter(|name| !name.is_empty()),
-            metadata: self.metadata.unwrap_or_default(),
+            metadata,
             setup: DevboxSetup {
                 base,
                 launch,
@@ -129,33 +136,52 @@ impl DevboxCreateParameters {
     }
 }
 
-fn base(
-    checks: &mut Checks,
+/// What a devbox shall begin with, as the client says it.
+struct Origin {
     snapshot: Option<String>,
     blueprint: Option<String>,
     blueprint_name: Option<String>,
-) -> Result<DevboxBase, Problem> {
-    let given = [&snapshot, &blueprint, &blueprint_name];
-    if given.into_iter().flatten().count() > 1 {
-        checks.refuse(
-            "snapshot_id",
-            "only one of snapshot_id, blueprint_id and blueprint_name may be given",
-        );
-    }
-    if blueprint.is_some() || blueprint_name.is_some() {
-        let message = "blueprints are not offered by this server";
-        return Err(Problem::new(ProblemKind::NotImplemented, message));
-    }
-    Ok(match snapshot {
-        None => DevboxBase::Host,
-        Some(text) => match SnapshotId::from_wire(&text, Dialect::Runloop) {
-            Ok(id) => DevboxBase::Snapshot(id),
-            Err(bad) => {
-                checks.refuse("snapshot_id", bad.to_string());
-                DevboxBase::Host
+}
+
+impl Origin {
+    /// What that is, and how devboxes of it are launched unless they say otherwise.
+    async fn find(
+        self,
+        state: &ApiState,
+        organization: OrganizationId,
+    ) -> Result<(DevboxBase, LaunchParametersBody), Problem> {
+        let given = [&self.snapshot, &self.blueprint, &self.blueprint_name];
+        if given.into_iter().flatten().count() > 1 {
+            let message = "only one of snapshot_id, blueprint_id and blueprint_name may be given";
+            return Err(Problem::field("snapshot_id", message));
+        }
+        let usual = LaunchParametersBody::default();
+        if let Some(text) = self.snapshot {
+            let id = ids::read("snapshot_id", &text)?;
+            return Ok((DevboxBase::Snapshot(id), usual));
+        }
+        if self.blueprint.is_none() && self.blueprint_name.is_none() {
+            return Ok((DevboxBase::Host, usual));
+        }
+        let blueprints = state.blueprints().ok_or_else(|| {
+            let message = "blueprints are not offered by this server";
+            Problem::new(ProblemKind::NotImplemented, message)
+        })?;
+        let (blueprint, image) = match (self.blueprint, self.blueprint_name) {
+            (None, Some(name)) => blueprints.image_named(organization, &name).await?,
+            (text, _) => {
+                let id = ids::read("blueprint_id", &text.unwrap_or_default())?;
+                (id, blueprints.image(organization, id).await?)
             }
-        },
-    })
+        };
+        let recipe = blueprints.find(organization, blueprint).await?.recipe;
+        let general = recipe
+            .launch_parameters
+            .and_then(|value| serde_json::from_value(value).ok())
+            .unwrap_or(usual);
+        let image = Box::new(image);
+        Ok((DevboxBase::Blueprint { blueprint, image }, general))
+    }
 }
 
 fn variables(
@@ -190,7 +216,9 @@ pub(crate) async fn create_devbox(
     caller: OrganizationCaller,
     Json(body): Json<DevboxCreateParameters>,
 ) -> Result<Json<DevboxView>, Problem> {
-    let record = state.fleet()?.create(caller.id(), body.read()?).await?;
+    let fleet = state.fleet()?;
+    let new = body.read(&state, caller.id()).await?;
+    let record = fleet.create(caller.id(), new).await?;
     Ok(Json(DevboxView::of(record)))
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use proctor_core::id::{
-    Dialect, Id, Kind,
+    Dialect,
     kinds::{DevboxId, SnapshotId, SnapshotKind},
 };
 use proctor_fleet::snapshots::{NewSnapshot, SnapshotChange};
@@ -17,7 +17,10 @@ use crate::{
     auth::OrganizationCaller,
     extract::{Checks, Json, Path, Query},
     problem::Problem,
-    runloop::page::{RunloopPage, RunloopPageQuery},
+    runloop::{
+        ids,
+        page::{RunloopPage, RunloopPageQuery},
+    },
     state::ApiState,
 };
 
@@ -121,15 +124,6 @@ pub(crate) struct SnapshotStatusView {
     snapshot: Option<SnapshotView>,
 }
 
-fn wanted<K: Kind>(field: &str, text: Option<String>) -> Result<Option<Id<K>>, Problem> {
-    match text.filter(|text| !text.is_empty()) {
-        None => Ok(None),
-        Some(text) => Id::from_wire(&text, Dialect::Runloop)
-            .map(Some)
-            .map_err(|bad| Problem::field(field, bad.to_string())),
-    }
-}
-
 /// Takes a snapshot of a devbox's disk and waits for it.
 #[utoipa::path(post, path = "/v1/devboxes/{id}/snapshot_disk", tag = "Runloop: disk snapshots", params(("id" = String, Path, description = "The devbox's id")), request_body = SnapshotParameters, security(("organization_key" = [])),
     responses((status = 200, description = "The snapshot, complete", body = SnapshotView)))]
@@ -169,8 +163,8 @@ pub(crate) async fn list_disk_snapshots(
     RunloopPage(page): RunloopPage<SnapshotKind>,
 ) -> Result<Json<SnapshotListView>, Problem> {
     let filter = SnapshotFilter {
-        devbox: wanted("devbox_id", query.devbox_id)?,
-        blueprint: wanted("source_blueprint_id", query.source_blueprint_id)?,
+        devbox: ids::read_optional("devbox_id", query.devbox_id.as_deref())?,
+        blueprint: ids::read_optional("source_blueprint_id", query.source_blueprint_id.as_deref())?,
     };
     let fleet = state.fleet()?;
     let page = fleet.disk_snapshots(caller.id(), filter, page).await?;
