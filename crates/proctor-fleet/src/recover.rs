@@ -12,9 +12,8 @@ use proctor_store::{devboxes::DevboxRecord, runs::Revised};
 
 use crate::{
     devboxes::box_id,
-    error::FleetError,
+    error::{FleetError, chain},
     fleet::Fleet,
-    launch::chain,
     live::Live,
     logs::{self, Log, Traces},
     workplace::Workplace,
@@ -38,15 +37,24 @@ impl Fleet {
                     .await;
             }
         }
-        let backend = self.backend()?;
-        let swept = backend.sweep(&owned).await?;
-        if !swept.boxes.is_empty() {
-            tracing::info!(
+        // One remainder that resists must not keep the server from starting.
+        match self.backend()?.sweep(&owned).await {
+            Ok(swept) if swept.boxes.is_empty() => {}
+            Ok(swept) => tracing::info!(
                 boxes = swept.boxes.len(),
                 "boxes that nobody owns were removed"
+            ),
+            Err(error) => tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "what nobody owns could not be removed; it will be tried at the next start"
+            ),
+        }
+        if let Err(error) = self.settle_snapshots().await {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "snapshots that were being taken could not be settled"
             );
         }
-        self.settle_snapshots().await?;
         self.remove_deleted_layers().await;
         self.keep_clocks();
         Ok(())
