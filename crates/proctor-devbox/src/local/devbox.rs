@@ -35,6 +35,9 @@ use crate::{
 /// How long a supervisor may take to end its box before it is ended itself.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How often is looked whether a supervisor is there or gone.
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// One box.
 pub(super) struct LocalBox {
     pub(super) id: BoxId,
@@ -115,18 +118,34 @@ impl LocalBox {
         }
     }
 
-    /// Connects to the supervisor, if there is one.
+    /// Connects to the supervisor, if there is one. One that is just coming up or ending is waited for.
     pub(super) async fn attach(&self) -> Result<()> {
         let mut slot = self.link.lock().await;
-        if slot.as_ref().is_some_and(|link| !link.is_closed()) || !supervised(&self.places) {
-            return Ok(());
+        let mut waited = Duration::ZERO;
+        loop {
+            if slot.as_ref().is_some_and(|link| !link.is_closed()) || !supervised(&self.places) {
+                return Ok(());
+            }
+            match self.try_attach().await {
+                Ok(link) => {
+                    *slot = Some(link);
+                    return Ok(());
+                }
+                Err(error) if waited >= PATIENCE => return Err(error),
+                Err(_) => {
+                    tokio::time::sleep(PAUSE).await;
+                    waited += PAUSE;
+                }
+            }
         }
+    }
+
+    async fn try_attach(&self) -> Result<Arc<Link>> {
         let doing = |source| Error::platform("attaching to a supervisor", source);
         let mut stream = link::connect(&self.places.directory).await.map_err(doing)?;
         let request = frame(&Request::Attach, &[]).map_err(|error| doing(error.into()))?;
         stream.write_all(&request).await.map_err(doing)?;
-        *slot = Some(self.follow(stream).await?);
-        Ok(())
+        self.follow(stream).await
     }
 
     async fn follow(&self, stream: tokio::net::UnixStream) -> Result<Arc<Link>> {
@@ -184,7 +203,7 @@ impl LocalBox {
                 break;
             }
             self.kill_supervisor();
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::time::sleep(PAUSE).await;
         }
         self.frozen.store(false, Ordering::Relaxed);
     }
