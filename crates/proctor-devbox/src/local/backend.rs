@@ -21,7 +21,7 @@ use super::{
     devbox::{LocalBox, supervised},
     enforcement::{self, ExactDisk},
     host_base::HostBase,
-    id_ranges::IdRanges,
+    id_ranges::{self, IdRanges},
     image,
     launch::Launcher,
     layers,
@@ -133,7 +133,7 @@ impl LocalBackend {
     }
 
     fn ids(&self) -> Result<Ids> {
-        if !rustix::process::geteuid().is_root() {
+        if !id_ranges::available() {
             return Ok(Ids::Single);
         }
         let first = self.shared.ranges.take();
