@@ -384,7 +384,7 @@ fn is_commit(text: &str) -> bool {
 }
 
 /// Whether a text can be an owner or a repository: one plain name.
-pub(crate) fn is_repository_name(text: &str) -> bool {
+pub fn is_repository_name(text: &str) -> bool {
     (1..=100).contains(&text.len())
         && !text.starts_with(['-', '.'])
         && text

@@ -4,6 +4,7 @@ use proctor_core::{
     id::kinds::{NetworkPolicyId, OrganizationId},
     network_policy::{AllowedCidr, Egress, HostPattern},
 };
+use proctor_devbox::{EgressPolicy, Network};
 use proctor_store::{
     Store, StoreError,
     network_policies::{NetworkPolicy, PolicyText},
@@ -107,8 +108,74 @@ pub async fn delete(
     Ok(found.filter(|_| deleted))
 }
 
+/// What a policy means to a box.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// What it can reach.
+    pub network: Network,
+    /// Parts of the policy that allow something which boxes here cannot do; it stays forbidden.
+    pub not_offered: Vec<String>,
+}
+
+/// What `egress` means to a box. Hosts and single addresses can be allowed; whole networks and gateways cannot.
+pub fn reach(egress: &Egress) -> Reach {
+    let mut not_offered = Vec::new();
+    let mut hosts: Vec<proctor_devbox::HostPattern> = Vec::new();
+    let allowed = egress.hosts.iter().map(|host| host.as_str().to_owned());
+    let addresses = egress.cidrs.iter().flat_map(|allowed| {
+        let address = allowed.cidr.network();
+        match (allowed.cidr.bits(), allowed.ports.as_slice()) {
+            (32, []) => vec![address.to_string()],
+            (32, ports) if ports.iter().all(|rule| rule.end_port.is_none()) => ports
+                .iter()
+                .map(|rule| format!("{address}:{}", rule.port))
+                .collect(),
+            _ => {
+                not_offered.push(format!("the network {}", allowed.cidr));
+                Vec::new()
+            }
+        }
+    });
+    let texts: Vec<String> = allowed.chain(addresses).collect();
+    for text in texts {
+        match text.parse() {
+            Ok(pattern) => hosts.push(pattern),
+            Err(_) => not_offered.push(text),
+        }
+    }
+    let others = [
+        (
+            egress.allow_devbox_to_devbox && !egress.allow_all,
+            "other devboxes",
+        ),
+        (egress.allow_agent_gateway, "the agent gateway"),
+        (egress.allow_mcp_gateway, "the MCP gateway"),
+        (egress.allow_runloop_mirrors, "package mirrors"),
+    ];
+    not_offered.extend(
+        others
+            .into_iter()
+            .filter(|(asked, _)| *asked)
+            .map(|(_, what)| what.to_owned()),
+    );
+    let network = if egress.allow_all || !hosts.is_empty() {
+        Network::Allow(EgressPolicy {
+            all: egress.allow_all,
+            hosts,
+        })
+    } else {
+        Network::None
+    };
+    Reach {
+        network,
+        not_offered,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proctor_core::network_policy::PortRule;
+
     use super::*;
 
     fn text(egress: Egress) -> PolicyText {
@@ -152,5 +219,41 @@ mod tests {
                 .egress
                 .allow_devbox_to_devbox
         );
+    }
+
+    #[test]
+    fn a_box_reaches_hosts_and_addresses_and_what_it_cannot_is_said() {
+        assert_eq!(reach(&Egress::default()).network, Network::None);
+        let rule = |port| PortRule {
+            port,
+            end_port: None,
+            protocol: None,
+        };
+        let egress = Egress {
+            allow_mcp_gateway: true,
+            hosts: vec!["*.npmjs.org".parse().unwrap()],
+            cidrs: vec![
+                AllowedCidr {
+                    cidr: "10.0.0.1/32".parse().unwrap(),
+                    ports: vec![rule(80), rule(443)],
+                },
+                AllowedCidr {
+                    cidr: "10.1.0.0/16".parse().unwrap(),
+                    ports: Vec::new(),
+                },
+            ],
+            ..Egress::default()
+        };
+        let reach = reach(&egress);
+        assert_eq!(
+            reach.not_offered,
+            ["the network 10.1.0.0/16", "the MCP gateway"]
+        );
+        let Network::Allow(policy) = reach.network else {
+            panic!("something may be reached");
+        };
+        let hosts: Vec<String> = policy.hosts.into_iter().map(Into::into).collect();
+        assert_eq!(hosts, ["*.npmjs.org", "10.0.0.1:80", "10.0.0.1:443"]);
+        assert!(!policy.all);
     }
 }

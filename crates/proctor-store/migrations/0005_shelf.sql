@@ -1,10 +1,11 @@
--- What stands around devboxes.
+-- What stands around devboxes. Names stand beside themselves in lower case, for those who look for a part of one.
 
 -- Uploaded bytes. Their content is a blob in an area of the object's own.
 CREATE TABLE objects (
     id TEXT PRIMARY KEY,
     organization TEXT NOT NULL REFERENCES organizations (id),
     name TEXT NOT NULL,
+    folded_name TEXT NOT NULL,
     content_type TEXT NOT NULL,
     metadata TEXT NOT NULL,
     status TEXT NOT NULL,
@@ -22,6 +23,7 @@ CREATE TABLE network_policies (
     id TEXT PRIMARY KEY,
     organization TEXT NOT NULL REFERENCES organizations (id),
     name TEXT NOT NULL,
+    folded_name TEXT NOT NULL,
     description TEXT,
     egress TEXT NOT NULL,
     created_at BIGINT NOT NULL,
@@ -37,6 +39,7 @@ CREATE TABLE agents (
     id TEXT PRIMARY KEY,
     organization TEXT NOT NULL REFERENCES organizations (id),
     name TEXT NOT NULL,
+    folded_name TEXT NOT NULL,
     version TEXT,
     source TEXT,
     created_at BIGINT NOT NULL,
@@ -50,6 +53,7 @@ CREATE TABLE blueprints (
     id TEXT PRIMARY KEY,
     organization TEXT NOT NULL REFERENCES organizations (id),
     name TEXT NOT NULL,
+    folded_name TEXT NOT NULL,
     recipe TEXT NOT NULL,
     base TEXT REFERENCES blueprints (id),
     status TEXT NOT NULL,

@@ -2,15 +2,13 @@
 
 use proctor_core::{
     agent::{Agent, AgentSource},
-    id::{
-        Dialect,
-        kinds::{AgentId, AgentKind, OrganizationId},
-    },
+    id::kinds::{AgentId, AgentKind, OrganizationId},
 };
 
 use crate::{
     Store, StoreError,
     database::{Query, Row},
+    names::Sought,
     page::{Listing, Page, PageRequest},
     runs::document,
 };
@@ -18,10 +16,8 @@ use crate::{
 /// Which agents a list shows.
 #[derive(Clone, Debug, Default)]
 pub struct AgentFilter {
-    /// Of this name.
-    pub name: Option<String>,
-    /// With this in their id or name.
-    pub search: Option<String>,
+    /// Called so.
+    pub sought: Sought,
     /// Of this version.
     pub version: Option<AgentVersion>,
 }
@@ -69,15 +65,16 @@ impl Store {
         };
         let source = agent.source.as_ref().map(document).transpose()?;
         let query = Query::new(
-            "INSERT INTO agents (id, organization, name, version, source, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6)",
+            "INSERT INTO agents (id, organization, name, version, source, created_at, folded_name) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
         )
         .bind(agent.id)
         .bind(organization)
         .bind(agent.name.as_str())
         .bind(agent.version.clone())
         .bind(source)
-        .bind(agent.created_at);
+        .bind(agent.created_at)
+        .bind(agent.name.to_lowercase());
         self.database().execute(query).await?;
         Ok(agent)
     }
@@ -132,13 +129,11 @@ impl Store {
                  AND same.name = agents.name AND same.deleted_at IS NULL)",
             ),
         };
-        if let Some(search) = &filter.search {
-            listing = listing.searched::<AgentKind>(search, Dialect::Runloop);
-        }
-        if let Some(name) = &filter.name {
-            listing = listing.named(self.database(), name).await?;
-        }
-        listing.page(self.database(), page, read).await
+        listing
+            .sought::<AgentKind>(self.database(), &filter.sought)
+            .await?
+            .page(self.database(), page, read)
+            .await
     }
 
     /// Removes an agent; `false` when there is none.

@@ -11,6 +11,7 @@ use proctor_core::{
 use crate::{
     Store, StoreError,
     database::{Query, Row},
+    names::Sought,
     page::{Listing, Page, PageRequest},
     runs::{Revised, document},
 };
@@ -18,8 +19,8 @@ use crate::{
 /// Which blueprints a list shows.
 #[derive(Clone, Debug, Default)]
 pub struct BlueprintFilter {
-    /// Of this name.
-    pub name: Option<String>,
+    /// Called so.
+    pub sought: Sought,
     /// That are so far.
     pub status: Option<BuildStatus>,
 }
@@ -83,7 +84,7 @@ impl Store {
         };
         let query = Query::new(
             "INSERT INTO blueprints (id, organization, name, recipe, base, status, build, layers, sealed_tokens, \
-             created_at, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1)",
+             created_at, folded_name, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1)",
         )
         .bind(id)
         .bind(organization)
@@ -94,7 +95,8 @@ impl Store {
         .bind(document(&blueprint.build)?)
         .bind(document(&blueprint.layers)?)
         .bind(sealed)
-        .bind(blueprint.created_at);
+        .bind(blueprint.created_at)
+        .bind(blueprint.recipe.name.to_lowercase());
         self.database().execute(query).await?;
         Ok(blueprint)
     }
@@ -147,9 +149,9 @@ impl Store {
         if let Some(status) = filter.status {
             listing = listing.filter("status", status.name());
         }
-        if let Some(name) = &filter.name {
-            listing = listing.named(self.database(), name).await?;
-        }
+        listing = listing
+            .sought::<BlueprintKind>(self.database(), &filter.sought)
+            .await?;
         let page = listing.page(self.database(), page, read).await?;
         Ok(page.map(|blueprint| blueprint.value))
     }

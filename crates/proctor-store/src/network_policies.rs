@@ -1,10 +1,7 @@
 //! Network policies: what devboxes may reach, by name.
 
 use proctor_core::{
-    id::{
-        Dialect,
-        kinds::{NetworkPolicyId, NetworkPolicyKind, OrganizationId},
-    },
+    id::kinds::{NetworkPolicyId, NetworkPolicyKind, OrganizationId},
     network_policy::Egress,
     time::Timestamp,
 };
@@ -12,6 +9,7 @@ use proctor_core::{
 use crate::{
     Store, StoreError,
     database::{Query, Row},
+    names::Sought,
     page::{Listing, Page, PageRequest},
     runs::document,
 };
@@ -45,10 +43,8 @@ pub struct NetworkPolicy {
 pub struct PolicyFilter {
     /// The one with this id.
     pub id: Option<NetworkPolicyId>,
-    /// Of this name.
-    pub name: Option<String>,
-    /// With this in their id or name.
-    pub search: Option<String>,
+    /// Called so.
+    pub sought: Sought,
 }
 
 const COLUMNS: &str = "id, name, description, egress, created_at, updated_at";
@@ -82,15 +78,16 @@ impl Store {
             updated_at: now,
         };
         let query = Query::new(
-            "INSERT INTO network_policies (id, organization, name, description, egress, created_at, updated_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $6)",
+            "INSERT INTO network_policies (id, organization, name, description, egress, created_at, updated_at, \
+             folded_name) VALUES ($1, $2, $3, $4, $5, $6, $6, $7)",
         )
         .bind(policy.id)
         .bind(organization)
         .bind(policy.text.name.as_str())
         .bind(policy.text.description.clone())
         .bind(document(&policy.text.egress)?)
-        .bind(now);
+        .bind(now)
+        .bind(policy.text.name.to_lowercase());
         self.database()
             .execute(query)
             .await
@@ -127,13 +124,11 @@ impl Store {
         if let Some(id) = filter.id {
             listing = listing.filter("id", id);
         }
-        if let Some(search) = &filter.search {
-            listing = listing.searched::<NetworkPolicyKind>(search, Dialect::Runloop);
-        }
-        if let Some(name) = &filter.name {
-            listing = listing.named(self.database(), name).await?;
-        }
-        listing.page(self.database(), page, read).await
+        listing
+            .sought::<NetworkPolicyKind>(self.database(), &filter.sought)
+            .await?
+            .page(self.database(), page, read)
+            .await
     }
 
     /// Writes a changed policy over `read`; [`StoreError::Stale`] if somebody else changed it.
@@ -145,8 +140,8 @@ impl Store {
     ) -> Result<NetworkPolicy, StoreError> {
         let now = self.now_after(read.updated_at);
         let query = Query::new(
-            "UPDATE network_policies SET name = $1, description = $2, egress = $3, updated_at = $4 \
-             WHERE organization = $5 AND id = $6 AND updated_at = $7 AND deleted_at IS NULL",
+            "UPDATE network_policies SET name = $1, description = $2, egress = $3, updated_at = $4, \
+             folded_name = $8 WHERE organization = $5 AND id = $6 AND updated_at = $7 AND deleted_at IS NULL",
         )
         .bind(text.name.as_str())
         .bind(text.description.clone())
@@ -154,7 +149,8 @@ impl Store {
         .bind(now)
         .bind(organization)
         .bind(read.id)
-        .bind(read.updated_at);
+        .bind(read.updated_at)
+        .bind(text.name.to_lowercase());
         let changed = self
             .database()
             .execute(query)

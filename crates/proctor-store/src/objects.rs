@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    id::{
-        Dialect,
-        kinds::{ObjectId, ObjectKind, OrganizationId},
-    },
+    id::kinds::{ObjectId, ObjectKind, OrganizationId},
     object::{Content, ContentType, ObjectState, ObjectStatus, StoredObject},
     time::Timestamp,
 };
@@ -15,6 +12,7 @@ use crate::{
     Store, StoreError,
     blobs::Blobs,
     database::{Query, Row},
+    names::Sought,
     page::{Listing, Page, PageRequest},
     runs::{Revised, document},
 };
@@ -35,10 +33,8 @@ pub struct NewObject {
 /// Which objects a list shows.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectFilter {
-    /// Of this name.
-    pub name: Option<String>,
-    /// With this in their id or name.
-    pub search: Option<String>,
+    /// Called so.
+    pub sought: Sought,
     /// Of this type.
     pub content_type: Option<ContentType>,
     /// In this state; without one, all that are not deleted.
@@ -104,7 +100,7 @@ impl Store {
         };
         let query = Query::new(
             "INSERT INTO objects (id, organization, name, content_type, metadata, status, created_at, delete_after, \
-             revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1)",
+             folded_name, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1)",
         )
         .bind(object.id)
         .bind(organization)
@@ -113,7 +109,8 @@ impl Store {
         .bind(document(&object.metadata)?)
         .bind(object.status().name())
         .bind(now)
-        .bind(object.delete_after);
+        .bind(object.delete_after)
+        .bind(object.name.to_lowercase());
         self.database().execute(query).await?;
         Ok(object)
     }
@@ -156,11 +153,12 @@ impl Store {
         let now = self.now();
         let mut listing = Listing::new(COLUMNS, "objects").filter("organization", organization);
         listing = match filter.status {
-            Some(ObjectStatus::Deleted) => {
-                listing.holds("status = 'DELETED' OR delete_after <= ?", vec![now.into()])
-            }
+            Some(ObjectStatus::Deleted) => listing.when(
+                "(status = 'DELETED' OR delete_after <= ?)",
+                vec![now.into()],
+            ),
             other => {
-                let live = listing.holds(
+                let live = listing.when(
                     "status <> 'DELETED' AND (delete_after IS NULL OR delete_after > ?)",
                     vec![now.into()],
                 );
@@ -173,12 +171,9 @@ impl Store {
         if let Some(content_type) = filter.content_type {
             listing = listing.filter("content_type", content_type.name());
         }
-        if let Some(search) = &filter.search {
-            listing = listing.searched::<ObjectKind>(search, Dialect::Runloop);
-        }
-        if let Some(name) = &filter.name {
-            listing = listing.named(self.database(), name).await?;
-        }
+        listing = listing
+            .sought::<ObjectKind>(self.database(), &filter.sought)
+            .await?;
         let page = listing.page(self.database(), page, read).await?;
         Ok(page.map(|object| object.value.at(now)))
     }

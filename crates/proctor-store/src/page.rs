@@ -1,6 +1,6 @@
 //! Lists, newest first, one page at a time. Both dialects' lists are thin layers over this.
 
-use proctor_core::id::{Dialect, Id, Kind, kinds::OrganizationKind};
+use proctor_core::id::{Id, Kind};
 
 use crate::{
     StoreError,
@@ -52,21 +52,6 @@ impl<T> Page<T> {
             total: self.total,
         }
     }
-}
-
-const NAME_HAS_PART: &str = "LOWER(name) LIKE ? ESCAPE '\\'";
-
-/// The pattern of texts that have `part` in them, for comparison in lower case.
-fn having(part: &str) -> String {
-    let mut pattern = String::from("%");
-    for c in part.to_lowercase().chars() {
-        if matches!(c, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    pattern.push('%');
-    pattern
 }
 
 /// A list in the database: rows of one table that pass all filters.
@@ -142,46 +127,6 @@ impl Listing {
     pub(crate) fn only(mut self, condition: &'static str) -> Self {
         self.filters.push(condition.to_owned());
         self
-    }
-
-    /// Only those where this holds; each `?` of the fixed text stands for the next value.
-    pub(crate) fn holds(mut self, condition: &'static str, values: Vec<Param>) -> Self {
-        let mut pieces = condition.split('?');
-        let mut text = pieces.next().unwrap_or_default().to_owned();
-        for (value, piece) in values.into_iter().zip(pieces) {
-            self.params.push(value);
-            text.push_str(&format!("${}{piece}", self.params.len()));
-        }
-        self.filters.push(format!("({text})"));
-        self
-    }
-
-    /// Only those of this name; when there is none, those that have it as a part, in whatever case.
-    pub(crate) async fn named(self, database: &Database, name: &str) -> Result<Self, StoreError> {
-        let exact = self.clone().filter("name", name);
-        let query = exact.query::<OrganizationKind>("id", None, "LIMIT 1");
-        if database.read_optional(query).await?.is_some() {
-            return Ok(exact);
-        }
-        Ok(self.holds(NAME_HAS_PART, vec![having(name).into()]))
-    }
-
-    /// Only those whose id begins with this text as `dialect` writes ids, or whose name has it as a part.
-    pub(crate) fn searched<K: Kind>(self, text: &str, dialect: Dialect) -> Self {
-        let begins = text
-            .strip_prefix(K::prefix(dialect))
-            .and_then(|rest| rest.strip_prefix('_'))
-            .filter(|bare| bare.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-        match begins {
-            Some(bare) => self.holds(
-                "id LIKE ? OR LOWER(name) LIKE ? ESCAPE '\\'",
-                vec![
-                    format!("{}%", bare.to_ascii_uppercase()).into(),
-                    having(text).into(),
-                ],
-            ),
-            None => self.holds(NAME_HAS_PART, vec![having(text).into()]),
-        }
     }
 
     /// Reads the page.

@@ -14,7 +14,7 @@ use proctor_core::{
 };
 use proctor_devbox::{
     Backend, Base, BaseName, BoxId, BoxSpec, Devbox, Error as BoxError, ExecSpec, Execution, Exit,
-    ExitCause, LayerId, Limits, Stream, User,
+    ExitCause, LayerId, Limits, Network, Stream, User,
 };
 use proctor_store::{Store, blueprints::CodeTokens};
 use secrecy::ExposeSecret as _;
@@ -38,6 +38,7 @@ pub(super) struct Builder<'b> {
     pub(super) mounter: &'b Mounter,
     pub(super) log: &'b BuildLog,
     pub(super) limits: Limits,
+    pub(super) network: Network,
     pub(super) time_limit: Duration,
     pub(super) blueprint: &'b Blueprint,
     pub(super) tokens: CodeTokens,
@@ -245,6 +246,7 @@ impl Builder<'_> {
     async fn fresh_box(&self, base: Base) -> Result<Arc<dyn Devbox>, Broken> {
         let mut spec = BoxSpec::new(self.box_id(), base);
         spec.limits = self.limits;
+        spec.network = self.network.clone();
         spec.labels = [("purpose".to_owned(), "blueprint build".to_owned())].into();
         match self.backend.create(spec.clone()).await {
             Err(BoxError::Exists { .. }) => {

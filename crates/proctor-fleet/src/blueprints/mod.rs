@@ -22,13 +22,14 @@ use proctor_core::{
         kinds::{BlueprintId, OrganizationId},
     },
 };
-use proctor_devbox::{Backend, BoxId, Error as BoxError, LayerId, Limits};
+use proctor_devbox::{Backend, BoxId, Error as BoxError, LayerId, Limits, Network};
 use proctor_store::{Store, StoreError, runs::Revised};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     mounts::Mounter,
+    network_policies,
     objects::{self, ObjectError},
 };
 
@@ -568,7 +569,12 @@ impl Blueprints {
     ) -> Result<Success, Failure> {
         let planned = self.plan(blueprint.organization, &blueprint.recipe).await;
         let (foundation, plan) = planned.map_err(|error| failure(error.to_string()))?;
+        let network = self
+            .network(blueprint, log)
+            .await
+            .map_err(|error| failure(error.to_string()))?;
         let builder = Builder {
+            network,
             store: &self.inner.store,
             backend: &self.inner.backend,
             mounter: &self.inner.mounter,
@@ -580,6 +586,31 @@ impl Blueprints {
             secrets,
         };
         builder.build(&plan, &foundation.image.disk).await
+    }
+
+    /// What a build may reach: nothing, unless its recipe names a policy.
+    async fn network(&self, blueprint: &Blueprint, log: &BuildLog) -> Result<Network, StoreError> {
+        let Some(id) = blueprint.recipe.network_policy else {
+            return Ok(Network::None);
+        };
+        let policy = self
+            .inner
+            .store
+            .network_policy(blueprint.organization, id)
+            .await?;
+        let Some(policy) = policy else {
+            log.add(
+                Level::Warn,
+                "the network policy was deleted; nothing can be reached",
+            );
+            return Ok(Network::None);
+        };
+        let reach = network_policies::reach(&policy.text.egress);
+        for what in reach.not_offered {
+            let doubt = format!("{what} cannot be reached although the network policy allows it");
+            log.add(Level::Warn, &doubt);
+        }
+        Ok(reach.network)
     }
 
     /// Writes how far a build is; `false` if it is over already.
