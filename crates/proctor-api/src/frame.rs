@@ -65,8 +65,10 @@ impl Layer<AxumRoute> for FrameLayer {
     fn layer(&self, route: AxumRoute) -> Frame {
         Frame {
             route,
-            settings: Arc::clone(&self.0),
-            usual: Arc::default(),
+            around: Arc::new(Around {
+                settings: Arc::clone(&self.0),
+                usual: UsualSeries::default(),
+            }),
         }
     }
 }
@@ -75,8 +77,14 @@ impl Layer<AxumRoute> for FrameLayer {
 #[derive(Clone)]
 pub(crate) struct Frame {
     route: AxumRoute,
+    around: Arc<Around>,
+}
+
+/// What requests of one route share: behind one pointer, because every count of a pointer that all threads share
+/// is felt in each request.
+struct Around {
     settings: Arc<FrameSettings>,
-    usual: Arc<UsualSeries>,
+    usual: UsualSeries,
 }
 
 impl Service<Request> for Frame {
@@ -89,12 +97,12 @@ impl Service<Request> for Frame {
     }
 
     fn call(&mut self, request: Request) -> Framed {
-        let exchange = Exchange::begin(&self.settings, &self.usual, &request);
+        let exchange = Exchange::begin(&self.around, &request);
         let time_out = exchange.time_out();
         let answer = match exchange.idempotency_key() {
             None => Either::Left(self.route.call(request)),
             Some(key) => Either::Right(Box::pin(once_only::answer(
-                self.settings.state.clone(),
+                self.around.settings.state.clone(),
                 key,
                 request,
                 self.route.clone(),
@@ -135,24 +143,30 @@ impl Future for Framed {
 
 /// One request on its way to an answer.
 struct Exchange {
-    settings: Arc<FrameSettings>,
-    usual: Arc<UsualSeries>,
+    around: Arc<Around>,
     began: Instant,
     id: RequestId,
     dialect: Dialect,
     method: Method,
     route: Route,
     span: Span,
-    _in_flight: crate::metrics::GaugeGuard,
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.around.settings.state.metrics().request_left();
+    }
 }
 
 impl Exchange {
-    fn begin(settings: &Arc<FrameSettings>, usual: &Arc<UsualSeries>, request: &Request) -> Self {
-        let id = RequestId::of(request.headers(), settings.state.ids());
+    fn begin(around: &Arc<Around>, request: &Request) -> Self {
+        let state = &around.settings.state;
+        let id = RequestId::of(request.headers(), state.ids());
         let path = request.uri().path();
         let dialect = dialect::of_path(path);
         let route = Route(request.extensions().get::<MatchedPath>().cloned());
         let span = request_span(&id, dialect, &route, request);
+        state.metrics().request_started();
         Self {
             began: Instant::now(),
             id,
@@ -160,14 +174,13 @@ impl Exchange {
             method: request.method().clone(),
             route,
             span,
-            _in_flight: settings.state.metrics().request_started(),
-            settings: Arc::clone(settings),
-            usual: Arc::clone(usual),
+            around: Arc::clone(around),
         }
     }
 
     fn time_out(&self) -> Option<Duration> {
-        (!self.is_among(&self.settings.unhurried)).then(|| self.settings.state.request_time_out())
+        let settings = &self.around.settings;
+        (!self.is_among(&settings.unhurried)).then(|| settings.state.request_time_out())
     }
 
     /// The client's own id, when it makes this request one that is done once.
@@ -177,7 +190,7 @@ impl Exchange {
                 if self.dialect == Dialect::Runloop
                     && !self.method.is_safe()
                     && self.route.0.is_some()
-                    && !self.is_among(&self.settings.streaming) =>
+                    && !self.is_among(&self.around.settings.streaming) =>
             {
                 Some(self.id.as_str().to_owned())
             }
@@ -208,10 +221,9 @@ impl Exchange {
             route: &self.route,
             status,
         };
-        self.settings
-            .state
-            .metrics()
-            .request_answered(&self.usual, &answered, took);
+        let Around { settings, usual } = &*self.around;
+        let metrics = settings.state.metrics();
+        metrics.request_answered(usual, &answered, took);
         response
     }
 

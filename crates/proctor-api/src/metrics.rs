@@ -97,8 +97,12 @@ impl Metrics {
         GaugeGuard::new(&self.connections)
     }
 
-    pub(crate) fn request_started(&self) -> GaugeGuard {
-        GaugeGuard::new(&self.in_flight)
+    pub(crate) fn request_started(&self) {
+        self.in_flight.inc();
+    }
+
+    pub(crate) fn request_left(&self) {
+        self.in_flight.dec();
     }
 
     /// Counts an answer. `usual` is where its route keeps the series that its answers usually

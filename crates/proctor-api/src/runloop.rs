@@ -5,16 +5,23 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::state::ApiState;
 
 mod accounts;
+mod agents;
 mod benchmarks;
+mod blueprints;
 mod ids;
+mod labels;
 mod launch;
+mod links;
 mod lists;
+mod network_policies;
+mod objects;
 mod page;
 mod profile;
 mod runs;
 mod scenarios;
 mod secrets;
 
+pub(crate) use objects::CONTENT as OBJECT_CONTENT;
 pub use page::RunloopPage;
 
 /// The dialect's routes.
@@ -27,6 +34,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .merge(scenario_routes())
         .merge(benchmark_routes())
         .merge(run_routes())
+        .merge(shelf_routes())
 }
 
 fn scenario_routes() -> OpenApiRouter<ApiState> {
@@ -100,4 +108,40 @@ fn run_routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(
             benchmark_runs::download_benchmark_run_logs_deprecated
         ))
+}
+
+fn shelf_routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(objects::list_objects, objects::create_object))
+        .routes(routes!(objects::list_public_objects))
+        .routes(routes!(objects::get_object))
+        .routes(routes!(objects::complete_object))
+        .routes(routes!(objects::download_object))
+        .routes(routes!(objects::delete_object))
+        .routes(routes!(
+            objects::get_object_content,
+            objects::put_object_content
+        ))
+        .routes(routes!(
+            network_policies::list_network_policies,
+            network_policies::create_network_policy
+        ))
+        .routes(routes!(
+            network_policies::get_network_policy,
+            network_policies::update_network_policy
+        ))
+        .routes(routes!(network_policies::delete_network_policy))
+        .routes(routes!(agents::list_agents, agents::create_agent))
+        .routes(routes!(agents::list_public_agents))
+        .routes(routes!(agents::get_agent))
+        .routes(routes!(agents::delete_agent))
+        .routes(routes!(
+            blueprints::list_blueprints,
+            blueprints::create_blueprint
+        ))
+        .routes(routes!(blueprints::list_public_blueprints))
+        .routes(routes!(blueprints::preview_blueprint))
+        .routes(routes!(blueprints::get_blueprint))
+        .routes(routes!(blueprints::delete_blueprint))
+        .routes(routes!(blueprints::get_blueprint_logs))
 }

@@ -12,11 +12,14 @@
 //! ```
 
 pub mod backend;
+mod check;
 pub mod conformance;
 pub mod doctor;
+pub mod egress;
 pub mod error;
 pub mod local;
 pub mod name;
+pub mod network;
 pub mod record;
 pub mod registry;
 pub mod spec;
@@ -25,9 +28,10 @@ pub use backend::{Backend, Devbox, Execution, FileContent, Sweep};
 pub use doctor::{Finding, Report, Severity};
 pub use error::{Error, Result};
 pub use name::{BaseName, BoxId, ExecId, LayerId};
+pub use network::{EgressPolicy, HostPattern, Network};
 pub use record::{
     BoxRecord, BoxState, Enforcement, Exit, ExitCause, How, LayerRecord, OutputChunk, Progress,
     Property, SnapshotWay, Usage,
 };
 pub use registry::{Factory, Registry, Settings};
-pub use spec::{Base, BoxSpec, ExecSpec, FileMode, Limits, Network, Stream, User};
+pub use spec::{Base, BoxSpec, ExecSpec, FileMode, Limits, Shared, Stream, User};

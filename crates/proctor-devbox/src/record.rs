@@ -45,6 +45,10 @@ pub enum Property {
     TreeKill,
     /// Suspending stops every process.
     Suspend,
+    /// The limit on bytes and files on disk, to the byte and at once.
+    ExactDisk,
+    /// The network policy.
+    Egress,
     /// The base can be written to (into the box's own layer) everywhere.
     WritableBase,
 }

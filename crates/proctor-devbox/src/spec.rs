@@ -1,11 +1,12 @@
 //! What a caller asks for: a box, an execution, a file.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     name::{BaseName, BoxId, ExecId, LayerId},
+    network::Network,
     record::Property,
 };
 
@@ -38,12 +39,16 @@ pub struct Limits {
     pub open_files: Option<u32>,
 }
 
-/// What a box can reach.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Network {
-    /// Itself only: a loopback interface and nothing else.
-    #[default]
-    None,
+/// A directory of the host that a box sees and can never change.
+///
+/// Its files have the owners inside that they have outside; none of them gives privileges or is a device. Neither it nor the directories that
+/// lead to it can be moved away, removed or covered by anybody in the box. What is mounted below it on the host may be missing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shared {
+    /// Where it is on the host.
+    pub host: PathBuf,
+    /// Where it is in the box: an absolute path without `.`, `..` or links, made where it is missing.
+    pub at: String,
 }
 
 /// A box to be made.
@@ -57,6 +62,9 @@ pub struct BoxSpec {
     pub limits: Limits,
     /// What it can reach.
     pub network: Network,
+    /// Directories of the host that it sees.
+    #[serde(default)]
+    pub read_only: Vec<Shared>,
     /// Whether programs with the set-user-id bit work inside (`sudo`). Off: no process ever gains a privilege.
     pub allow_sudo: bool,
     /// What must hold. A box that cannot have all of it is refused; what is not listed is done as well as the
@@ -76,6 +84,7 @@ impl BoxSpec {
             base,
             limits: Limits::default(),
             network: Network::None,
+            read_only: Vec::new(),
             allow_sudo: false,
             require: Vec::new(),
             env: BTreeMap::new(),

@@ -47,13 +47,11 @@ impl Desk {
         let environment = EnvironmentDraft {
             name: "Ward".to_owned(),
             description: None,
-            attribution: None,
         };
         let environment = store.create_environment(clinic, environment).await.unwrap();
         let chart = DatasetDraft {
             name: "Chart".to_owned(),
             description: None,
-            attribution: None,
             kind: DatasetType::Fhir,
         };
         let data = json!([{"resourceType": "Patient", "id": "ada"}]);
@@ -129,7 +127,6 @@ impl Desk {
         let people = DatasetDraft {
             name: "People".to_owned(),
             description: None,
-            attribution: None,
             kind: DatasetType::Members,
         };
         let nobody = json!([]);

@@ -29,7 +29,22 @@ use crate::{
 pub struct Revised<T> {
     /// What was read.
     pub value: T,
-    revision: i64,
+    pub(crate) revision: i64,
+}
+
+impl<T> Revised<T> {
+    /// What was stored for the first time.
+    pub(crate) fn first(value: T) -> Self {
+        Self { value, revision: 1 }
+    }
+
+    /// What was written over this.
+    pub(crate) fn next(&self, value: T) -> Self {
+        Self {
+            value,
+            revision: self.revision + 1,
+        }
+    }
 }
 
 /// What one decision changes: all of it is written, or nothing.

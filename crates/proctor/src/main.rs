@@ -16,7 +16,12 @@ use clap::Parser as _;
 
 use crate::{cli::Cli, exit::Exit};
 
+/// Requests are many small allocations that one thread makes and another frees.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
+    proctor_devbox::local::maybe_run_inner(std::env::args_os());
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

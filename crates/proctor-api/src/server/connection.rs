@@ -12,6 +12,7 @@ use std::{
 };
 
 use axum::{Router, body::Body};
+use futures::{StreamExt as _, stream::FuturesUnordered};
 use http::Request;
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
@@ -117,13 +118,11 @@ impl Connections {
             self.protocol
                 .serve_connection_with_upgrades(TokioIo::new(stream), service)
         );
-        // hyper's own time-out for heads starts only when the protocol is known, so a client that
-        // sends nothing, or half a preface, is looked after here.
         let first_request_due = Instant::now() + self.header_read_time_out;
-        let mut ticks = Ticks::for_limit(self.header_read_time_out);
-        // Of its own, because all connections would look at the same one with every request.
-        let gracefully = self.stop.gracefully.child_token();
-        let mut draining = false;
+        // A set of one, because a set polls only what was woken: a connection is polled with every request,
+        // and what else it waits for has nothing to say then.
+        let mut interruptions = FuturesUnordered::new();
+        interruptions.push(self.interruption(false, &asked, first_request_due));
         loop {
             tokio::select! {
                 biased;
@@ -133,20 +132,53 @@ impl Connections {
                     }
                     return;
                 }
-                () = gracefully.cancelled(), if !draining => {
-                    draining = true;
-                    connection.as_mut().graceful_shutdown();
-                }
-                () = self.stop.at_once.cancelled(), if draining => return,
-                () = poll_fn(|context| ticks.poll(context)) => {
-                    if !asked.load(Ordering::Relaxed) && Instant::now() >= first_request_due {
+                Some(interruption) = interruptions.next() => match interruption {
+                    Interruption::Drain => {
+                        connection.as_mut().graceful_shutdown();
+                        interruptions.push(self.interruption(true, &asked, first_request_due));
+                    }
+                    Interruption::Leave => return,
+                    Interruption::Overdue => {
                         tracing::debug!(%peer, "no request came in time");
                         return;
+                    }
+                },
+            }
+        }
+    }
+
+    /// Waits for the next thing besides requests that a connection must heed.
+    async fn interruption(
+        &self,
+        draining: bool,
+        asked: &AtomicBool,
+        first_request_due: Instant,
+    ) -> Interruption {
+        // hyper's own time-out for heads starts only when the protocol is known, so a client that
+        // sends nothing, or half a preface, is looked after here.
+        let mut ticks = Ticks::for_limit(self.header_read_time_out);
+        loop {
+            tokio::select! {
+                () = self.stop.gracefully.cancelled(), if !draining => return Interruption::Drain,
+                () = self.stop.at_once.cancelled(), if draining => return Interruption::Leave,
+                () = poll_fn(|context| ticks.poll(context)) => {
+                    if !asked.load(Ordering::Relaxed) && Instant::now() >= first_request_due {
+                        return Interruption::Overdue;
                     }
                 }
             }
         }
     }
+}
+
+/// What a connection heeds besides requests.
+enum Interruption {
+    /// The server stops: no further requests.
+    Drain,
+    /// The server stops now.
+    Leave,
+    /// The client did not ask for anything.
+    Overdue,
 }
 
 fn protocol(options: &ServerOptions, streams: TrackedExecutor) -> auto::Builder<TrackedExecutor> {

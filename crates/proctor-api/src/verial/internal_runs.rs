@@ -126,14 +126,6 @@ pub(crate) async fn create_benchmark_run(
     Ok((StatusCode::CREATED, Json(begin(&state, new).await?)))
 }
 
-/// A run with its task runs and what was found.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct WholeRunView {
-    #[schema(inline)]
-    run: RunView,
-    task_runs: Vec<TaskRunView>,
-}
-
 /// The caller's run of this id.
 pub(super) async fn find(
     state: &ApiState,
@@ -148,12 +140,12 @@ pub(super) async fn find(
 
 /// Shows a run with its task runs and criterion runs.
 #[utoipa::path(get, path = "/benchmark-runs/{id}", tag = "Verial: runs", params(("id" = String, Path, description = "The run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The run", body = WholeRunView)))]
+    responses((status = 200, description = "The run", body = RunView)))]
 pub(crate) async fn get_benchmark_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
-) -> Result<Json<serde_json::Value>, Problem> {
+) -> Result<Json<RunView>, Problem> {
     find(&state, &caller, id).await?;
     let details = state.engine().run_details(id).await?;
     let sight = sight(&state, caller.id(), &details.run)
@@ -166,13 +158,8 @@ pub(crate) async fn get_benchmark_run(
         task_runs.push(TaskRunView::of(task_run, task, &found, sight));
     }
     let benchmark = benchmark_ref(&state, &details.run, &details.prepared.benchmark.name).await?;
-    let mut whole = to_value(&RunView::of(&details.run, benchmark))?;
-    whole["task_runs"] = to_value(&task_runs)?;
-    Ok(Json(whole))
-}
-
-fn to_value(view: &impl Serialize) -> Result<serde_json::Value, Problem> {
-    serde_json::to_value(view).map_err(Problem::internal)
+    let view = RunView::of(&details.run, benchmark);
+    Ok(Json(view.with_task_runs(task_runs)))
 }
 
 /// How much of a run an organization may see that owns it or its benchmark; nothing for others.

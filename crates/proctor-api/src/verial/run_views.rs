@@ -231,6 +231,9 @@ pub(crate) struct RunView {
     created_at: Timestamp,
     /// Whether it is on the leaderboard.
     published: bool,
+    /// Its task runs with what was found, where one run is shown by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_runs: Option<Vec<TaskRunView>>,
 }
 
 impl RunView {
@@ -252,6 +255,14 @@ impl RunView {
             completed_at: run.ended_at(),
             created_at: run.created_at,
             published: run.ranked_at.is_some(),
+            task_runs: None,
+        }
+    }
+
+    pub(super) fn with_task_runs(self, task_runs: Vec<TaskRunView>) -> Self {
+        Self {
+            task_runs: Some(task_runs),
+            ..self
         }
     }
 }

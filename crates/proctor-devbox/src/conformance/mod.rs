@@ -10,10 +10,12 @@ mod files;
 mod input;
 mod life;
 mod limits;
+mod network;
 mod probe;
+mod shared;
 mod surroundings;
 
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -29,6 +31,9 @@ pub trait Subject: Send + Sync {
 
     /// What boxes are to be based on.
     fn base(&self) -> Base;
+
+    /// A directory of the host that cases may write to, and that goes away with the subject.
+    fn scratch(&self) -> PathBuf;
 
     /// Lets go of the backend as if its process had ended, and opens it anew.
     async fn restart(&mut self) -> Result<(), Failed>;
@@ -116,10 +121,18 @@ macro_rules! for_every_conformance_case {
             limits::disk_beyond_the_limit_ends_the_program,
             limits::many_small_files_count_too,
             limits::a_file_of_holes_is_bounded,
+            limits::an_exact_disk_is_full_when_it_is_full,
             limits::open_files_are_limited,
             limits::processor_time_is_limited,
             limits::a_limit_that_cannot_be_is_refused,
             limits::what_is_required_and_not_there_is_refused,
+            network::what_a_policy_lists_is_reached,
+            network::what_a_policy_does_not_list_is_refused,
+            shared::a_shared_directory_is_seen,
+            shared::a_shared_directory_cannot_be_changed,
+            shared::a_shared_directory_cannot_be_replaced,
+            shared::a_shared_directory_that_is_not_there_is_refused,
+            shared::a_link_in_a_layer_does_not_lead_a_shared_directory_astray,
             surroundings::a_box_has_its_own_processes_and_host_name,
             surroundings::there_is_no_network_but_loopback,
             surroundings::a_named_user_is_that_user_without_privileges,

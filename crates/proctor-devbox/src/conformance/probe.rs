@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -104,10 +105,26 @@ impl Probe {
         ))
     }
 
+    /// A directory of the host to write to.
+    pub(super) fn scratch(&self) -> PathBuf {
+        self.subject.scratch()
+    }
+
+    /// Makes a box.
+    pub(super) async fn make(&mut self, spec: BoxSpec) -> Result<Arc<dyn Devbox>, Failed> {
+        self.boxes.insert(spec.id.clone());
+        Ok(self.backend().create(spec).await?)
+    }
+
+    /// A box that a case has made by itself.
+    pub(super) async fn found(&mut self, id: &BoxId) -> Result<Arc<dyn Devbox>, Failed> {
+        self.boxes.insert(id.clone());
+        Ok(self.backend().open(id).await?)
+    }
+
     /// Makes and starts a box.
     pub(super) async fn start(&mut self, spec: BoxSpec) -> Result<Arc<dyn Devbox>, Failed> {
-        self.boxes.insert(spec.id.clone());
-        let devbox = self.backend().create(spec).await?;
+        let devbox = self.make(spec).await?;
         devbox.start().await?;
         Ok(devbox)
     }

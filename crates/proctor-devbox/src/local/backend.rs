@@ -19,11 +19,13 @@ use super::{
     LocalConfig,
     cgroup::Groups,
     devbox::{LocalBox, supervised},
-    enforcement,
+    enforcement::{self, ExactDisk},
     host_base::HostBase,
     id_ranges::IdRanges,
+    image,
     launch::Launcher,
     layers,
+    outlet::Outlets,
     plan::{Bottom, Ids, Places, Plan, read_json, write_json},
     probe, tree,
 };
@@ -32,7 +34,7 @@ use crate::{
     doctor::Report,
     error::{Error, Result},
     name::{BaseName, BoxId, LayerId},
-    record::{BoxRecord, LayerRecord},
+    record::{BoxRecord, LayerRecord, Property},
     spec::{Base, BoxSpec},
 };
 
@@ -41,6 +43,7 @@ pub(super) struct Shared {
     pub(super) places: Places,
     pub(super) launcher: Launcher,
     pub(super) ranges: IdRanges,
+    pub(super) outlets: Outlets,
     /// Tasks that follow supervisors; they end with their box or with `leaving`.
     pub(super) links: TaskTracker,
     pub(super) leaving: CancellationToken,
@@ -114,6 +117,7 @@ impl LocalBackend {
         let shared = Arc::new(Shared {
             groups: Groups::discover(&tag),
             ranges: IdRanges::new(begin, taken),
+            outlets: Outlets::new(Arc::clone(&config.names)),
             links: TaskTracker::new(),
             leaving: CancellationToken::new(),
             removals: TaskTracker::new(),
@@ -170,10 +174,12 @@ impl LocalBackend {
     }
 
     fn plan(&self, spec: BoxSpec) -> Result<Plan> {
-        check(&spec)?;
+        spec.check()?;
         let (layers, bottom) = self.resolve(&spec.base)?;
         let ids = self.ids()?;
-        let enforcement = enforcement::statement(&spec, ids, &bottom, &self.shared.groups);
+        let exact_disk = self.exact_disk(&spec);
+        let enforcement =
+            enforcement::statement(&spec, ids, &bottom, &self.shared.groups, &exact_disk);
         let groups = self.shared.groups.for_box(spec.id.as_str(), &spec.limits);
         let plan = Plan {
             ids,
@@ -182,6 +188,7 @@ impl LocalBackend {
             groups,
             orphan_freeze_secs: self.shared.config.orphan_freeze.as_secs(),
             orphan_stop_secs: self.shared.config.orphan_stop.as_secs(),
+            exact_disk: exact_disk == ExactDisk::Made,
             enforcement,
             spec,
         };
@@ -193,6 +200,16 @@ impl LocalBackend {
             self.shared.ranges.give_back(first);
         }
         made.map(|()| plan)
+    }
+
+    /// Whether a box's disk shall be a file system of its own.
+    fn exact_disk(&self, spec: &BoxSpec) -> ExactDisk {
+        let wanted = self.shared.config.exact_disk || spec.require.contains(&Property::ExactDisk);
+        match image::missing() {
+            _ if !wanted => ExactDisk::NotAsked,
+            Some(why) => ExactDisk::Cannot(why),
+            None => ExactDisk::Made,
+        }
     }
 
     /// Makes the box's directory, whole or not at all.
@@ -207,6 +224,9 @@ impl LocalBackend {
         };
         tree::remove(&fresh.directory).map_err(doing)?;
         fresh.prepare_disk().map_err(doing)?;
+        if plan.exact_disk {
+            image::make(&fresh.image(), &plan.spec.limits).map_err(doing)?;
+        }
         fs_err::write(
             fresh.plan(),
             serde_json::to_vec(plan).map_err(|error| doing(error.into()))?,
@@ -322,24 +342,6 @@ fn plans(places: &Places) -> impl Iterator<Item = Plan> {
             .inspect_err(|error| tracing::warn!(devbox = %id, %error, "a devbox cannot be read"))
             .ok()
     })
-}
-
-fn check(spec: &BoxSpec) -> Result<()> {
-    let limits = &spec.limits;
-    let zero = [
-        limits.cpu_millis == Some(0),
-        limits.memory_bytes == Some(0),
-        limits.pids == Some(0),
-        limits.disk_bytes == Some(0),
-        limits.disk_files == Some(0),
-        limits.open_files.is_some_and(|most| most < 8),
-    ];
-    if zero.contains(&true) {
-        return Err(Error::Invalid(
-            "a limit leaves nothing to run with".to_owned(),
-        ));
-    }
-    Ok(())
 }
 
 #[async_trait]

@@ -13,6 +13,7 @@ use std::{
 use async_trait::async_trait;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     backend::Shared,
@@ -44,6 +45,8 @@ pub(super) struct LocalBox {
     /// Held while the box changes its state, so that starting, stopping and destroying exclude each other.
     link: tokio::sync::Mutex<Option<Arc<Link>>>,
     frozen: AtomicBool,
+    /// Cancelled when the way out is to be closed.
+    outlet: Mutex<Option<CancellationToken>>,
     itself: std::sync::Weak<Self>,
 }
 
@@ -58,6 +61,7 @@ impl LocalBox {
             plan: Mutex::new(plan),
             link: tokio::sync::Mutex::new(None),
             frozen: AtomicBool::new(false),
+            outlet: Mutex::new(None),
             itself: itself.clone(),
         })
     }
@@ -67,6 +71,14 @@ impl LocalBox {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Notes how the way out is closed from now on. Answers how the one before is.
+    pub(super) fn replace_outlet(&self, close: CancellationToken) -> Option<CancellationToken> {
+        self.outlet
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .replace(close)
     }
 
     fn this(&self) -> Arc<Self> {
@@ -126,12 +138,16 @@ impl LocalBox {
         let (link, standing) =
             Link::establish(stream, watches, (&shared.links, &shared.leaving), ended).await?;
         self.frozen.store(standing.frozen, Ordering::Relaxed);
+        self.open_outlet(link.until_closed()).await?;
         Ok(link)
     }
 
     fn order_up(&self) -> io::Result<tokio::net::UnixStream> {
-        self.clear_work()?;
-        self.places.prepare_disk()?;
+        // A box that was never up is as it was laid out.
+        if self.places.lock().exists() {
+            self.clear_work()?;
+            self.places.prepare_disk()?;
+        }
         fs_err::write(self.places.up(), "")?;
         let (ours, theirs) = link::pair()?;
         let order = Order {
@@ -434,7 +450,12 @@ impl Devbox for LocalBox {
             labels,
         };
         let Some(link) = slot.clone().filter(|link| !link.is_closed()) else {
-            return self.take_snapshot(SnapshotWay::Renamed, record).await;
+            let way = if self.plan().exact_disk {
+                SnapshotWay::Copied
+            } else {
+                SnapshotWay::Renamed
+            };
+            return self.take_snapshot(way, record).await;
         };
         let way = match link.ask(Action::BeginSnapshot, &[]).await? {
             Answer::DiskFree => SnapshotWay::Renamed,
@@ -443,6 +464,10 @@ impl Devbox for LocalBox {
         };
         let taken = self.take_snapshot(way, record).await;
         link.tell(Action::EndSnapshot).await?;
+        if way == SnapshotWay::Renamed {
+            // The box has a new network, and in it a new listener.
+            self.open_outlet(link.until_closed()).await?;
+        }
         taken
     }
 

@@ -81,7 +81,8 @@ pub(super) struct Link {
     writer: tokio::sync::Mutex<OwnedWriteHalf>,
     pending: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
     next: AtomicU64,
-    closed: watch::Sender<bool>,
+    /// Cancelled when the supervisor is gone, and with it everything that only makes sense until then.
+    over: CancellationToken,
 }
 
 /// How things stood when the link was made.
@@ -130,7 +131,7 @@ impl Link {
             writer: tokio::sync::Mutex::new(writer),
             pending: Mutex::default(),
             next: AtomicU64::new(1),
-            closed: watch::Sender::new(false),
+            over: CancellationToken::new(),
         });
         let followed = Arc::clone(&link);
         let leaving = leaving.clone();
@@ -141,7 +142,7 @@ impl Link {
             if gone.is_some() {
                 ended();
             }
-            followed.closed.send_replace(true);
+            followed.over.cancel();
             followed.pending().clear();
         });
         Ok((link, standing))
@@ -171,13 +172,17 @@ impl Link {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        *self.closed.borrow()
+        self.over.is_cancelled()
     }
 
     /// Waits until the supervisor is gone.
     pub(super) async fn closed(&self) {
-        // The sender lives in `self`, so this ends only with the wanted value.
-        let _ = self.closed.subscribe().wait_for(|closed| *closed).await;
+        self.over.cancelled().await;
+    }
+
+    /// A token that is cancelled when the supervisor is gone, if not before.
+    pub(super) fn until_closed(&self) -> CancellationToken {
+        self.over.child_token()
     }
 
     /// Has something done.

@@ -11,10 +11,12 @@ mod enforcement;
 mod execution;
 mod host_base;
 mod id_ranges;
+mod image;
 mod inside;
 mod launch;
 mod layers;
 mod link;
+mod outlet;
 mod plan;
 mod probe;
 mod snapshot;
@@ -27,7 +29,10 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 pub use backend::LocalBackend;
 pub use inside::maybe_run_inner;
 
-use crate::registry::{Factory, Settings};
+use crate::{
+    egress::{Names, SystemNames},
+    registry::{Factory, Settings},
+};
 
 /// How the registry opens this backend.
 pub const FACTORY: Factory = Factory {
@@ -55,6 +60,11 @@ pub struct LocalConfig {
     pub data: PathBuf,
     /// The program that runs the boxes.
     pub program: Program,
+    /// Where the names lead that boxes want to reach.
+    pub names: Arc<dyn Names>,
+    /// Whether every box with a limit on its disk gets one that is exact, where the host can: a file system of its own. Such a box takes longer to
+    /// make and its snapshots are copies. Boxes that require it get one in any case.
+    pub exact_disk: bool,
     /// A box whose server has been gone for this long is suspended.
     pub orphan_freeze: Duration,
     /// A box whose server has been gone for this long is stopped.
@@ -67,6 +77,8 @@ impl LocalConfig {
         Self {
             data: data.into(),
             program: Program::Itself,
+            names: Arc::new(SystemNames),
+            exact_disk: false,
             orphan_freeze: Duration::from_secs(2 * 3600),
             orphan_stop: Duration::from_secs(24 * 3600),
         }

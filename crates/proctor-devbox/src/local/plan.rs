@@ -7,6 +7,7 @@
 //!               control     the supervisor's socket
 //!               up          there while the box should be running
 //!               disk/       upper-root, upper-usr: what the box changed; layer.json once it is a layer
+//!               disk.img    the same as a file system of its own, where the limit is exact; then disk/ is empty
 //!               work/       overlayfs' own
 //!               execs/      ID.json, and ID.stdout and ID.stderr if something was written
 //! DATA/layers/ID/           a `disk` that became read-only
@@ -75,6 +76,9 @@ pub(crate) struct Plan {
     pub(crate) layers: Vec<LayerId>,
     pub(crate) groups: Vec<BoxGroup>,
     pub(crate) enforcement: Vec<Enforcement>,
+    /// Whether its disk is a file system of its own.
+    #[serde(default)]
+    pub(crate) exact_disk: bool,
     /// Without a server for this long, the supervisor suspends the box.
     pub(crate) orphan_freeze_secs: u64,
     /// Without a server for this long, the supervisor stops the box.
@@ -179,6 +183,10 @@ impl BoxPlaces {
 
     pub(crate) fn disk(&self) -> PathBuf {
         self.directory.join("disk")
+    }
+
+    pub(crate) fn image(&self) -> PathBuf {
+        self.directory.join("disk.img")
     }
 
     pub(crate) fn work(&self) -> PathBuf {

@@ -30,6 +30,8 @@ pub(crate) enum Request {
         /// What to do.
         action: Action,
     },
+    /// Give the listener of the box's proxy: one byte with its descriptor, or nothing, and the end of this connection.
+    Outlet,
     /// Turn this connection into the reading of a file.
     ReadFile {
         /// Inside the box.

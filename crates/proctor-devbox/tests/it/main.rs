@@ -2,9 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stderr, reason = "a skipped case says why")]
 
+mod attacks;
 mod conformance;
 mod crashes;
+mod egress;
 mod escapes;
+mod mass;
 mod remainders;
 mod rootfs;
 mod support;
+mod traces;

@@ -1,70 +1,16 @@
 //! Nothing is left: processes, mounts, control groups, directories.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
-use proctor_devbox::{Devbox, ExecId, ExecSpec, LayerId, Limits, User, conformance::Subject as _};
-
-use crate::support::{Local, sh};
-
-const EVERY_LIMIT: Limits = Limits {
-    cpu_millis: Some(2000),
-    memory_bytes: Some(256 << 20),
-    pids: Some(100),
-    disk_bytes: Some(100 << 20),
-    disk_files: Some(10_000),
-    open_files: Some(256),
+use proctor_devbox::{
+    Base, BoxId, BoxSpec, Devbox, Error, ExecId, ExecSpec, LayerId, Property, User,
+    conformance::Subject as _,
 };
 
-/// What belongs to the backend on `data`, or to boxes with that beginning of a name, and can be seen from outside.
-fn traces(data: &Path, prefix: &str) -> Vec<String> {
-    let data = data.to_str().unwrap();
-    let mut traces = Vec::new();
-    let mounts = fs_err::read_to_string("/proc/self/mountinfo").unwrap();
-    traces.extend(
-        mounts
-            .lines()
-            .filter(|line| line.contains(data))
-            .map(str::to_owned),
-    );
-    let own = std::process::id().to_string();
-    for process in fs_err::read_dir("/proc").unwrap().flatten() {
-        let name = process.file_name().into_string().unwrap();
-        if name == own || name.parse::<u32>().is_err() {
-            continue;
-        }
-        let Ok(fds) = fs_err::read_dir(process.path().join("fd")) else {
-            continue;
-        };
-        for fd in fds.flatten() {
-            if fs_err::read_link(fd.path()).is_ok_and(|link| link.to_string_lossy().contains(data))
-            {
-                traces.push(format!("process {name} has {fd:?}"));
-            }
-        }
-    }
-    traces.extend(groups().into_iter().filter(|group| group.contains(prefix)));
-    traces
-}
-
-/// Every control group below one of ours.
-fn groups() -> Vec<String> {
-    let mut found = Vec::new();
-    let mut pending = vec![Path::new("/sys/fs/cgroup").to_owned()];
-    while let Some(directory) = pending.pop() {
-        let Ok(entries) = fs_err::read_dir(&directory) else {
-            continue;
-        };
-        for entry in entries.flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                if directory.to_string_lossy().contains("/proctor-") {
-                    found.push(entry.path().display().to_string());
-                }
-                pending.push(entry.path());
-            }
-        }
-    }
-    found
-}
+use crate::{
+    support::{EVERY_LIMIT, Local, sh},
+    traces::traces,
+};
 
 async fn busy(local: &Local, name: &str) -> Arc<dyn Devbox> {
     let devbox = local.start(name, EVERY_LIMIT).await;
@@ -125,7 +71,7 @@ async fn nothing_is_left_of_destroyed_boxes() {
     }
     drop(backend);
     local.end().await;
-    assert_eq!(traces(&data, "/destroyed-"), Vec::<String>::new());
+    assert_eq!(traces(&data, "destroyed-"), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -156,5 +102,60 @@ async fn a_killed_supervisor_takes_its_box_along_and_the_rest_is_swept() {
     assert_eq!(sh(&devbox, "cat /tmp/f").await, (0, "x".to_owned()));
     devbox.destroy().await.unwrap();
     local.end().await;
-    assert_eq!(traces(&data, "/orphaned"), Vec::<String>::new());
+    assert_eq!(traces(&data, "orphaned"), Vec::<String>::new());
+}
+
+/// Files of the backend that a loop device still has.
+fn loop_files(data: &std::path::Path) -> Vec<String> {
+    let devices = fs_err::read_dir("/sys/block").unwrap().flatten();
+    devices
+        .filter_map(|device| fs_err::read_to_string(device.path().join("loop/backing_file")).ok())
+        .filter(|file| file.contains(data.to_str().unwrap()))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_of_its_own_leaves_no_device_behind() {
+    let local = Local::new();
+    let data = local.directory.path().canonicalize().unwrap();
+    let backend = local.backend();
+    for turn in 0..3 {
+        let mut spec = BoxSpec::new(BoxId::new(format!("exact-{turn}")).unwrap(), Base::Host);
+        spec.limits = EVERY_LIMIT;
+        spec.require = vec![Property::ExactDisk];
+        let devbox = match backend.create(spec).await {
+            Ok(devbox) => devbox,
+            Err(Error::Unsupported { why, .. }) => {
+                eprintln!("skipped: {why}");
+                break;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        devbox.start().await.unwrap();
+        sh(&devbox, "echo x > /root/x; (setsid sleep 7777 &)").await;
+        assert_eq!(loop_files(&data).len(), 1);
+        if turn == 1 {
+            let layer = LayerId::new("of-exact").unwrap();
+            devbox.snapshot(layer, BTreeMap::new()).await.unwrap();
+        }
+        if turn == 2 {
+            // Its supervisor is killed: everything goes with it.
+            let lock = data.join("boxes").join(devbox.id().as_str()).join("lock");
+            let pid: i32 = fs_err::read_to_string(lock).unwrap().parse().unwrap();
+            let pid = rustix::process::Pid::from_raw(pid).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+            devbox.ended().await;
+        }
+        devbox.destroy().await.unwrap();
+        for _ in 0..200 {
+            if loop_files(&data).is_empty() {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        assert_eq!(loop_files(&data), Vec::<String>::new());
+    }
+    drop(backend);
+    local.end().await;
+    assert_eq!(traces(&data, "exact-"), Vec::<String>::new());
 }

@@ -30,9 +30,20 @@ pub(crate) fn config(data: &std::path::Path) -> LocalConfig {
     }
 }
 
+/// A box that has every limit there is.
+pub(crate) const EVERY_LIMIT: Limits = Limits {
+    cpu_millis: Some(2000),
+    memory_bytes: Some(256 << 20),
+    pids: Some(100),
+    disk_bytes: Some(100 << 20),
+    disk_files: Some(10_000),
+    open_files: Some(256),
+};
+
 /// A local backend whose data goes away with it.
 pub(crate) struct Local {
     pub(crate) directory: TempDir,
+    scratch: TempDir,
     backend: Option<Arc<LocalBackend>>,
 }
 
@@ -42,6 +53,7 @@ impl Local {
         let backend = LocalBackend::open(config(directory.path())).unwrap();
         Self {
             directory,
+            scratch: tempfile::tempdir().unwrap(),
             backend: Some(Arc::new(backend)),
         }
     }
@@ -55,6 +67,10 @@ impl Subject for Local {
 
     fn base(&self) -> Base {
         Base::Host
+    }
+
+    fn scratch(&self) -> PathBuf {
+        self.scratch.path().to_owned()
     }
 
     async fn restart(&mut self) -> Result<(), Failed> {

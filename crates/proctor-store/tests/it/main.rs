@@ -5,6 +5,7 @@ mod authoring;
 mod benchmarks;
 mod credentials;
 mod definitions;
+mod devboxes;
 mod faults;
 mod fixture;
 mod idempotency;

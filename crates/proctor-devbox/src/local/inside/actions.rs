@@ -1,18 +1,23 @@
 //! What a supervisor does on request.
 
-use std::{os::fd::AsFd, time::Instant};
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    time::Instant,
+};
 
 use super::{
     control::Asker,
     enter,
     executions::Execution,
     files,
+    launcher::send_with_fds,
     supervisor::{Stop, Supervisor},
     trees,
 };
 use crate::{
     local::{
         cgroup::Doors,
+        image,
         plan::{Ids, Plan},
         sys::{self, Fork},
         wire::{Action, Answer, Request},
@@ -56,6 +61,7 @@ impl Supervisor {
                         self.answer(asker, answer);
                     }
                 }
+                Request::Outlet => return self.give_outlet(id),
                 Request::ReadFile { path, user, limit } => {
                     return self.file(id, &user, move |socket, _| {
                         files::read(socket, &path, limit);
@@ -259,6 +265,8 @@ impl Supervisor {
         let busy = was_frozen
             // An unprivileged supervisor cannot leave a process namespace in order to make another.
             || self.plan.ids == Ids::Single
+            // A file system of its own is no directory that could become a layer.
+            || self.plan.exact_disk
             || !self.helpers.is_empty()
             || self.executions.values().any(|known| known.exit.is_none())
             || trees::anything_runs(&self.plan, first, with_groups);
@@ -272,9 +280,9 @@ impl Supervisor {
             });
             return Answer::DiskFrozen;
         }
-        let pid = first.pid;
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-        let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+        // Not waited for: nothing of the box can run any more, and the kernel takes a world with many files down for long.
+        let _ = rustix::process::kill_process(first.pid, rustix::process::Signal::KILL);
+        self.leaving.insert(first.pid);
         self.first = None;
         self.snapshot = Some(Snapshot {
             connection,
@@ -313,6 +321,13 @@ impl Supervisor {
         self.places
             .prepare_disk()
             .map_err(|error| error.to_string())?;
+        if self.start_first().is_ok() {
+            return Ok(());
+        }
+        // Where the kernel does not accept a layer that is still being let go.
+        for pid in self.leaving.drain() {
+            let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+        }
         self.start_first().map_err(|failure| failure.to_string())
     }
 
@@ -321,10 +336,13 @@ impl Supervisor {
         for group in &self.plan.groups {
             group.usage(&mut usage);
         }
-        if let Some(count) = self.disk.last {
-            usage.disk_bytes = Some(count.bytes);
-            usage.disk_files = Some(count.files);
-        }
+        let exact = self.first.as_ref().and_then(|first| first.disk.as_ref());
+        let counted = match exact.map(|disk| image::usage(disk.as_fd())) {
+            Some(Ok(counted)) => Some(counted),
+            Some(Err(_)) => None,
+            None => self.disk.last.map(|count| (count.bytes, count.files)),
+        };
+        (usage.disk_bytes, usage.disk_files) = counted.unzip();
         usage
     }
 
@@ -332,6 +350,7 @@ impl Supervisor {
     pub(super) fn watches_disk(&self) -> bool {
         let limits = &self.plan.spec.limits;
         (limits.disk_bytes.is_some() || limits.disk_files.is_some())
+            && !self.plan.exact_disk
             && self
                 .executions
                 .values()
@@ -360,21 +379,26 @@ impl Supervisor {
         }
     }
 
-    /// Gives a connection to a child inside the box, which reads or writes a file with it.
-    fn file(
-        &mut self,
-        connection: u64,
-        user: &User,
-        work: impl FnOnce(std::os::fd::OwnedFd, Vec<u8>),
-    ) {
-        let Some(at) = self
-            .connections
-            .iter()
-            .position(|known| known.id == connection)
-        else {
+    /// Takes a connection out of the loop, with what was received and not read yet.
+    fn take_connection(&mut self, id: u64) -> Option<(OwnedFd, Vec<u8>)> {
+        let at = self.connections.iter().position(|known| known.id == id)?;
+        self.connections.remove(at).hand_over().ok()
+    }
+
+    /// Gives the listener of the box's proxy away and ends the connection.
+    fn give_outlet(&mut self, connection: u64) {
+        let Some((socket, _)) = self.take_connection(connection) else {
             return;
         };
-        let Ok((socket, received)) = self.connections.remove(at).hand_over() else {
+        if let Some(outlet) = self.first.as_ref().and_then(|first| first.outlet.as_ref()) {
+            // Whoever asked and has gone asks again.
+            let _ = send_with_fds(socket.as_fd(), b"1", &[outlet.as_fd()]);
+        }
+    }
+
+    /// Gives a connection to a child inside the box, which reads or writes a file with it.
+    fn file(&mut self, connection: u64, user: &User, work: impl FnOnce(OwnedFd, Vec<u8>)) {
+        let Some((socket, received)) = self.take_connection(connection) else {
             return;
         };
         if self.frozen || self.snapshot.is_some() {

@@ -82,6 +82,7 @@ impl Supervisor {
             first: None,
             executions: BTreeMap::new(),
             helpers: HashSet::new(),
+            leaving: HashSet::new(),
             connections: Vec::new(),
             frozen: false,
             snapshot: None,

@@ -12,7 +12,10 @@ use std::{
     time::Instant,
 };
 
-use rustix::process::{Pid, WaitStatus};
+use rustix::{
+    fs::{Mode, OFlags},
+    process::{Pid, WaitStatus},
+};
 
 use super::{
     control::Asker,
@@ -24,12 +27,14 @@ use super::{
     trees,
 };
 use crate::{
+    egress,
     local::{
         cgroup::Doors,
         plan::{BoxPlaces, Plan},
         sys::{self, Fork},
     },
     name::ExecId,
+    network::Network,
     record::{Exit, ExitCause, Progress},
     spec::{ExecSpec, Stream},
 };
@@ -221,10 +226,16 @@ impl Execution {
     }
 }
 
-/// Notes how far an execution is. In place: half a note, from a supervisor that was killed, reads as an execution that has not ended.
+/// Notes how far an execution is. In place and without emptying the file first, which some file systems answer with writing to the disk at
+/// once: the note of an end is always longer than that of a beginning.
 fn write_status(places: &BoxPlaces, id: &ExecId, progress: Progress) -> io::Result<()> {
     let status = serde_json::to_vec(&StatusFile { progress })?;
-    fs_err::write(places.status(id), status)
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
+    let file = rustix::fs::open(places.status(id), flags, Mode::from_raw_mode(0o600))?;
+    if rustix::io::write(&file, &status)? < status.len() {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
+    Ok(())
 }
 
 fn memory_kills(plan: &Plan) -> u64 {
@@ -236,11 +247,8 @@ fn memory_kills(plan: &Plan) -> u64 {
 
 fn stdin(wanted: bool) -> io::Result<(OwnedFd, Option<Stdin>)> {
     if !wanted {
-        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
-        return Ok((
-            rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty())?,
-            None,
-        ));
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        return Ok((rustix::fs::open("/dev/null", flags, Mode::empty())?, None));
     }
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&write, true)?;
@@ -278,7 +286,7 @@ fn try_become_program(
     }
     sys::close_on_exec_from(3).doing("closing descriptors")?;
     let _ = rustix::process::setsid();
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    rustix::process::umask(Mode::from_raw_mode(0o022));
 
     let mut env = std::collections::BTreeMap::from([
         (
@@ -290,6 +298,9 @@ fn try_become_program(
         ("LOGNAME", identity.name.as_str()),
         ("LANG", "C.UTF-8"),
     ]);
+    if matches!(around.plan.spec.network, Network::Allow(_)) {
+        env.extend(egress::ENVIRONMENT.iter().copied());
+    }
     for (key, value) in around.plan.spec.env.iter().chain(&spec.env) {
         env.insert(key, value);
     }

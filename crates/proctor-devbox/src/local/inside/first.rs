@@ -5,6 +5,7 @@
 
 use std::{
     io,
+    net::{Ipv4Addr, SocketAddrV4},
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::Path,
 };
@@ -23,10 +24,15 @@ use super::{
     launcher::{receive_with_fds, send_with_fds},
     mounts::{self, Sources},
 };
-use crate::local::{
-    cgroup::Doors,
-    plan::{Bottom, Ids, Places, Plan},
-    sys::{self, Fork},
+use crate::{
+    egress,
+    local::{
+        cgroup::Doors,
+        image,
+        plan::{Bottom, Ids, Places, Plan},
+        sys::{self, Fork},
+    },
+    network::Network,
 };
 
 /// How many ids a box has.
@@ -40,6 +46,10 @@ pub(super) struct First {
     pub(super) processes: OwnedFd,
     /// Its other namespaces, in the order in which they must be entered: the user namespace gives the right to the rest.
     pub(super) spaces: Vec<(OwnedFd, LinkNameSpaceType)>,
+    /// Its disk, if that is a file system of its own.
+    pub(super) disk: Option<OwnedFd>,
+    /// The listener of the box's proxy, in the box's network: the server accepts on it.
+    pub(super) outlet: Option<OwnedFd>,
 }
 
 /// Starts the first process and waits until the box's world is made.
@@ -67,9 +77,13 @@ pub(super) fn start(places: &Places, plan: &Plan) -> Result<First, Failure> {
         }
     };
     drop(theirs);
-    let outcome = prepare(places, plan, pid, &doors, ours.as_fd()).and_then(|()| {
-        expect(ours.as_fd(), b"ready")?;
-        let first = open_spaces(pid)?;
+    let outcome = prepare(places, plan, pid, &doors, ours.as_fd()).and_then(|disk| {
+        let outlet = expect(ours.as_fd(), b"ready")?.pop();
+        let first = First {
+            disk,
+            outlet,
+            ..open_spaces(pid)?
+        };
         send_with_fds(ours.as_fd(), b"hide", &[]).doing("hiding the first process")?;
         expect(ours.as_fd(), b"hidden")?;
         Ok(first)
@@ -88,9 +102,10 @@ fn prepare(
     pid: Pid,
     doors: &Doors,
     socket: BorrowedFd<'_>,
-) -> Result<(), Failure> {
+) -> Result<Option<OwnedFd>, Failure> {
     let proc = format!("/proc/{}", pid.as_raw_nonzero());
     let mut sources = Vec::new();
+    let mut disk = None;
     match plan.ids {
         Ids::Range { first } => {
             let map = format!("0 {first} {RANGE}");
@@ -105,6 +120,18 @@ fn prepare(
             for source in mounted_sources(places, plan) {
                 sources.push(mapped_clone(source, users.as_fd())?);
             }
+            if plan.exact_disk {
+                let mount =
+                    image::mount(&places.of(&plan.spec.id).image()).doing("mounting the disk")?;
+                sys::idmap_mount(mount.as_fd(), users.as_fd()).doing("mapping the disk's ids")?;
+                disk = Some(mount.try_clone().doing("keeping the disk")?);
+                sources.push(mount);
+            }
+            for shared in &plan.spec.read_only {
+                let mount = mapped_clone(&shared.host, users.as_fd())?;
+                sys::seal_mount(mount.as_fd()).doing("making a mount read-only")?;
+                sources.push(mount);
+            }
         }
         Ids::Single => {
             fs_err::write(format!("{proc}/setgroups"), "deny").doing("fixing groups")?;
@@ -116,7 +143,8 @@ fn prepare(
         .join(pid.as_raw_nonzero().get())
         .doing("joining a control group")?;
     let fds: Vec<BorrowedFd<'_>> = sources.iter().map(AsFd::as_fd).collect();
-    send_with_fds(socket, b"go", &fds).doing("releasing the first process")
+    send_with_fds(socket, b"go", &fds).doing("releasing the first process")?;
+    Ok(disk)
 }
 
 /// Opens the namespaces of the first process, which is possible as long as it does not hide.
@@ -142,6 +170,8 @@ fn open_spaces(pid: Pid) -> Result<First, Failure> {
             .into_iter()
             .map(|(name, kind)| Ok((open(name)?, kind)))
             .collect::<Result<_, Failure>>()?,
+        disk: None,
+        outlet: None,
     })
 }
 
@@ -163,13 +193,13 @@ fn mapped_clone(source: &Path, users: BorrowedFd<'_>) -> Result<OwnedFd, Failure
     Ok(mount)
 }
 
-/// Waits for a word of the first process, or for what it could not do.
-fn expect(socket: BorrowedFd<'_>, word: &[u8]) -> Result<(), Failure> {
+/// Waits for a word of the first process and what comes with it, or for what it could not do.
+fn expect(socket: BorrowedFd<'_>, word: &[u8]) -> Result<Vec<OwnedFd>, Failure> {
     let mut buffer = [0; 512];
-    let (length, _) =
+    let (length, fds) =
         receive_with_fds(socket, &mut buffer).doing("waiting for the first process")?;
     match &buffer[..length] {
-        said if said == word => Ok(()),
+        said if said == word => Ok(fds),
         [low, high, doing @ ..] => {
             let errno = i32::from(u16::from_le_bytes([*low, *high]));
             Err(io::Error::from_raw_os_error(errno)).doing(String::from_utf8_lossy(doing))
@@ -213,7 +243,12 @@ fn make_world(socket: &OwnedFd, places: &Places, plan: &Plan) -> Result<(), Fail
 
     let mut fds = fds.into_iter();
     let sources = match (plan.ids, fds.next(), fds.next()) {
-        (Ids::Range { .. }, Some(data), Some(below)) => Sources::Mapped { data, below },
+        (Ids::Range { .. }, Some(data), Some(below)) => Sources::Mapped {
+            data,
+            below,
+            disk: if plan.exact_disk { fds.next() } else { None },
+            shared: fds.collect(),
+        },
         (Ids::Single, None, None) => Sources::Plain {
             data: &places.data,
             below: mounted_sources(places, plan)[1],
@@ -223,7 +258,7 @@ fn make_world(socket: &OwnedFd, places: &Places, plan: &Plan) -> Result<(), Fail
                 .doing("taking over the mounts");
         }
     };
-    mounts::build(&sources, plan)?;
+    mounts::build(sources, plan)?;
     rustix::system::sethostname(plan.spec.id.as_str().as_bytes()).doing("naming the host")?;
     let probe = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
         .doing("making a socket")?;
@@ -232,9 +267,26 @@ fn make_world(socket: &OwnedFd, places: &Places, plan: &Plan) -> Result<(), Fail
     capabilities::drop_bounding_set(CapabilitySet::empty()).doing("dropping capabilities")?;
     capabilities::keep_capabilities(CapabilitySet::empty()).doing("dropping capabilities")?;
     rustix::thread::set_no_new_privs(true).doing("giving up new privileges")?;
-    send_with_fds(socket.as_fd(), b"ready", &[]).doing("reporting")?;
+    let outlet = match plan.spec.network {
+        Network::None => None,
+        Network::Allow(_) => Some(outlet().doing("opening the way out")?),
+    };
+    let fds: Vec<BorrowedFd<'_>> = outlet.iter().map(AsFd::as_fd).collect();
+    send_with_fds(socket.as_fd(), b"ready", &fds).doing("reporting")?;
     expect(socket.as_fd(), b"hide")?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .doing("hiding the first process")?;
     send_with_fds(socket.as_fd(), b"hidden", &[]).doing("reporting")
+}
+
+/// The listener of the box's proxy. Its port is free: nothing else is in this network yet.
+fn outlet() -> rustix::io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
+    rustix::net::bind(
+        &socket,
+        &SocketAddrV4::new(Ipv4Addr::LOCALHOST, egress::PORT),
+    )?;
+    rustix::net::listen(&socket, 128)?;
+    Ok(socket)
 }

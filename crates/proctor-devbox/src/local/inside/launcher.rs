@@ -27,6 +27,8 @@ pub(crate) struct Order {
 }
 
 const LONGEST_ORDER: usize = 16 << 10;
+/// The most descriptors in a packet: those of the layers, of the disk and of everything that a box sees of the host.
+const MOST_FDS: usize = 3 + crate::check::MOST_SHARED;
 
 /// Sends an order and one end of the connection to its supervisor.
 pub(crate) fn send_order(
@@ -47,7 +49,7 @@ pub(super) fn send_with_fds(
     bytes: &[u8],
     fds: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -62,11 +64,11 @@ pub(super) fn send_with_fds(
 }
 
 /// Receives one packet and the descriptors that came with it. No bytes: the other side has gone.
-pub(super) fn receive_with_fds(
+pub(crate) fn receive_with_fds(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
 ) -> io::Result<(usize, Vec<OwnedFd>)> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC;
     let got = rustix::net::recvmsg(

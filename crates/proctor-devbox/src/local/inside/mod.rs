@@ -26,13 +26,14 @@ mod identity;
 mod launcher;
 mod mounts;
 mod seccomp;
+mod shared;
 mod spool;
 mod supervisor;
 mod system_calls;
 mod trees;
 mod usage;
 
-pub(crate) use launcher::{Order, send_order};
+pub(crate) use launcher::{Order, receive_with_fds, send_order};
 pub(crate) use spool::StatusFile;
 
 use super::sys;

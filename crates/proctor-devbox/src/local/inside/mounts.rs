@@ -10,10 +10,13 @@ use rustix::{
     mount::{MountFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags},
 };
 
-use super::failure::{Failure, While};
+use super::{
+    failure::{Failure, While},
+    shared,
+};
 use crate::local::{
     plan::{Bottom, Ids, Plan, UPPER_ROOT, UPPER_USR},
-    sys,
+    sys, tree,
 };
 
 /// Where the layers come from.
@@ -25,6 +28,10 @@ pub(super) enum Sources<'a> {
         data: OwnedFd,
         /// The host's `/usr`, or a registered root file system.
         below: OwnedFd,
+        /// The box's own file system, if it has one.
+        disk: Option<OwnedFd>,
+        /// What the box sees of the host, in the order of its specification.
+        shared: Vec<OwnedFd>,
     },
     /// Directories as the server's user sees them.
     Plain {
@@ -36,10 +43,15 @@ pub(super) enum Sources<'a> {
 }
 
 /// Builds the root file system and moves into it. The host's files are gone afterwards.
-pub(super) fn build(sources: &Sources<'_>, plan: &Plan) -> Result<(), Failure> {
+pub(super) fn build(sources: Sources<'_>, plan: &Plan) -> Result<(), Failure> {
     use MountPropagationFlags as Propagation;
     rustix::mount::mount_change("/", Propagation::PRIVATE | Propagation::REC)
         .doing("leaving the host's mounts")?;
+    // While the host's paths can still be found.
+    let shared = match &sources {
+        Sources::Mapped { .. } => Vec::new(),
+        Sources::Plain { .. } => shared::open(&plan.spec.read_only)?,
+    };
     let anchor = ["/tmp", "/mnt", "/run"]
         .into_iter()
         .find(|path| Path::new(path).is_dir())
@@ -49,16 +61,26 @@ pub(super) fn build(sources: &Sources<'_>, plan: &Plan) -> Result<(), Failure> {
         Bottom::Host { .. } => ("stage/usr", true),
         Bottom::RootFs { .. } => ("stage/base", false),
     };
-    match sources {
-        Sources::Mapped { data, below } => {
-            attach(data, anchor).doing("attaching the layers")?;
-            attach(below, &format!("{anchor}/{stage}")).doing("attaching the base")?;
+    let shared = match sources {
+        Sources::Mapped {
+            data,
+            below,
+            disk,
+            shared,
+        } => {
+            attach(&data, anchor).doing("attaching the layers")?;
+            if let Some(disk) = disk {
+                attach_disk(&disk, &format!("{anchor}/boxes/{}/disk", plan.spec.id))?;
+            }
+            attach(&below, &format!("{anchor}/{stage}")).doing("attaching the base")?;
+            shared
         }
         Sources::Plain { data, below } => {
-            rustix::mount::mount_bind(*below, data.join(stage)).doing("attaching the base")?;
-            rustix::mount::mount_bind_recursive(*data, anchor).doing("attaching the layers")?;
+            rustix::mount::mount_bind(below, data.join(stage)).doing("attaching the base")?;
+            rustix::mount::mount_bind_recursive(data, anchor).doing("attaching the layers")?;
+            shared
         }
-    }
+    };
     rustix::process::chdir(anchor).doing("entering the layers")?;
 
     let bottom = match &plan.bottom {
@@ -78,10 +100,12 @@ pub(super) fn build(sources: &Sources<'_>, plan: &Plan) -> Result<(), Failure> {
     // The new root is mounted over the old one, which then lies on top of it and can be taken away.
     rustix::process::pivot_root(".", ".").doing("changing the root")?;
     rustix::mount::unmount(".", UnmountFlags::DETACH).doing("leaving the host's files")?;
-    rustix::process::chdir("/").doing("entering the root")
+    rustix::process::chdir("/").doing("entering the root")?;
+    // Not before: what the layers hold at these paths was written by a box, and now leads nowhere else.
+    shared::attach(&plan.spec.read_only, &shared)
 }
 
-fn attach(mount: &OwnedFd, target: &str) -> rustix::io::Result<()> {
+pub(super) fn attach(mount: &OwnedFd, target: &str) -> rustix::io::Result<()> {
     rustix::mount::move_mount(
         mount,
         "",
@@ -89,6 +113,20 @@ fn attach(mount: &OwnedFd, target: &str) -> rustix::io::Result<()> {
         target,
         MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
     )
+}
+
+/// Puts a disk of its own in place, with everything that overlays want to find there.
+fn attach_disk(disk: &OwnedFd, target: &str) -> Result<(), Failure> {
+    attach(disk, target).doing("attaching the disk")?;
+    for part in ["root", "usr"] {
+        for name in [format!("upper-{part}"), format!("work-{part}")] {
+            directory(&format!("{target}/{name}"), 0o755).doing("laying out the disk")?;
+        }
+        // Overlayfs refuses what an earlier mount marked as not synchronised.
+        tree::remove(Path::new(&format!("{target}/work-{part}/work")))
+            .doing("clearing the disk")?;
+    }
+    Ok(())
 }
 
 fn mount_overlay(
@@ -103,11 +141,16 @@ fn mount_overlay(
     for layer in &plan.layers {
         let _ = write!(options, "layers/{layer}/{upper}:");
     }
+    let work = if plan.exact_disk {
+        format!("{own}/disk/work-{part}")
+    } else {
+        format!("{own}/work/{part}")
+    };
     // Synchronising a box's disk is for nobody: it does not outlive the machine's crash anyway, and waiting for the
     // disk would be the largest part of destroying a box.
     let _ = write!(
         options,
-        "{bottom},upperdir={own}/disk/{upper},workdir={own}/work/{part},userxattr,volatile,xino=off"
+        "{bottom},upperdir={own}/disk/{upper},workdir={work},userxattr,volatile,xino=off"
     );
     rustix::mount::mount(
         "overlay",
@@ -128,7 +171,7 @@ fn cstring(text: &str) -> Result<std::ffi::CString, Failure> {
         .doing("writing mount options")
 }
 
-fn directory(path: &str, mode: u32) -> rustix::io::Result<()> {
+pub(super) fn directory(path: &str, mode: u32) -> rustix::io::Result<()> {
     match rustix::fs::mkdir(path, Mode::from_raw_mode(mode)) {
         Ok(()) => rustix::fs::chmod(path, Mode::from_raw_mode(mode)),
         Err(rustix::io::Errno::EXIST) => Ok(()),

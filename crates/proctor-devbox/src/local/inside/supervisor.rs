@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     local::{
+        cgroup::BoxGroup,
         plan::{BoxPlaces, Places, Plan},
         sys,
         wire::{Answer, Event},
@@ -48,6 +49,8 @@ pub(super) struct Supervisor {
     pub(super) executions: BTreeMap<ExecId, Execution>,
     /// Forked children that are no executions.
     pub(super) helpers: HashSet<Pid>,
+    /// First processes that were ended and whose worlds are being taken down.
+    pub(super) leaving: HashSet<Pid>,
     pub(super) connections: Vec<Connection>,
     pub(super) frozen: bool,
     pub(super) snapshot: Option<Snapshot>,
@@ -335,7 +338,7 @@ impl Supervisor {
             self.stop.get_or_insert(Stop::ByItself);
             return;
         }
-        if self.helpers.remove(&pid) || self.disk.pid() == Some(pid) {
+        if self.helpers.remove(&pid) || self.leaving.remove(&pid) || self.disk.pid() == Some(pid) {
             return;
         }
         let Some(execution) = self
@@ -417,7 +420,8 @@ impl Supervisor {
             self.end_execution(&id, ExitCause::TimedOut);
         }
         if self.watches_disk() && due(self.disk.due()) {
-            let _ = self.disk.begin(now);
+            let used = self.plan.groups.iter().find_map(BoxGroup::cpu_micros);
+            let _ = self.disk.begin(now, used);
         }
         if due(self.alone_deadline()) {
             self.look_around(now);

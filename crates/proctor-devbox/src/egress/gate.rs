@@ -1,0 +1,235 @@
+//! Decides where a box may connect to, and connects.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use tokio::{net::TcpStream, time::timeout};
+
+use super::{
+    addresses::{is_own, is_public},
+    names::Names,
+};
+use crate::network::{EgressPolicy, Host, Target};
+
+/// How long finding a name, and how long connecting to one address may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How many addresses of a name are tried.
+const MOST_TRIED: usize = 4;
+
+/// What stands between a box and the network.
+#[derive(Debug)]
+pub struct Gate {
+    policy: EgressPolicy,
+    names: Arc<dyn Names>,
+}
+
+/// Why a connection was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// The policy does not list the host.
+    #[error("this devbox may not reach {0}: its network policy does not list it")]
+    NotListed(Target),
+    /// The name leads to this machine or to a network that is not public.
+    #[error(
+        "this devbox may not reach {target}: it leads to {address}, which is not public and not listed as an address"
+    )]
+    NotPublic {
+        /// What was asked for.
+        target: Target,
+        /// Where it leads.
+        address: std::net::IpAddr,
+    },
+    /// The name leads nowhere.
+    #[error("{target} cannot be found: {why}")]
+    Unknown {
+        /// What was asked for.
+        target: Target,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// Nobody answers there.
+    #[error("{target} cannot be reached: {why}")]
+    Unreachable {
+        /// What was asked for.
+        target: Target,
+        /// What the system said.
+        why: io::Error,
+    },
+}
+
+impl Gate {
+    /// A gate with this policy.
+    pub fn new(policy: EgressPolicy, names: Arc<dyn Names>) -> Self {
+        Self { policy, names }
+    }
+
+    /// Connects to `target`, if that is allowed.
+    pub async fn dial(&self, target: &Target) -> Result<TcpStream, Refused> {
+        let addresses = self.permitted(target).await?;
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        for address in addresses.into_iter().take(MOST_TRIED) {
+            match timeout(PATIENCE, TcpStream::connect(address)).await {
+                Ok(Ok(stream)) => return Ok(stream),
+                Ok(Err(error)) => last = error,
+                Err(_) => last = io::ErrorKind::TimedOut.into(),
+            }
+        }
+        Err(Refused::Unreachable {
+            target: target.clone(),
+            why: last,
+        })
+    }
+
+    /// The addresses of `target` that may be dialled. They are found once: a name that leads elsewhere a moment later gains nothing.
+    async fn permitted(&self, target: &Target) -> Result<Vec<SocketAddr>, Refused> {
+        if !self.policy.admits(target) {
+            return Err(Refused::NotListed(target.clone()));
+        }
+        let found = match &target.host {
+            Host::Address(address) => vec![SocketAddr::new(*address, target.port)],
+            Host::Name(name) => timeout(PATIENCE, self.names.addresses(name, target.port))
+                .await
+                .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+                .map_err(|why| Refused::Unknown {
+                    target: target.clone(),
+                    why,
+                })?,
+        };
+        let refused = found.first().map(SocketAddr::ip);
+        let permitted: Vec<SocketAddr> = found
+            .into_iter()
+            .filter(|address| self.may_dial(*address))
+            .collect();
+        match (permitted.is_empty(), refused) {
+            (false, _) => Ok(permitted),
+            (true, Some(address)) => Err(Refused::NotPublic {
+                target: target.clone(),
+                address,
+            }),
+            (true, None) => Err(Refused::Unknown {
+                target: target.clone(),
+                why: io::ErrorKind::NotFound.into(),
+            }),
+        }
+    }
+
+    fn may_dial(&self, address: SocketAddr) -> bool {
+        let ip = address.ip().to_canonical();
+        self.policy.lists(ip, address.port()) || (is_public(ip) && !is_own(ip))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use async_trait::async_trait;
+
+    use super::*;
+
+    /// Answers one address after the other.
+    #[derive(Debug)]
+    struct Turning(Vec<&'static str>, AtomicUsize);
+
+    #[async_trait]
+    impl Names for Turning {
+        async fn addresses(&self, _: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+            let turn = self.1.fetch_add(1, Ordering::Relaxed) % self.0.len();
+            let addresses = self.0[turn].split(',').filter(|text| !text.is_empty());
+            Ok(addresses
+                .map(|text| SocketAddr::new(text.parse().unwrap(), port))
+                .collect())
+        }
+    }
+
+    fn gate(hosts: &[&str], answers: &[&'static str]) -> Gate {
+        let policy = EgressPolicy {
+            all: false,
+            hosts: hosts.iter().map(|text| text.parse().unwrap()).collect(),
+        };
+        Gate::new(
+            policy,
+            Arc::new(Turning(answers.to_vec(), AtomicUsize::new(0))),
+        )
+    }
+
+    async fn permitted(gate: &Gate, target: &str) -> Result<Vec<String>, Refused> {
+        let found = gate.permitted(&target.parse().unwrap()).await?;
+        Ok(found.iter().map(ToString::to_string).collect())
+    }
+
+    #[tokio::test]
+    async fn a_listed_name_that_leads_inside_is_refused_and_the_checked_address_is_the_dialled_one()
+    {
+        let gate = gate(
+            &["turning.example"],
+            &["8.8.8.8", "127.0.0.1", "169.254.169.254", "::1"],
+        );
+        assert_eq!(
+            permitted(&gate, "turning.example:80").await.unwrap(),
+            ["8.8.8.8:80"]
+        );
+        for _ in 0..3 {
+            assert!(matches!(
+                permitted(&gate, "turning.example:80").await,
+                Err(Refused::NotPublic { .. })
+            ));
+        }
+    }
+
+    #[tokio::test]
+    async fn of_several_addresses_only_the_public_ones_are_dialled() {
+        let gate = gate(&["mixed.example"], &["10.0.0.1,8.8.8.8,::ffff:127.0.0.1"]);
+        assert_eq!(
+            permitted(&gate, "mixed.example:443").await.unwrap(),
+            ["8.8.8.8:443"]
+        );
+    }
+
+    #[tokio::test]
+    async fn an_address_that_is_listed_itself_may_be_private() {
+        let gate = gate(&["inner.example", "10.0.0.1:5432"], &["10.0.0.1"]);
+        assert!(permitted(&gate, "inner.example:5432").await.is_ok());
+        assert!(permitted(&gate, "10.0.0.1:5432").await.is_ok());
+        assert!(matches!(
+            permitted(&gate, "10.0.0.1:22").await,
+            Err(Refused::NotListed(_))
+        ));
+        assert!(matches!(
+            permitted(&gate, "inner.example:22").await,
+            Err(Refused::NotPublic { .. })
+        ));
+    }
+
+    #[tokio::test]
+    async fn a_name_without_addresses_is_unknown() {
+        let gate = gate(&["nothing.example"], &[""]);
+        assert!(matches!(
+            permitted(&gate, "nothing.example:80").await,
+            Err(Refused::Unknown { .. })
+        ));
+    }
+
+    #[tokio::test]
+    async fn everything_is_not_this_machine_nor_its_neighbours() {
+        let policy = EgressPolicy {
+            all: true,
+            hosts: Vec::new(),
+        };
+        let gate = Gate::new(
+            policy,
+            Arc::new(Turning(vec!["8.8.8.8"], AtomicUsize::new(0))),
+        );
+        assert!(permitted(&gate, "any.example:80").await.is_ok());
+        for target in [
+            "127.0.0.1:80",
+            "[::1]:80",
+            "192.168.1.1:80",
+            "169.254.169.254:80",
+        ] {
+            assert!(matches!(
+                permitted(&gate, target).await,
+                Err(Refused::NotPublic { .. })
+            ));
+        }
+    }
+}
