@@ -16,6 +16,8 @@ mod lists;
 mod network_policies;
 mod objects;
 mod page;
+mod profile;
+mod runs;
 mod scenarios;
 mod secrets;
 
@@ -31,6 +33,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(secrets::delete_secret))
         .merge(scenario_routes())
         .merge(benchmark_routes())
+        .merge(run_routes())
         .merge(shelf_routes())
 }
 
@@ -70,6 +73,41 @@ fn benchmark_routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(benchmarks::archive_runloop_benchmark))
         .routes(routes!(benchmarks::unarchive_runloop_benchmark))
         .routes(routes!(benchmarks::publish_runloop_benchmark))
+}
+
+#[expect(
+    deprecated,
+    reason = "older clients look for benchmark runs below benchmarks"
+)]
+fn run_routes() -> OpenApiRouter<ApiState> {
+    use runs::{benchmark_runs, scenario_runs};
+    OpenApiRouter::new()
+        .routes(routes!(scenario_runs::start_scenario_run))
+        .routes(routes!(scenario_runs::list_scenario_runs))
+        .routes(routes!(scenario_runs::list_runs_of_scenario))
+        .routes(routes!(scenario_runs::get_scenario_run))
+        .routes(routes!(scenario_runs::score_scenario_run))
+        .routes(routes!(scenario_runs::complete_scenario_run))
+        .routes(routes!(scenario_runs::cancel_scenario_run))
+        .routes(routes!(scenario_runs::download_scenario_run_logs))
+        .routes(routes!(benchmark_runs::start_benchmark_run))
+        .routes(routes!(benchmark_runs::list_runs_of_benchmark))
+        .routes(routes!(benchmark_runs::list_runloop_benchmark_runs))
+        .routes(routes!(benchmark_runs::list_benchmark_runs_deprecated))
+        .routes(routes!(benchmark_runs::get_runloop_benchmark_run))
+        .routes(routes!(benchmark_runs::get_benchmark_run_deprecated))
+        .routes(routes!(benchmark_runs::complete_runloop_benchmark_run))
+        .routes(routes!(benchmark_runs::complete_benchmark_run_deprecated))
+        .routes(routes!(benchmark_runs::cancel_runloop_benchmark_run))
+        .routes(routes!(benchmark_runs::cancel_benchmark_run_deprecated))
+        .routes(routes!(benchmark_runs::list_scenario_runs_of_benchmark_run))
+        .routes(routes!(
+            benchmark_runs::list_scenario_runs_of_benchmark_run_deprecated
+        ))
+        .routes(routes!(benchmark_runs::download_benchmark_run_logs))
+        .routes(routes!(
+            benchmark_runs::download_benchmark_run_logs_deprecated
+        ))
 }
 
 fn shelf_routes() -> OpenApiRouter<ApiState> {

@@ -4,5 +4,7 @@ mod accounts;
 mod benchmarks;
 mod contract;
 mod lists;
+mod runs;
 mod scenarios;
 mod secrets;
+mod workshop;
