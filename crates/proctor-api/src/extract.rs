@@ -11,7 +11,7 @@ mod json;
 mod path;
 mod query;
 
-pub(crate) use body::read as read_body;
+pub(crate) use body::{announced_length, drain, read as read_body};
 pub(crate) use checks::{Checks, present};
 pub use json::Json;
 pub(crate) use path::shortened;

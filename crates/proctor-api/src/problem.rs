@@ -15,6 +15,7 @@ use http::Method;
 mod authoring;
 mod engine;
 pub(crate) mod render;
+mod shelf;
 mod store;
 
 /// Why a request was not answered as asked.

@@ -45,6 +45,8 @@ impl Api {
             unhurried: HashSet::new(),
             streaming: HashSet::new(),
         }
+        .unhurried(runloop::OBJECT_CONTENT)
+        .streaming(runloop::OBJECT_CONTENT)
     }
 
     /// Adds routes of another part of the program; what they document appears in the description.

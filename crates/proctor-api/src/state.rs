@@ -1,9 +1,13 @@
 //! What handlers share.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use proctor_core::id::IdSource;
 use proctor_engine::Engine;
+use proctor_fleet::blueprints::Blueprints;
 use proctor_store::Store;
 use tokio_util::task::TaskTracker;
 
@@ -21,6 +25,11 @@ pub struct ApiOptions {
     pub request_time_out: Duration,
     /// How often one credential may ask; no limit without.
     pub rate_limit: Option<RateLimit>,
+    /// The largest object that may be uploaded, in bytes.
+    pub object_limit: u64,
+    /// The server's address as clients see it, without a slash at the end. Without one, links lead to where their request
+    /// went, over plain HTTP.
+    pub public_url: Option<String>,
 }
 
 impl Default for ApiOptions {
@@ -29,6 +38,8 @@ impl Default for ApiOptions {
             body_limit: 16 << 20,
             request_time_out: Duration::from_secs(60),
             rate_limit: None,
+            object_limit: proctor_fleet::objects::LARGEST,
+            public_url: None,
         }
     }
 }
@@ -44,6 +55,7 @@ struct Shared {
     ids: Arc<dyn IdSource>,
     metrics: Metrics,
     limiter: Option<Limiter>,
+    blueprints: OnceLock<Blueprints>,
 }
 
 impl ApiState {
@@ -61,7 +73,20 @@ impl ApiState {
             tasks: TaskTracker::new(),
             ids,
             metrics,
+            blueprints: OnceLock::new(),
         }))
+    }
+
+    /// Lets blueprints be built. A server without devboxes does without.
+    pub fn offer_blueprints(&self, blueprints: Blueprints) {
+        if self.0.blueprints.set(blueprints).is_err() {
+            tracing::warn!("blueprints are offered twice; the first offer stays");
+        }
+    }
+
+    /// What builds blueprints, if this server does.
+    pub(crate) fn blueprints(&self) -> Option<&Blueprints> {
+        self.0.blueprints.get()
     }
 
     /// The store behind all routes.
@@ -99,6 +124,14 @@ impl ApiState {
 
     pub(crate) fn request_time_out(&self) -> Duration {
         self.0.options.request_time_out
+    }
+
+    pub(crate) fn object_limit(&self) -> u64 {
+        self.0.options.object_limit
+    }
+
+    pub(crate) fn public_url(&self) -> Option<&str> {
+        self.0.options.public_url.as_deref()
     }
 
     pub(crate) fn body_limit(&self) -> usize {

@@ -14,7 +14,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    id::kinds::{RunId, TaskId, TaskRunId},
+    canonical::Digest,
+    id::kinds::{DevboxId, RunId, TaskId, TaskRunId},
+    profile::Particulars,
     refused::{Refused, Step},
     scoring::{Counted, Scorecard},
     time::Timestamp,
@@ -29,6 +31,12 @@ pub struct TaskRun {
     pub run: Option<RunId>,
     /// The task that is taken, as frozen in the run's definition.
     pub task: TaskId,
+    /// The definition that it was started from, where it belongs to no run that says it.
+    pub definition: Option<Digest>,
+    /// The box that it is done in, if it is done in one.
+    pub devbox: Option<DevboxId>,
+    /// What was said about it when it was started.
+    pub particulars: Particulars,
     /// When it was made.
     pub created_at: Timestamp,
     /// Where it stands.
@@ -131,6 +139,9 @@ impl TaskRun {
             id,
             run,
             task,
+            definition: None,
+            devbox: None,
+            particulars: Particulars::default(),
             created_at: now,
             state: TaskRunState::Created,
         }
@@ -272,6 +283,18 @@ impl TaskRun {
             _ => return Step::Unchanged(self),
         };
         Step::Changed(self.end(now, Outcome::TimedOut { cause }))
+    }
+
+    /// Ends the task run because judging took longer than it may. What is not being judged stays as it is.
+    #[must_use]
+    pub fn time_out_scoring(self, now: Timestamp) -> Step<Self> {
+        match self.state {
+            TaskRunState::Scoring { .. } => {
+                let cause = Cause::ScorerError;
+                Step::Changed(self.end(now, Outcome::TimedOut { cause }))
+            }
+            _ => Step::Unchanged(self),
+        }
     }
 
     /// Ends what is left when the run's token has expired: what was started has timed out, what

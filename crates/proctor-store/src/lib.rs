@@ -8,15 +8,19 @@
 //! [`journal::Journal`] keeps everything that happens in worlds: append-only, hash-chained,
 //! durable before an append returns. [`blobs::Blobs`] keeps large bytes outside of the database.
 
+pub mod agents;
 pub mod ambient;
 pub mod benchmarks;
 pub mod blobs;
+pub mod blueprints;
 mod credential_cache;
 pub mod credentials;
 pub mod criteria;
 mod database;
 pub mod datasets;
 mod definitions;
+pub mod devboxes;
+pub mod disk_snapshots;
 pub mod drafts;
 pub mod entities;
 pub mod environments;
@@ -25,14 +29,22 @@ pub mod idempotency;
 pub mod jobs;
 pub mod journal;
 mod links;
+pub mod names;
+pub mod network_policies;
+pub mod objects;
 pub mod organizations;
 pub mod page;
+pub mod placed;
 pub mod playgrounds;
+pub mod run_lists;
 pub mod runs;
+pub mod scenarios;
+pub mod scorers;
 pub mod secrets;
 pub mod simulators;
 pub mod solvers;
 mod store;
+mod suite;
 pub mod tasks;
 mod vault;
 mod versions;

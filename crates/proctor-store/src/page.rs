@@ -55,6 +55,7 @@ impl<T> Page<T> {
 }
 
 /// A list in the database: rows of one table that pass all filters.
+#[derive(Clone)]
 pub(crate) struct Listing {
     columns: &'static str,
     table: &'static str,
@@ -88,6 +89,38 @@ impl Listing {
         self.filters
             .push(format!("id IN ({select} = ${})", self.params.len()));
         self
+    }
+
+    /// Only those where this holds; each `?` of the fixed text stands for the next of `values`.
+    pub(crate) fn when(mut self, condition: &'static str, values: Vec<Param>) -> Self {
+        let mut pieces = condition.split('?');
+        let mut text = pieces.next().unwrap_or_default().to_owned();
+        for (piece, value) in pieces.zip(values) {
+            self.params.push(value);
+            text.push_str(&format!("${}{piece}", self.params.len()));
+        }
+        self.filters.push(text);
+        self
+    }
+
+    /// Only those where `column` has one of these values.
+    pub(crate) fn any_of(mut self, column: &'static str, values: Vec<Param>) -> Self {
+        let first = self.params.len() + 1;
+        self.params.extend(values);
+        let places: Vec<_> = (first..=self.params.len())
+            .map(|place| format!("${place}"))
+            .collect();
+        self.filters.push(match places.is_empty() {
+            true => "1 = 0".to_owned(),
+            false => format!("{column} IN ({})", places.join(", ")),
+        });
+        self
+    }
+
+    /// Whether there is any.
+    pub(crate) async fn is_empty(&self, database: &Database) -> Result<bool, StoreError> {
+        let query = self.query::<proctor_core::id::kinds::OrganizationKind>("id", None, "LIMIT 1");
+        Ok(database.read_optional(query).await?.is_none())
     }
 
     /// Only those where this holds; a fixed text without parameters.

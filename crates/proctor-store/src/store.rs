@@ -70,6 +70,9 @@ impl StoreOptions {
     }
 }
 
+/// An upload that is older than this is not under way any more.
+const UPLOADS_END_WITHIN_MS: i64 = 24 * 3600 * 1000;
+
 /// The one door to what Proctor remembers; cheap to clone.
 #[derive(Clone)]
 pub struct Store {
@@ -104,8 +107,14 @@ impl Store {
                 MasterKey::load_or_create(&options.data.join("master.key")).map_err(unusable)?
             }
         };
-        let blobs = Blobs::in_directory(&options.data.join("blobs"))?;
+        let blob_directory = options.data.join("blobs");
+        let blobs = Blobs::in_directory(&blob_directory)?;
+        let long_ago = Timestamp::from_millis(clock.now().as_millis() - UPLOADS_END_WITHIN_MS);
+        if let Err(error) = Blobs::forget_unfinished(&blob_directory, long_ago) {
+            tracing::warn!(%error, "remains of uploads stay for now");
+        }
         let database = Database::open(&options.database()?).await?;
+        crate::names::complete(&database).await?;
         Ok(Self {
             inner: Arc::new(Inner {
                 journal: Journal::open(database.clone()),

@@ -37,7 +37,7 @@ pub(crate) async fn read(
     }
 }
 
-fn announced_length(headers: &HeaderMap) -> Option<u64> {
+pub(crate) fn announced_length(headers: &HeaderMap) -> Option<u64> {
     headers
         .get(header::CONTENT_LENGTH)?
         .to_str()
@@ -46,7 +46,7 @@ fn announced_length(headers: &HeaderMap) -> Option<u64> {
         .ok()
 }
 
-async fn drain(body: &mut Body) {
+pub(crate) async fn drain(body: &mut Body) {
     let mut drained = 0;
     while drained < COURTESY {
         match body.frame().await {

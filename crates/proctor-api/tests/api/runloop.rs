@@ -1,5 +1,10 @@
 //! The Runloop dialect's routes.
 
 mod accounts;
+mod benchmarks;
+mod contract;
 mod lists;
+mod runs;
+mod scenarios;
 mod secrets;
+mod workshop;

@@ -1,10 +1,10 @@
 //! Puts drafts together into definitions.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, num::NonZeroU32};
 
 use proctor_core::{
     canonical::Digest,
-    definition::{Benchmark, Criterion, Task, World},
+    definition::{Benchmark, Criterion, Requirements, Task, World},
     environment::{Dataset, Entity, Environment, Simulator},
     id::kinds::{DatasetId, EnvironmentId},
 };
@@ -76,6 +76,19 @@ pub(super) fn benchmark(
     })
 }
 
+/// A benchmark of one task that is done in a box; none if it is not.
+pub(super) fn alone(whole: &WholeTask) -> Option<Benchmark> {
+    Some(Benchmark {
+        name: whole.task.content.name.clone(),
+        description: None,
+        timeout: None,
+        concurrency: NonZeroU32::MIN,
+        metadata: BTreeMap::new(),
+        requires: Requirements::default(),
+        tasks: vec![task(whole, None)?],
+    })
+}
+
 fn task(whole: &WholeTask, environment: Option<(EnvironmentId, Digest)>) -> Option<Task> {
     let draft = whole.task.content.clone();
     let world = match (draft.devbox, environment) {
@@ -98,6 +111,8 @@ fn task(whole: &WholeTask, environment: Option<(EnvironmentId, Digest)>) -> Opti
         entities,
         criteria,
         reference: draft.reference,
+        validation: draft.validation,
+        scoring_timeout: draft.scoring_timeout,
         requires: draft.requires,
         metadata: draft.metadata,
     })

@@ -9,7 +9,7 @@ mod complete;
 mod create;
 mod expire;
 mod find;
-mod judge;
+pub(crate) mod judge;
 mod rank;
 mod rescore;
 mod start;
@@ -26,7 +26,8 @@ pub use self::{
 use std::sync::Arc;
 
 use proctor_core::{
-    id::kinds::{RunId, TaskRunId},
+    definition::World,
+    id::kinds::{RunId, TaskId, TaskRunId},
     refused::Step,
     run::Run,
     task_run::TaskRun,
@@ -65,7 +66,7 @@ impl Standing {
     }
 
     /// All task runs after `step`, and before and after those that it changed.
-    fn step_all(
+    pub(crate) fn step_all(
         &self,
         step: impl Fn(TaskRun) -> Step<TaskRun>,
     ) -> (Vec<(Revised<TaskRun>, TaskRun)>, Vec<TaskRun>) {
@@ -82,6 +83,21 @@ impl Standing {
         (changed, all)
     }
 
+    /// The tasks that are to be taken before the run completes by itself. Only a run with a token can take those that
+    /// are done in playgrounds.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = TaskId> {
+        let has_token = self.run.value.expires_at.is_some();
+        let tasks = self.prepared.benchmark.tasks.iter();
+        tasks
+            .filter(move |task| has_token || matches!(task.world, World::Devbox { .. }))
+            .map(|task| task.id)
+    }
+
+    /// The task runs.
+    pub(crate) fn values(&self) -> Vec<TaskRun> {
+        self.task_runs.iter().map(|one| one.value.clone()).collect()
+    }
+
     /// One of the run's task runs.
     fn task_run(&self, id: TaskRunId) -> Result<&Revised<TaskRun>, EngineError> {
         let mut task_runs = self.task_runs.iter();
@@ -91,13 +107,13 @@ impl Standing {
     }
 
     /// The run before and after, when all of `task_runs` settle it or it changed otherwise.
-    fn change_of_run(&self, after: Run) -> Option<(Revised<Run>, Run)> {
+    pub(crate) fn change_of_run(&self, after: Run) -> Option<(Revised<Run>, Run)> {
         (after != self.run.value).then(|| (self.run.clone(), after))
     }
 }
 
 /// What was decided about a run.
-enum Decided<T> {
+pub(crate) enum Decided<T> {
     /// It stands as it is.
     Unchanged(T),
     /// This is to be written.
@@ -107,7 +123,7 @@ enum Decided<T> {
 impl Engine {
     /// Decides about a run as it stands, writes what follows, and freezes the worlds of task runs that
     /// ended with it; decides again if somebody else was first.
-    async fn decide<T>(
+    pub(crate) async fn decide<T>(
         &self,
         run: RunId,
         decide: impl Fn(&Standing, Timestamp) -> Result<Decided<T>, EngineError>,

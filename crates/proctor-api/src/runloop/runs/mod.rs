@@ -1,0 +1,7 @@
+//! Scenario runs and benchmark runs: how they are started, looked at and ended.
+
+pub(crate) mod benchmark_runs;
+mod logs;
+pub(crate) mod scenario_runs;
+mod view;
+mod zip;

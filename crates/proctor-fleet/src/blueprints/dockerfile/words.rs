@@ -1,0 +1,55 @@
+//! Words of an instruction, with their quotes still on.
+
+/// The words of a text; blanks inside quotes or behind a backslash do not end one.
+pub(super) fn split(text: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quote = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            ('\\', None | Some('"')) => {
+                word.push(c);
+                word.extend(chars.next());
+            }
+            ('"' | '\'', None) => {
+                quote = Some(c);
+                word.push(c);
+            }
+            (c, Some(open)) if c == open => {
+                quote = None;
+                word.push(c);
+            }
+            (c, None) if c.is_whitespace() => {
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            (c, _) => word.push(c),
+        }
+    }
+    if quote.is_some() {
+        return Err("a quote is not closed".to_owned());
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    Ok(words)
+}
+
+/// The strings of a JSON array, if the text is one.
+pub(super) fn json_array(text: &str) -> Option<Vec<String>> {
+    if !text.starts_with('[') {
+        return None;
+    }
+    serde_json::from_str(text).ok()
+}
+
+/// Whether a word begins a document that goes on in the next lines.
+pub(super) fn begins_here_document(word: &str) -> bool {
+    let word = word.trim_start_matches(|c: char| c.is_ascii_digit());
+    word.strip_prefix("<<").is_some_and(|name| {
+        let name = name.strip_prefix('-').unwrap_or(name);
+        !name.is_empty() && !name.contains('<')
+    })
+}
