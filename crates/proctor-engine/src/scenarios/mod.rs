@@ -9,6 +9,7 @@ mod finish;
 mod logs;
 mod mask;
 mod score;
+mod scorers;
 mod seams;
 mod start;
 mod watch;
@@ -16,6 +17,7 @@ mod watch;
 pub use self::{
     find::{ScenarioRun, ScoredFunction},
     logs::LogFile,
+    scorers::FleetJudge,
     seams::{
         BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, Hold, Judge, LogStream, ScorerFinding,
         ScorerState, Scoring, ScoringError, ScoringOrder,
