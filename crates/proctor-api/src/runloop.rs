@@ -6,12 +6,17 @@ use crate::state::ApiState;
 
 mod accounts;
 mod agents;
+mod benchmarks;
 mod blueprints;
+mod ids;
 mod labels;
+mod launch;
 mod links;
+mod lists;
 mod network_policies;
 mod objects;
 mod page;
+mod scenarios;
 mod secrets;
 
 pub(crate) use objects::CONTENT as OBJECT_CONTENT;
@@ -24,6 +29,51 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(secrets::list_secrets, secrets::create_secret))
         .routes(routes!(secrets::get_secret, secrets::update_secret))
         .routes(routes!(secrets::delete_secret))
+        .merge(scenario_routes())
+        .merge(benchmark_routes())
+        .merge(shelf_routes())
+}
+
+fn scenario_routes() -> OpenApiRouter<ApiState> {
+    use scenarios::{self, scorers};
+    OpenApiRouter::new()
+        .routes(routes!(
+            scenarios::list_scenarios,
+            scenarios::create_scenario
+        ))
+        .routes(routes!(scenarios::list_public_scenarios))
+        .routes(routes!(scenarios::list_scenario_metadata_keys))
+        .routes(routes!(scenarios::list_scenario_metadata_values))
+        .routes(routes!(scorers::list_scorers, scorers::create_scorer))
+        .routes(routes!(scorers::get_scorer, scorers::update_scorer))
+        .routes(routes!(scenarios::get_scenario, scenarios::update_scenario))
+        .routes(routes!(scenarios::archive_scenario))
+        .routes(routes!(scenarios::unarchive_scenario))
+        .routes(routes!(scenarios::publish_scenario))
+}
+
+fn benchmark_routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(
+            benchmarks::list_runloop_benchmarks,
+            benchmarks::create_runloop_benchmark
+        ))
+        .routes(routes!(benchmarks::list_public_benchmarks))
+        .routes(routes!(benchmarks::list_benchmark_metadata_keys))
+        .routes(routes!(benchmarks::list_benchmark_metadata_values))
+        .routes(routes!(
+            benchmarks::get_runloop_benchmark,
+            benchmarks::update_runloop_benchmark
+        ))
+        .routes(routes!(benchmarks::update_benchmark_scenarios))
+        .routes(routes!(benchmarks::list_benchmark_definitions))
+        .routes(routes!(benchmarks::archive_runloop_benchmark))
+        .routes(routes!(benchmarks::unarchive_runloop_benchmark))
+        .routes(routes!(benchmarks::publish_runloop_benchmark))
+}
+
+fn shelf_routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
         .routes(routes!(objects::list_objects, objects::create_object))
         .routes(routes!(objects::list_public_objects))
         .routes(routes!(objects::get_object))

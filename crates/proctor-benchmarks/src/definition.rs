@@ -94,6 +94,8 @@ impl BenchmarkFile {
                 [] => Value::Null,
                 solution => Value::Array(solution.to_vec()),
             },
+            validation: None,
+            scoring_timeout: None,
             requires: Requirements::default(),
             metadata: BTreeMap::new(),
         }

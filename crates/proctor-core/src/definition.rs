@@ -73,12 +73,57 @@ pub struct Task {
     /// How the task is solved, for proving the criteria right; never shown to a taker.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub reference: Value,
+    /// What the reference proves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<Validation>,
+    /// How long judging may take in a box; see [`Task::scoring_limit`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scoring_timeout: Option<Seconds>,
     /// What a taker must bring.
     #[serde(default, skip_serializing_if = "Requirements::is_empty")]
     pub requires: Requirements,
     /// The author's own labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
+}
+
+/// What a task's reference proves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Validation {
+    /// Nothing that was said.
+    Unspecified,
+    /// Applied to the untouched world, it solves the task.
+    Forward,
+    /// The world is solved to begin with; undoing the reference breaks it.
+    Reverse,
+    /// It is compared with, not applied.
+    Evaluation,
+}
+
+impl Validation {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Unspecified,
+        Self::Forward,
+        Self::Reverse,
+        Self::Evaluation,
+    ];
+
+    /// The word on the wire and in the store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unspecified => "UNSPECIFIED",
+            Self::Forward => "FORWARD",
+            Self::Reverse => "REVERSE",
+            Self::Evaluation => "EVALUATION",
+        }
+    }
+
+    /// Reads the word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.as_str() == word)
+    }
 }
 
 /// Where a task is done: each task run gets one of its own.
@@ -173,6 +218,16 @@ impl Seconds {
 impl From<Seconds> for Duration {
     fn from(seconds: Seconds) -> Self {
         Self::from_secs(u64::from(seconds.get()))
+    }
+}
+
+/// How long judging in a box may take unless its task says otherwise.
+const SCORING_LIMIT: Duration = Duration::from_secs(1800);
+
+impl Task {
+    /// How long judging it in a box may take.
+    pub fn scoring_limit(&self) -> Duration {
+        self.scoring_timeout.map_or(SCORING_LIMIT, Duration::from)
     }
 }
 
@@ -312,6 +367,8 @@ mod tests {
                 ),
             }],
             reference: Value::Null,
+            validation: None,
+            scoring_timeout: None,
             requires: Requirements::default(),
             metadata: BTreeMap::new(),
         };

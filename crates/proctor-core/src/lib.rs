@@ -4,10 +4,12 @@
 //! * [`time`]: instants with millisecond precision and the [`time::Clock`] they come from.
 //! * [`definition`]: what is examined: [`definition::Benchmark`], its tasks and their criteria.
 //! * [`environment`]: what a playground is made of.
+//! * [`devbox`]: what a Linux box is asked to be, and the states of its life.
 //! * [`canonical`]: the one byte form of a JSON value, and its digest.
 //! * [`run`], [`task_run`], [`job`]: the state machines; a transition is a method that either
 //!   succeeds or says why not.
-//! * [`object`], [`network_policy`], [`agent`], [`mount`], [`blueprint`]: what stands around devboxes.
+//! * [`object`], [`network_policy`], [`agent`], [`blueprint`]: what stands around devboxes.
+//! * [`profile`]: what whoever starts a run brings along.
 //! * [`phrase`]: whether words were said, however they were written.
 //! * [`scoring`]: marks, axes, verdicts; [`criterion_run`]: the record behind each mark.
 //!
@@ -18,13 +20,14 @@ pub mod blueprint;
 pub mod canonical;
 pub mod criterion_run;
 pub mod definition;
+pub mod devbox;
 pub mod environment;
 pub mod id;
 pub mod job;
-pub mod mount;
 pub mod network_policy;
 pub mod object;
 pub mod phrase;
+pub mod profile;
 pub mod refused;
 pub mod run;
 pub mod scoring;

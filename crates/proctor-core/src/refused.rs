@@ -64,4 +64,10 @@ pub enum Refused {
     /// The job has not come so far; the word says where it is.
     #[error("the job is only {0}")]
     JobNotThere(&'static str),
+    /// The devbox has ended; the word says how.
+    #[error("the devbox has ended: it is {0}")]
+    DevboxOver(&'static str),
+    /// The devbox is not in a state for this; the word says in which it is.
+    #[error("the devbox is {0}; it must be {1}")]
+    DevboxNot(&'static str, &'static str),
 }

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     canonical::Digest,
-    id::kinds::{BenchmarkId, OrganizationId, RunId, SolverId},
+    id::kinds::{BenchmarkId, OrganizationId, RunId, SolverId, TaskId},
+    profile::Particulars,
     refused::{Refused, Step},
     scoring::{Counted, Scorecard},
     task_run::{Cause, TaskRun},
@@ -31,6 +32,8 @@ pub struct Run {
     pub agent: Option<String>,
     /// How many task runs may be active at once.
     pub concurrency: NonZeroU32,
+    /// What was said about it when it was started.
+    pub particulars: Particulars,
     /// When it was made.
     pub created_at: Timestamp,
     /// When its token ends, and with it what is left of the run; none if it has no token.
@@ -136,11 +139,22 @@ impl Run {
         })
     }
 
-    /// Completes the run by itself if all of its task runs are over: call it in the transaction
-    /// that ended one of them. A run without task runs does not complete by itself.
+    /// Completes the run by itself if every one of `wanted`, the tasks of its definition, was taken
+    /// and all of its task runs are over: call it in the transaction that ended one of them. A run
+    /// without task runs does not complete by itself.
     #[must_use]
-    pub fn settle(self, now: Timestamp, tasks: &[TaskRun]) -> Step<Self> {
-        if self.is_over() || tasks.is_empty() || !tasks.iter().all(TaskRun::is_over) {
+    pub fn settle(
+        self,
+        now: Timestamp,
+        tasks: &[TaskRun],
+        wanted: impl IntoIterator<Item = TaskId>,
+    ) -> Step<Self> {
+        let was_taken = |task: TaskId| tasks.iter().any(|one| one.task == task);
+        if self.is_over()
+            || tasks.is_empty()
+            || !tasks.iter().all(TaskRun::is_over)
+            || !wanted.into_iter().all(was_taken)
+        {
             return Step::Unchanged(self);
         }
         let card = whole(tasks);
@@ -313,11 +327,16 @@ mod tests {
             scored: false,
             agent: None,
             concurrency: NonZeroU32::new(concurrency).unwrap(),
+            particulars: Particulars::default(),
             created_at: at(0),
             expires_at: None,
             ranked_at: None,
             state: RunState::Created,
         }
+    }
+
+    fn tasks(count: u128) -> impl Iterator<Item = TaskId> {
+        (1..=count).map(|number| task_run(number).task)
     }
 
     fn started(number: u128) -> TaskRun {
@@ -359,11 +378,13 @@ mod tests {
 
     #[test]
     fn a_run_completes_with_its_last_task() {
-        let open = run(1).settle(at(3), &[completed(1, 1.0), task_run(2)]);
+        let open = run(1).settle(at(3), &[completed(1, 1.0), task_run(2)], tasks(2));
         assert!(!open.is_changed());
+        let untaken = run(1).settle(at(3), &[completed(1, 1.0)], tasks(2));
+        assert!(!untaken.is_changed(), "the second task was never started");
         let timed_out = started(2).expire(at(11)).into_inner();
         let done = run(1)
-            .settle(at(11), &[completed(1, 1.0), timed_out])
+            .settle(at(11), &[completed(1, 1.0), timed_out], tasks(2))
             .into_inner();
         let result = done.card().unwrap();
         assert_eq!(
@@ -434,7 +455,7 @@ mod tests {
     fn only_a_completed_run_can_be_ranked() {
         assert_eq!(run(1).rank(at(1)), Err(Refused::RunNotCompleted("created")));
         let tasks = [completed(1, 1.0)];
-        let done = run(1).settle(at(3), &tasks).into_inner();
+        let done = run(1).settle(at(3), &tasks, []).into_inner();
         let ranked = done.rank(at(4)).unwrap().into_inner();
         assert_eq!(ranked.ranked_at, Some(at(4)));
         assert!(!ranked.clone().rank(at(5)).unwrap().is_changed());

@@ -14,7 +14,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    id::kinds::{RunId, TaskId, TaskRunId},
+    canonical::Digest,
+    id::kinds::{DevboxId, RunId, TaskId, TaskRunId},
+    profile::Particulars,
     refused::{Refused, Step},
     scoring::{Counted, Scorecard},
     time::Timestamp,
@@ -29,6 +31,12 @@ pub struct TaskRun {
     pub run: Option<RunId>,
     /// The task that is taken, as frozen in the run's definition.
     pub task: TaskId,
+    /// The definition that it was started from, where it belongs to no run that says it.
+    pub definition: Option<Digest>,
+    /// The box that it is done in, if it is done in one.
+    pub devbox: Option<DevboxId>,
+    /// What was said about it when it was started.
+    pub particulars: Particulars,
     /// When it was made.
     pub created_at: Timestamp,
     /// Where it stands.
@@ -131,6 +139,9 @@ impl TaskRun {
             id,
             run,
             task,
+            definition: None,
+            devbox: None,
+            particulars: Particulars::default(),
             created_at: now,
             state: TaskRunState::Created,
         }

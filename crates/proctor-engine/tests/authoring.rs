@@ -67,6 +67,7 @@ impl Desk {
         let benchmark = BenchmarkDraft {
             name: "Fax".to_owned(),
             description: None,
+            attribution: None,
             environment: Some(environment.id),
             timeout: Seconds::new(600),
             concurrency: NonZeroU32::MIN,
@@ -96,6 +97,8 @@ impl Desk {
             scenario,
             devbox: None,
             reference: Value::Null,
+            validation: None,
+            scoring_timeout: None,
             requires: Requirements::default(),
             metadata: BTreeMap::new(),
         };

@@ -5,13 +5,45 @@
 //! after a crash), executions and named shells, files, disk snapshots, blueprints, objects, network policies and
 //! mounts. It knows nothing of HTTP and nothing of scores, and it must never show one organization what belongs to
 //! another.
+//!
+//! ```text
+//! Fleet ── devboxes: create, find, list, wait, shut down, suspend, resume, hold
+//!   │        └ launch: from a record to a box that can be worked with
+//!   ├── executions, shells: commands, their output, their order
+//!   ├── files, logs, snapshots
+//!   ├── objects, archives, mounts, network_policies, blueprints: what boxes are made of and filled with
+//!   └── recover, clocks: what happens without anybody asking
+//! ```
 
+mod accounts;
 pub mod archives;
 pub mod blueprints;
+mod clocks;
 mod commands;
+pub mod devboxes;
+mod error;
+pub mod executions;
+pub mod files;
+mod fleet;
 mod git;
+mod launch;
+mod live;
+pub mod logs;
+mod masks;
+pub mod mounting;
 pub mod mounts;
 pub mod network_policies;
 pub mod objects;
+pub mod output;
+mod recover;
+mod shells;
+pub mod snapshots;
+mod workplace;
 
+pub use devboxes::{DevboxChange, Hold, NewDevbox};
+pub use error::FleetError;
+pub use executions::{Command, NewCommand};
+pub use fleet::{Fleet, FleetOptions};
 pub use git::{GitError, GitOptions, Repositories, is_repository_name};
+pub use proctor_store::devboxes::DevboxRecord;
+pub use workplace::Workplace;

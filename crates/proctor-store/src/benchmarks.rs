@@ -12,6 +12,7 @@ use crate::{
     Store, StoreError,
     database::{Query, Transaction},
     drafts::{Authored, Column, Draft},
+    names,
     page::{Page, PageRequest},
     tasks::{BENCHMARK_TASKS, TaskDraft},
 };
@@ -24,6 +25,9 @@ pub struct BenchmarkDraft {
     /// What it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// Whom it comes from, in the author's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribution: Option<String>,
     /// Where its tasks are done that bring no world of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<EnvironmentId>,
@@ -49,7 +53,10 @@ impl Authored for BenchmarkDraft {
     const LIVE: &'static str = "deleted_at IS NULL";
 
     fn columns(&self) -> Vec<Column> {
-        vec![("environment", self.environment.into())]
+        let mut columns = names::columns(Some(&self.name));
+        columns.push(("metadata", names::labels(&self.metadata)));
+        columns.push(("environment", self.environment.into()));
+        columns
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) trait Authored: Serialize + DeserializeOwned {
     }
 }
 
-const COLUMNS: &str = "id, body, created_at, updated_at";
+pub(crate) const COLUMNS: &str = "id, body, created_at, updated_at";
 
 impl Store {
     /// Now, but later than `earlier`: so `updated_at` tells any two states apart.

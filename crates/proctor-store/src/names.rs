@@ -3,9 +3,16 @@
 //! Tables whose rows are looked for repeat the name as it is and in lower case: neither database folds all letters,
 //! and the two do not fold alike.
 
+use std::collections::BTreeMap;
+
 use proctor_core::id::{Dialect, Kind};
 
-use crate::{StoreError, database::Database, page::Listing};
+use crate::{
+    StoreError,
+    database::{Database, Param, Query},
+    drafts::Column,
+    page::Listing,
+};
 
 /// By what something is looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +21,23 @@ pub struct Sought {
     pub name: Option<String>,
     /// The beginning of its id, or a part of its name in any case.
     pub search: Option<String>,
+}
+
+/// The columns that repeat a name.
+pub(crate) fn columns(name: Option<&str>) -> Vec<Column> {
+    vec![
+        ("name", name.map(str::to_owned).into()),
+        ("folded_name", name.map(str::to_lowercase).into()),
+    ]
+}
+
+/// The column that repeats labels; none where there are none.
+pub(crate) fn labels(labels: &BTreeMap<String, String>) -> Param {
+    let text = match labels.is_empty() {
+        true => None,
+        false => serde_json::to_string(labels).ok(),
+    };
+    text.into()
 }
 
 impl Listing {
@@ -72,6 +96,45 @@ fn literal(text: &str) -> String {
         literal.push(letter);
     }
     literal
+}
+
+/// How many rows are completed at a time.
+const BATCH: u32 = 500;
+
+/// Fills the columns of rows that are older than the columns.
+pub(crate) async fn complete(database: &Database) -> Result<(), StoreError> {
+    #[derive(serde::Deserialize)]
+    struct Body {
+        name: String,
+        #[serde(default)]
+        metadata: BTreeMap<String, String>,
+    }
+    for table in ["benchmarks", "tasks"] {
+        loop {
+            let text = format!("SELECT id, body FROM {table} WHERE name IS NULL LIMIT $1");
+            let rows = database
+                .read_all(Query::assembled(text, vec![BATCH.into()]))
+                .await?;
+            if rows.is_empty() {
+                break;
+            }
+            let mut transaction = database.begin().await?;
+            for row in &rows {
+                let body: Body = row.json("body")?;
+                let text = format!(
+                    "UPDATE {table} SET name = $1, folded_name = $2, metadata = $3 WHERE id = $4 AND name IS NULL"
+                );
+                let query = Query::assembled(text, Vec::new())
+                    .bind(body.name.as_str())
+                    .bind(body.name.to_lowercase())
+                    .bind(labels(&body.metadata))
+                    .bind(row.text("id")?);
+                transaction.execute(query).await?;
+            }
+            transaction.commit().await?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -103,6 +103,20 @@ impl Listing {
         self
     }
 
+    /// Only those where `column` has one of these values.
+    pub(crate) fn any_of(mut self, column: &'static str, values: Vec<Param>) -> Self {
+        let first = self.params.len() + 1;
+        self.params.extend(values);
+        let places: Vec<_> = (first..=self.params.len())
+            .map(|place| format!("${place}"))
+            .collect();
+        self.filters.push(match places.is_empty() {
+            true => "1 = 0".to_owned(),
+            false => format!("{column} IN ({})", places.join(", ")),
+        });
+        self
+    }
+
     /// Whether there is any.
     pub(crate) async fn is_empty(&self, database: &Database) -> Result<bool, StoreError> {
         let query = self.query::<proctor_core::id::kinds::OrganizationKind>("id", None, "LIMIT 1");

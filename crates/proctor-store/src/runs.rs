@@ -8,6 +8,7 @@ use std::num::NonZeroU32;
 use proctor_core::{
     criterion_run::CriterionRun,
     id::kinds::{BenchmarkId, CriterionRunId, OrganizationId, RunId, RunKind, TaskRunId},
+    profile::Particulars,
     run::{Pinned, Run},
     scoring::Score,
     task_run::TaskRun,
@@ -31,6 +32,21 @@ pub struct Revised<T> {
     pub(crate) revision: i64,
 }
 
+impl<T> Revised<T> {
+    /// What was stored for the first time.
+    pub(crate) fn first(value: T) -> Self {
+        Self { value, revision: 1 }
+    }
+
+    /// What was written over this.
+    pub(crate) fn next(&self, value: T) -> Self {
+        Self {
+            value,
+            revision: self.revision + 1,
+        }
+    }
+}
+
 /// What one decision changes: all of it is written, or nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
@@ -38,6 +54,8 @@ pub struct Progress {
     pub run: Option<(Revised<Run>, Run)>,
     /// Task runs before and after.
     pub task_runs: Vec<(Revised<TaskRun>, TaskRun)>,
+    /// A task run that joins the run now, which must not be over by then.
+    pub joins: Option<TaskRun>,
     /// Criterion runs that came of it.
     pub criterion_runs: Vec<CriterionRun>,
     /// The playground that comes to be with it.
@@ -46,9 +64,10 @@ pub struct Progress {
     pub ends_tokens: bool,
 }
 
-const RUN_COLUMNS: &str = "id, organization, solver, benchmark, version, digest, scored, agent, concurrency, state, \
-                           created_at, expires_at, ranked_at, revision";
-const TASK_RUN_COLUMNS: &str = "id, run, task, state, created_at, revision";
+pub(crate) const RUN_COLUMNS: &str = "id, organization, solver, benchmark, version, digest, scored, agent, concurrency, \
+                                      particulars, state, created_at, expires_at, ranked_at, revision";
+pub(crate) const TASK_RUN_COLUMNS: &str =
+    "id, run, task, definition, devbox, particulars, state, created_at, revision";
 const CRITERION_RUN_COLUMNS: &str =
     "id, task_run, criterion, passed, score, details, evidence, started_at, completed_at";
 
@@ -63,8 +82,8 @@ impl Store {
         let mut transaction = self.database().begin().await?;
         let query = Query::new(
             "INSERT INTO runs (id, organization, solver, benchmark, version, digest, scored, agent, concurrency, \
-             status, state, created_at, expires_at, revision) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1)",
+             status, state, created_at, expires_at, name, folded_name, particulars, revision) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 1)",
         )
         .bind(run.id)
         .bind(run.organization)
@@ -78,7 +97,10 @@ impl Store {
         .bind(run.status())
         .bind(document(&run.state)?)
         .bind(run.created_at)
-        .bind(run.expires_at);
+        .bind(run.expires_at)
+        .bind(run.particulars.name.clone())
+        .bind(run.particulars.name.as_ref().map(|name| name.to_lowercase()))
+        .bind(document(&run.particulars)?);
         transaction.execute(query).await?;
         for task_run in task_runs {
             insert_task_run(&mut transaction, run.organization, task_run).await?;
@@ -263,6 +285,9 @@ impl Store {
             .bind(before.revision);
             change_one(&mut transaction, query).await?;
         }
+        if let Some(task_run) = &progress.joins {
+            join_run(&mut transaction, task_run).await?;
+        }
         for criterion_run in &progress.criterion_runs {
             let query = Query::new(
                 "INSERT INTO criterion_runs (id, task_run, criterion, passed, score, details, evidence, started_at, \
@@ -304,14 +329,28 @@ async fn change_one(transaction: &mut Transaction, query: Query) -> Result<(), S
     }
 }
 
+/// Adds a task run to its run. The run's revision rises, so that whoever is about to end the run looks again.
+async fn join_run(transaction: &mut Transaction, task_run: &TaskRun) -> Result<(), StoreError> {
+    let query = Query::new(
+        "UPDATE runs SET revision = revision + 1 WHERE id = $1 AND status IN ('created', 'started') \
+         RETURNING organization",
+    )
+    .bind(task_run.run);
+    let Some(run) = transaction.read_optional(query).await? else {
+        return Err(StoreError::Stale);
+    };
+    insert_task_run(transaction, run.id("organization")?, task_run).await
+}
+
 async fn insert_task_run(
     transaction: &mut Transaction,
     organization: OrganizationId,
     task_run: &TaskRun,
 ) -> Result<(), StoreError> {
     let query = Query::new(
-        "INSERT INTO task_runs (id, organization, run, task, status, state, deadline, created_at, revision) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1)",
+        "INSERT INTO task_runs (id, organization, run, task, status, state, deadline, created_at, definition, devbox, \
+         name, folded_name, particulars, revision) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1)",
     )
     .bind(task_run.id)
     .bind(organization)
@@ -320,7 +359,18 @@ async fn insert_task_run(
     .bind(task_run.status())
     .bind(document(&task_run.state)?)
     .bind(task_run.deadline())
-    .bind(task_run.created_at);
+    .bind(task_run.created_at)
+    .bind(task_run.definition.map(|digest| digest.to_string()))
+    .bind(task_run.devbox)
+    .bind(task_run.particulars.name.clone())
+    .bind(
+        task_run
+            .particulars
+            .name
+            .as_ref()
+            .map(|name| name.to_lowercase()),
+    )
+    .bind(document(&task_run.particulars)?);
     transaction.execute(query).await?;
     Ok(())
 }
@@ -329,7 +379,7 @@ pub(crate) fn document(value: &impl Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::corrupt("document", error))
 }
 
-fn read_run(row: &Row) -> Result<Revised<Run>, StoreError> {
+pub(crate) fn read_run(row: &Row) -> Result<Revised<Run>, StoreError> {
     let concurrency = NonZeroU32::new(row.number("concurrency")?)
         .ok_or_else(|| StoreError::Corrupt("a run with a concurrency of zero".to_owned()))?;
     let value = Run {
@@ -344,6 +394,7 @@ fn read_run(row: &Row) -> Result<Revised<Run>, StoreError> {
         scored: row.flag("scored")?,
         agent: row.opt_text("agent")?,
         concurrency,
+        particulars: particulars(row)?,
         created_at: row.time("created_at")?,
         expires_at: row.opt_time("expires_at")?,
         ranked_at: row.opt_time("ranked_at")?,
@@ -355,11 +406,17 @@ fn read_run(row: &Row) -> Result<Revised<Run>, StoreError> {
     })
 }
 
-fn read_task_run(row: &Row) -> Result<Revised<TaskRun>, StoreError> {
+pub(crate) fn read_task_run(row: &Row) -> Result<Revised<TaskRun>, StoreError> {
     let value = TaskRun {
         id: row.id("id")?,
         run: row.opt_id("run")?,
         task: row.id("task")?,
+        definition: match row.opt_text("definition")? {
+            None => None,
+            Some(_) => Some(row.parsed("definition")?),
+        },
+        devbox: row.opt_id("devbox")?,
+        particulars: particulars(row)?,
         created_at: row.time("created_at")?,
         state: row.json("state")?,
     };
@@ -367,6 +424,14 @@ fn read_task_run(row: &Row) -> Result<Revised<TaskRun>, StoreError> {
         value,
         revision: row.int("revision")?,
     })
+}
+
+/// What was said at the start; nothing for rows that are older than the column.
+fn particulars(row: &Row) -> Result<Particulars, StoreError> {
+    match row.opt_text("particulars")? {
+        None => Ok(Particulars::default()),
+        Some(_) => row.json("particulars"),
+    }
 }
 
 fn read_criterion_run(row: &Row) -> Result<CriterionRun, StoreError> {

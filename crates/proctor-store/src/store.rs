@@ -114,6 +114,7 @@ impl Store {
             tracing::warn!(%error, "remains of uploads stay for now");
         }
         let database = Database::open(&options.database()?).await?;
+        crate::names::complete(&database).await?;
         Ok(Self {
             inner: Arc::new(Inner {
                 journal: Journal::open(database.clone()),

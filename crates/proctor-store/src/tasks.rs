@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    definition::{Requirements, Seconds},
+    definition::{Requirements, Seconds, Validation},
     id::kinds::{BenchmarkId, OrganizationId, TaskId, TaskKind},
 };
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,9 @@ use crate::{
     Store, StoreError,
     benchmarks::BenchmarkRecord,
     database::Query,
-    drafts::{Authored, Draft},
+    drafts::{Authored, Column, Draft},
     links::{Links, one_of},
+    names,
     page::{Page, PageRequest},
 };
 
@@ -41,6 +42,12 @@ pub struct TaskDraft {
     /// How the task is solved.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub reference: Value,
+    /// What the reference proves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<Validation>,
+    /// How long judging may take in a box.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scoring_timeout: Option<Seconds>,
     /// What a taker must bring.
     #[serde(default)]
     pub requires: Requirements,
@@ -55,6 +62,15 @@ pub type TaskRecord = Draft<TaskKind, TaskDraft>;
 impl Authored for TaskDraft {
     type Kind = TaskKind;
     const TABLE: &'static str = "tasks";
+
+    fn columns(&self) -> Vec<Column> {
+        let mut columns = names::columns(Some(&self.name));
+        columns.push(("metadata", names::labels(&self.metadata)));
+        let validation = self.validation.map(|one| one.as_str().to_owned());
+        columns.push(("validation", validation.into()));
+        columns.push(("in_box", self.devbox.is_some().into()));
+        columns
+    }
 }
 
 pub(crate) const BENCHMARK_TASKS: Links = Links {

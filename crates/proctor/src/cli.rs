@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Serve a FHIR R4 store by itself, to try it or to test against it
     Fhir(Fhir),
+    /// Find out whether devboxes work on this machine, what is missing, and what that costs
+    Doctor(Doctor),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -212,6 +214,15 @@ pub(crate) struct Fhir {
     )]
     pub(crate) client: Option<String>,
     /// Say that the store is ready as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -21,6 +21,7 @@ use crate::{cli::Cli, exit::Exit};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
+    proctor_devbox::local::maybe_run_inner(std::env::args_os());
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -120,6 +120,7 @@ impl NewBenchmarkBody {
         Ok(BenchmarkDraft {
             name,
             description,
+            attribution: None,
             environment,
             timeout: timeout.and_then(Seconds::new),
             concurrency: self

@@ -116,6 +116,8 @@ impl NewTaskBody {
             scenario: self.scenario.unwrap_or_default(),
             devbox: None,
             reference: self.solution.unwrap_or_default(),
+            validation: None,
+            scoring_timeout: None,
             requires: Requirements::default(),
             metadata: BTreeMap::new(),
         };

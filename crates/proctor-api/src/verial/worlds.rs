@@ -19,6 +19,7 @@ use proctor_playground::{
     environment::kind_of_path,
     exchange,
     fhir::smart::{Client, Smart},
+    payer,
     world::World,
 };
 use proctor_store::{
@@ -49,8 +50,8 @@ impl PathParameter for Rest {
     }
 }
 
-/// `ANY /v1/benchmark-runs/{id}/{*path}`: for the run's token and, at its FHIR store, for the tokens
-/// that the store gives out.
+/// `ANY /v1/benchmark-runs/{id}/{*path}`: for the run's token, at its FHIR store also for the tokens
+/// that the store gives out, at the portal's pages for browsers.
 pub(crate) async fn of_run(
     State(state): State<ApiState>,
     Path((run, Rest)): Path<(RunId, Rest)>,
@@ -70,11 +71,18 @@ pub(crate) async fn of_run(
                 Passed::Unknown(request) => for_run(&state, run, request).await?,
             }
         }
+        _ if is_visit(&path, &request) => request,
         _ => for_run(&state, run, request).await?,
     };
     let world = state.engine().world_of_run(run, chosen).await?;
     let door = door_of(&world, &path)?;
     pass(&state, &world, door, path, request).await
+}
+
+/// Whether somebody comes by with a browser, which shows no credential of ours: the portal's pages have a login of
+/// their own, and its account is among the sandbox's credentials.
+fn is_visit(path: &str, request: &Request) -> bool {
+    payer::is_page(path) && !request.headers().contains_key(header::AUTHORIZATION)
 }
 
 /// Lets a request of a run pass that shows the run's token.
@@ -104,7 +112,7 @@ pub(crate) async fn of_task_run(
 }
 
 /// `ANY /sandboxes/{id}/{*path}` and `ANY /services/{id}/{*path}`: for the organization, for the run
-/// it belongs to, and, at a FHIR store, for whoever has one of its tokens.
+/// it belongs to, at a FHIR store for whoever has one of its tokens, at the portal's pages for browsers.
 pub(crate) async fn of_sandbox(
     State(state): State<ApiState>,
     Path((id, Rest)): Path<(SandboxId, Rest)>,
@@ -121,6 +129,8 @@ pub(crate) async fn of_sandbox(
             base: format!("/sandboxes/{id}/fhir"),
         };
         gate.pass(&state, &path, request).await?
+    } else if is_visit(&path, &request) {
+        Passed::Admitted(request)
     } else {
         Passed::Unknown(request)
     };

@@ -2,7 +2,10 @@
 
 mod accounts;
 mod agents;
+mod benchmarks;
+mod contract;
 mod lists;
 mod network_policies;
 mod objects;
+mod scenarios;
 mod secrets;

@@ -1,14 +1,14 @@
 //! Limits: what exceeds them ends, and nobody else notices.
 
 use super::{
-    Outcome::Passed,
+    Outcome::{Passed, Skipped},
     Probe, Verdict,
     probe::{ensure, within},
 };
 use crate::{
     error::Error,
     record::{ExitCause, How, Property},
-    spec::{ExecSpec, Limits},
+    spec::{Base, ExecSpec, Limits},
 };
 
 async fn limited(
@@ -137,6 +137,61 @@ pub(super) async fn a_file_of_holes_is_bounded(probe: &mut Probe) -> Verdict {
         .await?;
     let size: u64 = ran.stdout.trim().parse().unwrap_or(0);
     ensure!(size <= 8 << 20, "a file of {size} bytes in a box of 8 MB");
+    Ok(Passed)
+}
+
+pub(super) async fn an_exact_disk_is_full_when_it_is_full(probe: &mut Probe) -> Verdict {
+    let mut spec = probe.spec()?;
+    spec.require = vec![Property::ExactDisk];
+    spec.limits = Limits {
+        disk_bytes: Some(16 << 20),
+        disk_files: Some(400),
+        ..Limits::default()
+    };
+    if let Err(Error::Unsupported { why, .. }) = probe.backend().create(spec.clone()).await {
+        return Ok(Skipped(format!("{:?}: {why}", Property::ExactDisk)));
+    }
+    let devbox = probe.found(&spec.id).await?;
+    devbox.start().await?;
+    let fill = "head -c 100000000 /dev/zero > /root/a; head -c 100000000 /dev/zero > /root/b; cat /root/a /root/b | wc -c";
+    let filled = probe.sh(&devbox, fill).await?;
+    let size: u64 = filled.stdout.trim().parse().unwrap_or(u64::MAX);
+    ensure!(
+        (12 << 20..=16 << 20).contains(&size) && filled.stderr.contains("No space left"),
+        "{size} bytes on a disk of 16 MB: {filled:?}"
+    );
+    ensure!(
+        filled.exit.cause == ExitCause::Itself,
+        "a full disk ends nobody: {:?}",
+        filled.exit
+    );
+    let usage = devbox.usage().await?;
+    ensure!(
+        usage.disk_bytes.is_some_and(|bytes| bytes >= size),
+        "{usage:?} with {size} bytes"
+    );
+    let many = "rm /root/a /root/b; n=0; while true > /root/$n; do n=$((n+1)); done; echo $n";
+    let made = probe.sh(&devbox, many).await?;
+    let files: u64 = made.stdout.trim().parse().unwrap_or(u64::MAX);
+    ensure!(
+        (300..=400).contains(&files),
+        "{files} files on a disk of 400: {made:?}"
+    );
+    // What is on it survives a stop, and becomes a layer like any other.
+    probe
+        .sh(&devbox, "rm /root/*; echo kept > /root/file")
+        .await?;
+    let layer = probe.layer()?;
+    devbox.snapshot(layer.clone(), Default::default()).await?;
+    devbox.stop().await?;
+    devbox.start().await?;
+    let kept = probe.sh(&devbox, "cat /root/file").await?;
+    ensure!(kept.stdout == "kept\n", "{kept:?}");
+    let mut spec = probe.spec()?;
+    spec.base = Base::Layer(layer);
+    let restored = probe.start(spec).await?;
+    let kept = probe.sh(&restored, "cat /root/file").await?;
+    ensure!(kept.stdout == "kept\n", "{kept:?}");
     Ok(Passed)
 }
 

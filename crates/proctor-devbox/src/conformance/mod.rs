@@ -121,6 +121,7 @@ macro_rules! for_every_conformance_case {
             limits::disk_beyond_the_limit_ends_the_program,
             limits::many_small_files_count_too,
             limits::a_file_of_holes_is_bounded,
+            limits::an_exact_disk_is_full_when_it_is_full,
             limits::open_files_are_limited,
             limits::processor_time_is_limited,
             limits::a_limit_that_cannot_be_is_refused,

@@ -116,6 +116,12 @@ impl Probe {
         Ok(self.backend().create(spec).await?)
     }
 
+    /// A box that a case has made by itself.
+    pub(super) async fn found(&mut self, id: &BoxId) -> Result<Arc<dyn Devbox>, Failed> {
+        self.boxes.insert(id.clone());
+        Ok(self.backend().open(id).await?)
+    }
+
     /// Makes and starts a box.
     pub(super) async fn start(&mut self, spec: BoxSpec) -> Result<Arc<dyn Devbox>, Failed> {
         let devbox = self.make(spec).await?;

@@ -19,9 +19,10 @@ use super::{
     LocalConfig,
     cgroup::Groups,
     devbox::{LocalBox, supervised},
-    enforcement,
+    enforcement::{self, ExactDisk},
     host_base::HostBase,
     id_ranges::IdRanges,
+    image,
     launch::Launcher,
     layers,
     outlet::Outlets,
@@ -33,7 +34,7 @@ use crate::{
     doctor::Report,
     error::{Error, Result},
     name::{BaseName, BoxId, LayerId},
-    record::{BoxRecord, LayerRecord},
+    record::{BoxRecord, LayerRecord, Property},
     spec::{Base, BoxSpec},
 };
 
@@ -176,7 +177,9 @@ impl LocalBackend {
         spec.check()?;
         let (layers, bottom) = self.resolve(&spec.base)?;
         let ids = self.ids()?;
-        let enforcement = enforcement::statement(&spec, ids, &bottom, &self.shared.groups);
+        let exact_disk = self.exact_disk(&spec);
+        let enforcement =
+            enforcement::statement(&spec, ids, &bottom, &self.shared.groups, &exact_disk);
         let groups = self.shared.groups.for_box(spec.id.as_str(), &spec.limits);
         let plan = Plan {
             ids,
@@ -185,6 +188,7 @@ impl LocalBackend {
             groups,
             orphan_freeze_secs: self.shared.config.orphan_freeze.as_secs(),
             orphan_stop_secs: self.shared.config.orphan_stop.as_secs(),
+            exact_disk: exact_disk == ExactDisk::Made,
             enforcement,
             spec,
         };
@@ -196,6 +200,16 @@ impl LocalBackend {
             self.shared.ranges.give_back(first);
         }
         made.map(|()| plan)
+    }
+
+    /// Whether a box's disk shall be a file system of its own.
+    fn exact_disk(&self, spec: &BoxSpec) -> ExactDisk {
+        let wanted = self.shared.config.exact_disk || spec.require.contains(&Property::ExactDisk);
+        match image::missing() {
+            _ if !wanted => ExactDisk::NotAsked,
+            Some(why) => ExactDisk::Cannot(why),
+            None => ExactDisk::Made,
+        }
     }
 
     /// Makes the box's directory, whole or not at all.
@@ -210,6 +224,9 @@ impl LocalBackend {
         };
         tree::remove(&fresh.directory).map_err(doing)?;
         fresh.prepare_disk().map_err(doing)?;
+        if plan.exact_disk {
+            image::make(&fresh.image(), &plan.spec.limits).map_err(doing)?;
+        }
         fs_err::write(
             fresh.plan(),
             serde_json::to_vec(plan).map_err(|error| doing(error.into()))?,

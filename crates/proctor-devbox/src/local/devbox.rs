@@ -450,7 +450,12 @@ impl Devbox for LocalBox {
             labels,
         };
         let Some(link) = slot.clone().filter(|link| !link.is_closed()) else {
-            return self.take_snapshot(SnapshotWay::Renamed, record).await;
+            let way = if self.plan().exact_disk {
+                SnapshotWay::Copied
+            } else {
+                SnapshotWay::Renamed
+            };
+            return self.take_snapshot(way, record).await;
         };
         let way = match link.ask(Action::BeginSnapshot, &[]).await? {
             Answer::DiskFree => SnapshotWay::Renamed,

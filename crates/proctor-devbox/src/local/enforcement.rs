@@ -11,12 +11,24 @@ use crate::{
     spec::BoxSpec,
 };
 
+/// Whether a box's disk is a file system of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ExactDisk {
+    /// It is.
+    Made,
+    /// Nobody asked for it.
+    NotAsked,
+    /// The host cannot, for this reason.
+    Cannot(String),
+}
+
 /// The statement for a box with this plan.
 pub(super) fn statement(
     spec: &BoxSpec,
     ids: Ids,
     bottom: &Bottom,
     groups: &Groups,
+    exact_disk: &ExactDisk,
 ) -> Vec<Enforcement> {
     use Property as P;
     let limits = &spec.limits;
@@ -92,8 +104,17 @@ pub(super) fn statement(
         );
     }
     if limits.disk_bytes.is_some() || limits.disk_files.is_some() {
-        let why = "counted several times a second: a fast writer may exceed the limit for a moment before it is ended";
-        say(P::DiskLimit, How::Soft(why.to_owned()));
+        let soft = "counted several times a second: a fast writer may exceed the limit for a moment before it is ended";
+        let (limit, exact) = match exact_disk {
+            ExactDisk::Made => (How::Enforced, How::Enforced),
+            ExactDisk::NotAsked => (
+                How::Soft(soft.to_owned()),
+                How::Missing("the box does not require it".to_owned()),
+            ),
+            ExactDisk::Cannot(why) => (How::Soft(soft.to_owned()), How::Missing(why.clone())),
+        };
+        say(P::DiskLimit, limit);
+        say(P::ExactDisk, exact);
     }
     if matches!(spec.network, Network::Allow(_)) {
         say(P::Egress, How::Enforced);
@@ -130,7 +151,13 @@ mod tests {
         let bottom = Bottom::Host {
             skeleton: "host-x".to_owned(),
         };
-        let statement = statement(&spec, Ids::Single, &bottom, &Groups::default());
+        let statement = statement(
+            &spec,
+            Ids::Single,
+            &bottom,
+            &Groups::default(),
+            &ExactDisk::NotAsked,
+        );
         assert!(
             check(
                 &[Property::Isolation, Property::SystemCallFilter],

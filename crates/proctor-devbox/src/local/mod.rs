@@ -11,6 +11,7 @@ mod enforcement;
 mod execution;
 mod host_base;
 mod id_ranges;
+mod image;
 mod inside;
 mod launch;
 mod layers;
@@ -61,6 +62,9 @@ pub struct LocalConfig {
     pub program: Program,
     /// Where the names lead that boxes want to reach.
     pub names: Arc<dyn Names>,
+    /// Whether every box with a limit on its disk gets one that is exact, where the host can: a file system of its own. Such a box takes longer to
+    /// make and its snapshots are copies. Boxes that require it get one in any case.
+    pub exact_disk: bool,
     /// A box whose server has been gone for this long is suspended.
     pub orphan_freeze: Duration,
     /// A box whose server has been gone for this long is stopped.
@@ -74,6 +78,7 @@ impl LocalConfig {
             data: data.into(),
             program: Program::Itself,
             names: Arc::new(SystemNames),
+            exact_disk: false,
             orphan_freeze: Duration::from_secs(2 * 3600),
             orphan_stop: Duration::from_secs(24 * 3600),
         }

@@ -12,7 +12,7 @@ use crate::{
     doctor::{Finding, Report, Severity},
     error::{Error, Result},
     name::{BoxId, ExecId},
-    record::How,
+    record::{How, Property},
     spec::{Base, BoxSpec, ExecSpec, Limits},
 };
 
@@ -20,6 +20,7 @@ use crate::{
 pub(super) async fn report(backend: &LocalBackend, groups: &Groups) -> Report {
     let mut findings = vec![privileges(), user_namespaces(), system_call_filter()];
     findings.extend(control_groups(groups));
+    findings.push(exact_disk(backend).await);
     findings.push(a_box(backend).await);
     Report {
         backend: backend.name().to_owned(),
@@ -149,8 +150,37 @@ fn at(path: &Path) -> String {
     path.parent().unwrap_or(path).display().to_string()
 }
 
+/// The words of an error and of everything behind it.
+fn whole(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        text = format!("{text}: {inner}");
+        source = inner.source();
+    }
+    text
+}
+
+async fn exact_disk(backend: &LocalBackend) -> Finding {
+    let what = "exact disk limit";
+    match try_box(backend, "doctor-disk", &[Property::ExactDisk]).await {
+        Ok(_) => finding(
+            what,
+            Severity::Fine,
+            "a file system per box, for boxes that require it",
+            None,
+        ),
+        Err(error) => finding(
+            what,
+            Severity::Weaker,
+            whole(&error),
+            Some("disk limits are counted several times a second and can be exceeded for a moment"),
+        ),
+    }
+}
+
 async fn a_box(backend: &LocalBackend) -> Finding {
-    match try_box(backend).await {
+    match try_box(backend, "doctor", &[]).await {
         Ok(soft) if soft.is_empty() => finding(
             "a box on the host base",
             Severity::Fine,
@@ -163,26 +193,18 @@ async fn a_box(backend: &LocalBackend) -> Finding {
             "made, used and destroyed",
             Some(&soft.join("; ")),
         ),
-        Err(error) => {
-            let mut text = error.to_string();
-            let mut source = std::error::Error::source(&error);
-            while let Some(inner) = source {
-                text = format!("{text}: {inner}");
-                source = inner.source();
-            }
-            finding(
-                "a box on the host base",
-                Severity::Blocking,
-                text,
-                Some("no boxes"),
-            )
-        }
+        Err(error) => finding(
+            "a box on the host base",
+            Severity::Blocking,
+            whole(&error),
+            Some("no boxes"),
+        ),
     }
 }
 
 /// Makes, uses and destroys a box with every limit. Answers what was not enforced.
-async fn try_box(backend: &LocalBackend) -> Result<Vec<String>> {
-    let id = BoxId::new(format!("doctor-{}", std::process::id()))
+async fn try_box(backend: &LocalBackend, name: &str, require: &[Property]) -> Result<Vec<String>> {
+    let id = BoxId::new(format!("{name}-{}", std::process::id()))
         .map_err(|error| Error::Invalid(error.to_string()))?;
     let mut spec = BoxSpec::new(id, Base::Host);
     spec.limits = Limits {
@@ -193,6 +215,7 @@ async fn try_box(backend: &LocalBackend) -> Result<Vec<String>> {
         disk_files: Some(10_000),
         open_files: Some(256),
     };
+    spec.require = require.to_vec();
     let devbox = backend.create(spec).await?;
     let used = async {
         devbox.start().await?;
@@ -215,6 +238,8 @@ async fn try_box(backend: &LocalBackend) -> Result<Vec<String>> {
     let lines = used?
         .enforcement
         .into_iter()
+        // That has a finding of its own.
+        .filter(|line| line.property != Property::ExactDisk)
         .filter_map(|line| match line.how {
             How::Enforced => None,
             How::Soft(why) | How::Missing(why) => Some(format!("{:?}: {why}", line.property)),

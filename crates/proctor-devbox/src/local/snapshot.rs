@@ -1,10 +1,10 @@
 //! How a box's disk becomes a layer.
 
-use std::{io, sync::PoisonError};
+use std::{io, os::fd::AsRawFd as _, path::PathBuf, sync::PoisonError};
 
 use super::{
     devbox::LocalBox,
-    layers,
+    image, layers,
     plan::{LayerFile, UPPER_ROOT, UPPER_USR, write_json},
     tree,
 };
@@ -47,9 +47,21 @@ impl LocalBox {
             .layers()
             .join(format!(".new-{}", record.id));
         tree::remove(&fresh)?;
+        let image = if self.plan().exact_disk {
+            Some(image::mount(&self.places.image())?)
+        } else {
+            None
+        };
+        let disk = image.as_ref().map_or_else(
+            || self.places.disk(),
+            |mount| PathBuf::from(format!("/proc/self/fd/{}", mount.as_raw_fd())),
+        );
         for part in [UPPER_ROOT, UPPER_USR] {
             fs_err::create_dir_all(fresh.join(part))?;
-            tree::copy(&self.places.disk().join(part), &fresh.join(part))?;
+            // A file system of its own is empty until the box was up once.
+            if disk.join(part).exists() {
+                tree::copy(&disk.join(part), &fresh.join(part))?;
+            }
         }
         layers::describe(&fresh, &self.layer_file(record))?;
         fs_err::rename(fresh, self.shared.places.layer(&record.id))

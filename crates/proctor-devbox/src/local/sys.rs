@@ -336,3 +336,48 @@ pub(crate) fn raise_loopback(socket: BorrowedFd<'_>) -> io::Result<()> {
     }))
     .map(drop)
 }
+
+/// The number of a loop device that is free now; made if there is none. `control` is `/dev/loop-control`.
+pub(crate) fn free_loop_device(control: BorrowedFd<'_>) -> io::Result<libc::c_long> {
+    const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4c82;
+    // SAFETY: takes no pointers.
+    check(libc::c_long::from(unsafe {
+        libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE)
+    }))
+}
+
+/// Gives `file` to the loop device `device`, until nobody uses the device any more.
+pub(crate) fn configure_loop_device(
+    device: BorrowedFd<'_>,
+    file: BorrowedFd<'_>,
+) -> io::Result<()> {
+    const LOOP_CONFIGURE: libc::Ioctl = 0x4c0a;
+    const AUTOCLEAR: u32 = 4;
+    /// `struct loop_config` with its `struct loop_info64`, of which only the flags are set.
+    #[repr(C)]
+    struct Config {
+        fd: u32,
+        block_size: u32,
+        numbers: [u64; 5],
+        number_and_encryption: [u32; 3],
+        flags: u32,
+        names_and_key: [u8; 160],
+        init: [u64; 2],
+        reserved: [u64; 8],
+    }
+    let config = Config {
+        fd: file.as_raw_fd().cast_unsigned(),
+        block_size: 0,
+        numbers: [0; 5],
+        number_and_encryption: [0; 3],
+        flags: AUTOCLEAR,
+        names_and_key: [0; 160],
+        init: [0; 2],
+        reserved: [0; 8],
+    };
+    // SAFETY: the kernel reads one `loop_config`, which `Config` is, field by field.
+    check(libc::c_long::from(unsafe {
+        libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config)
+    }))
+    .map(drop)
+}

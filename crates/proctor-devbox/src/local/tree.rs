@@ -65,7 +65,7 @@ pub(crate) fn count(root: &Path) -> io::Result<(u64, u64)> {
 
 /// Removes `root` and everything below it. A tree that is not there is fine.
 ///
-/// Full directories are first moved up into `root`, so a tree of any depth takes two descriptors.
+/// Directories far down are moved up into `root` first, so a tree of any depth takes few descriptors and little stack.
 pub(crate) fn remove(root: &Path) -> io::Result<()> {
     let name = CString::new(root.as_os_str().as_encoded_bytes()).map_err(io::Error::other)?;
     match remove_flat(CWD, &name) {
@@ -74,34 +74,57 @@ pub(crate) fn remove(root: &Path) -> io::Result<()> {
         Err(errno) => return Err(errno.into()),
     }
     let top = open_directory(CWD, &name)?;
-    let mut hoisted = 0_u64;
+    let mut remover = Remover {
+        top: top.as_fd(),
+        moved: 0,
+    };
     loop {
-        let names = names(top.as_fd())?;
-        if names.is_empty() {
-            return Ok(rustix::fs::unlinkat(CWD, &name, AtFlags::REMOVEDIR)?);
+        remover.empty(top.as_fd(), FARTHEST)?;
+        // What was moved up came after the names were read.
+        match rustix::fs::unlinkat(CWD, &name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY | Errno::EXIST) => {}
+            other => return Ok(other?),
         }
-        for name in names {
-            if remove_flat(top.as_fd(), &name)? {
+    }
+}
+
+/// How far below the top directories are removed where they are.
+const FARTHEST: usize = 24;
+
+struct Remover<'a> {
+    top: BorrowedFd<'a>,
+    /// How many directories were moved up.
+    moved: u64,
+}
+
+impl Remover<'_> {
+    /// Removes what is in `directory`; full directories more than `levels` below it are moved up.
+    fn empty(&mut self, directory: BorrowedFd<'_>, levels: usize) -> io::Result<()> {
+        for name in names(directory)? {
+            if remove_flat(directory, &name)? {
                 continue;
             }
-            let directory = open_directory(top.as_fd(), &name)?;
-            for below in self::names(directory.as_fd())? {
-                if remove_flat(directory.as_fd(), &below)? {
-                    continue;
-                }
-                // Moving a directory needs the right to write to it.
-                drop(open_directory(directory.as_fd(), &below)?);
-                loop {
-                    hoisted += 1;
-                    let target = format!(".hoisted-{hoisted}");
-                    let flags = RenameFlags::NOREPLACE;
-                    match rustix::fs::renameat_with(&directory, &below, &top, target, flags) {
-                        Err(Errno::EXIST) => {}
-                        other => break other?,
-                    }
-                }
+            let below = open_directory(directory, &name)?;
+            if levels == 0 {
+                // It can be moved now: opening made sure that it may be written to.
+                self.move_up(directory, &name)?;
+                continue;
             }
-            rustix::fs::unlinkat(&top, &name, AtFlags::REMOVEDIR)?;
+            self.empty(below.as_fd(), levels - 1)?;
+            drop(below);
+            rustix::fs::unlinkat(directory, &name, AtFlags::REMOVEDIR)?;
+        }
+        Ok(())
+    }
+
+    fn move_up(&mut self, from: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+        loop {
+            self.moved += 1;
+            let target = format!(".moved-{}", self.moved);
+            match rustix::fs::renameat_with(from, name, self.top, target, RenameFlags::NOREPLACE) {
+                Err(Errno::EXIST) => {}
+                other => return Ok(other?),
+            }
         }
     }
 }
@@ -315,16 +338,42 @@ fn copy_data(from: BorrowedFd<'_>, to: BorrowedFd<'_>, size: u64) -> io::Result<
             Err(errno) => return Err(errno.into()),
         };
         let end = rustix::fs::seek(from, SeekFrom::Hole(start))?.min(size);
-        let (mut read, mut write) = (start, start);
-        while read < end {
-            let length = usize::try_from(end - read).unwrap_or(usize::MAX);
-            if rustix::fs::copy_file_range(from, Some(&mut read), to, Some(&mut write), length)?
-                == 0
-            {
-                break;
-            }
-        }
+        copy_piece(from, to, start, end)?;
         at = end;
+    }
+    Ok(())
+}
+
+/// Copies the bytes from `start` to `end`, inside the kernel if both files are on one file system.
+fn copy_piece(from: BorrowedFd<'_>, to: BorrowedFd<'_>, start: u64, end: u64) -> io::Result<()> {
+    let (mut read, mut write) = (start, start);
+    while read < end {
+        let length = usize::try_from(end - read).unwrap_or(usize::MAX);
+        match rustix::fs::copy_file_range(from, Some(&mut read), to, Some(&mut write), length) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(Errno::XDEV) => return copy_through(from, to, read, end),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}
+
+fn copy_through(from: BorrowedFd<'_>, to: BorrowedFd<'_>, start: u64, end: u64) -> io::Result<()> {
+    let mut buffer = vec![0; 128 << 10];
+    let mut at = start;
+    while at < end {
+        let wanted = usize::try_from(end - at).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let length = rustix::io::pread(from, &mut buffer[..wanted], at)?;
+        if length == 0 {
+            break;
+        }
+        let mut written = 0;
+        while written < length {
+            let position = at + written as u64;
+            written += rustix::io::pwrite(to, &buffer[written..length], position)?;
+        }
+        at += length as u64;
     }
     Ok(())
 }

@@ -203,7 +203,7 @@ async fn many_files_of_holes_take_no_more_disk_than_the_limit() {
     let local = Local::new();
     let limits = Limits {
         disk_bytes: Some(8 << 20),
-        disk_files: Some(2000),
+        disk_files: Some(500),
         ..Limits::default()
     };
     let devbox = local.start("holes", limits).await;

@@ -25,6 +25,7 @@ use crate::{
 };
 
 const DATA: &str = "PROCTOR_TEST_MASS_DATA";
+const PREFIX: &str = "PROCTOR_TEST_MASS_PREFIX";
 /// How many boxes a server works on at once.
 const WORKERS: usize = 4;
 
@@ -44,7 +45,7 @@ fn shell(id: &str, script: &str) -> ExecSpec {
 
 /// The whole life of a box, a little different each time.
 async fn live(backend: &dyn Backend, id: &str, turn: u32) {
-    let limits = if turn % 2 == 0 {
+    let limits = if turn.is_multiple_of(2) {
         EVERY_LIMIT
     } else {
         Limits::default()
@@ -78,6 +79,7 @@ async fn live(backend: &dyn Backend, id: &str, turn: u32) {
 #[ignore = "run by the test below in a process of its own"]
 async fn server() {
     let data = std::env::var(DATA).unwrap();
+    let prefix = std::env::var(PREFIX).unwrap();
     let backend = LocalBackend::open(config(Path::new(&data))).unwrap();
     // It owns nothing yet: what the one before left is destroyed.
     clear(&backend).await;
@@ -88,7 +90,7 @@ async fn server() {
             let turn = turn.fetch_add(1, Ordering::Relaxed);
             live(
                 &backend,
-                &format!("mass-{}-{turn}", std::process::id()),
+                &format!("{prefix}{}-{turn}", std::process::id()),
                 turn,
             )
             .await;
@@ -106,10 +108,11 @@ async fn clear(backend: &LocalBackend) {
 }
 
 /// Lets a server work until `wanted` boxes have lived, and kills it in the middle of the next ones.
-fn serve_and_kill(data: &Path, wanted: u32) -> u32 {
+fn serve_and_kill(data: &Path, prefix: &str, wanted: u32) -> u32 {
     let mut server: Child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "mass::server", "--ignored", "--nocapture"])
         .env(DATA, data)
+        .env(PREFIX, prefix)
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .spawn()
@@ -134,15 +137,15 @@ async fn settle(data: &Path) {
 }
 
 /// What a dead server had just ordered may come up, find that nobody wants it, and end.
-async fn traces_in_the_end(data: &Path) -> Vec<String> {
+async fn traces_in_the_end(data: &Path, prefix: &str) -> Vec<String> {
     for _ in 0..100 {
-        let left = traces(data, "mass-");
+        let left = traces(data, prefix);
         if left.is_empty() {
             return left;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    traces(data, "mass-")
+    traces(data, prefix)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -153,14 +156,15 @@ async fn nothing_is_left_of_many_boxes_whose_server_is_killed_again_and_again() 
     let data = directory.path().canonicalize().unwrap();
     settle(&data).await;
     let before = files(&data);
-    assert_eq!(traces(&data, "mass-"), Vec::<String>::new());
+    let prefix = format!("killed-{}-", std::process::id());
+    assert_eq!(traces(&data, &prefix), Vec::<String>::new());
 
     let began = Instant::now();
     let mut lived = 0;
     for kill in 0..kills {
         let wanted = (boxes - lived).div_ceil(kills - kill).max(1);
-        let path = data.clone();
-        let done = tokio::task::spawn_blocking(move || serve_and_kill(&path, wanted));
+        let (path, prefix) = (data.clone(), prefix.clone());
+        let done = tokio::task::spawn_blocking(move || serve_and_kill(&path, &prefix, wanted));
         let done = done.await.unwrap();
         assert_eq!(done, wanted, "a server ended before it was killed");
         lived += done;
@@ -173,7 +177,10 @@ async fn nothing_is_left_of_many_boxes_whose_server_is_killed_again_and_again() 
         "{lived} boxes lived, {WORKERS} at a time, their server was killed {kills} times: {:.1} s",
         began.elapsed().as_secs_f64()
     );
-    assert_eq!(traces_in_the_end(&data).await, Vec::<String>::new());
+    assert_eq!(
+        traces_in_the_end(&data, &prefix).await,
+        Vec::<String>::new()
+    );
     assert_eq!(files(&data), before);
 }
 
@@ -185,6 +192,7 @@ async fn many_boxes_are_alive_at_once_and_every_one_works() {
     settle(&data).await;
     let before = files(&data);
     let backend = LocalBackend::open(config(&data)).unwrap();
+    let prefix = format!("alive-{}-", std::process::id());
     let began = Instant::now();
     let mut boxes: Vec<Arc<dyn Devbox>> = Vec::new();
     let next = AtomicU32::new(0);
@@ -196,7 +204,7 @@ async fn many_boxes_are_alive_at_once_and_every_one_works() {
                 return made;
             }
             let devbox = backend
-                .create(spec(&format!("mass-alive-{turn}"), EVERY_LIMIT))
+                .create(spec(&format!("{prefix}{turn}"), EVERY_LIMIT))
                 .await
                 .unwrap();
             devbox.start().await.unwrap();
@@ -232,6 +240,9 @@ async fn many_boxes_are_alive_at_once_and_every_one_works() {
         used.as_secs_f64(),
         began.elapsed().as_secs_f64()
     );
-    assert_eq!(traces_in_the_end(&data).await, Vec::<String>::new());
+    assert_eq!(
+        traces_in_the_end(&data, &prefix).await,
+        Vec::<String>::new()
+    );
     assert_eq!(files(&data), before);
 }

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use proctor_devbox::{Devbox, ExecId, ExecSpec, LayerId, User, conformance::Subject as _};
+use proctor_devbox::{
+    Base, BoxId, BoxSpec, Devbox, Error, ExecId, ExecSpec, LayerId, Property, User,
+    conformance::Subject as _,
+};
 
 use crate::{
     support::{EVERY_LIMIT, Local, sh},
@@ -100,4 +103,59 @@ async fn a_killed_supervisor_takes_its_box_along_and_the_rest_is_swept() {
     devbox.destroy().await.unwrap();
     local.end().await;
     assert_eq!(traces(&data, "orphaned"), Vec::<String>::new());
+}
+
+/// Files of the backend that a loop device still has.
+fn loop_files(data: &std::path::Path) -> Vec<String> {
+    let devices = fs_err::read_dir("/sys/block").unwrap().flatten();
+    devices
+        .filter_map(|device| fs_err::read_to_string(device.path().join("loop/backing_file")).ok())
+        .filter(|file| file.contains(data.to_str().unwrap()))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_of_its_own_leaves_no_device_behind() {
+    let local = Local::new();
+    let data = local.directory.path().canonicalize().unwrap();
+    let backend = local.backend();
+    for turn in 0..3 {
+        let mut spec = BoxSpec::new(BoxId::new(format!("exact-{turn}")).unwrap(), Base::Host);
+        spec.limits = EVERY_LIMIT;
+        spec.require = vec![Property::ExactDisk];
+        let devbox = match backend.create(spec).await {
+            Ok(devbox) => devbox,
+            Err(Error::Unsupported { why, .. }) => {
+                eprintln!("skipped: {why}");
+                break;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        devbox.start().await.unwrap();
+        sh(&devbox, "echo x > /root/x; (setsid sleep 7777 &)").await;
+        assert_eq!(loop_files(&data).len(), 1);
+        if turn == 1 {
+            let layer = LayerId::new("of-exact").unwrap();
+            devbox.snapshot(layer, BTreeMap::new()).await.unwrap();
+        }
+        if turn == 2 {
+            // Its supervisor is killed: everything goes with it.
+            let lock = data.join("boxes").join(devbox.id().as_str()).join("lock");
+            let pid: i32 = fs_err::read_to_string(lock).unwrap().parse().unwrap();
+            let pid = rustix::process::Pid::from_raw(pid).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+            devbox.ended().await;
+        }
+        devbox.destroy().await.unwrap();
+        for _ in 0..200 {
+            if loop_files(&data).is_empty() {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        assert_eq!(loop_files(&data), Vec::<String>::new());
+    }
+    drop(backend);
+    local.end().await;
+    assert_eq!(traces(&data, "exact-"), Vec::<String>::new());
 }

@@ -98,6 +98,8 @@ fn task(whole: &WholeTask, environment: Option<(EnvironmentId, Digest)>) -> Opti
         entities,
         criteria,
         reference: draft.reference,
+        validation: draft.validation,
+        scoring_timeout: draft.scoring_timeout,
         requires: draft.requires,
         metadata: draft.metadata,
     })

@@ -150,6 +150,8 @@ mod tests {
             entities: Vec::new(),
             criteria: resource_types.iter().enumerate().map(criterion).collect(),
             reference: Value::Null,
+            validation: None,
+            scoring_timeout: None,
             requires: Requirements::default(),
             metadata: BTreeMap::new(),
         }

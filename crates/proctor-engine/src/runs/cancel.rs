@@ -43,7 +43,9 @@ impl Engine {
                 Step::Changed(after) => after,
             };
             let run = standing.run.value.clone();
-            let run = run.settle(now, &standing.with(&after)).into_inner();
+            let run = run
+                .settle(now, &standing.with(&after), standing.wanted())
+                .into_inner();
             let progress = Progress {
                 run: standing.change_of_run(run),
                 task_runs: vec![(before.clone(), after.clone())],

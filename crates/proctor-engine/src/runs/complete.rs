@@ -79,7 +79,7 @@ impl Engine {
             .run
             .value
             .clone()
-            .settle(now, &standing.with(&after))
+            .settle(now, &standing.with(&after), standing.wanted())
             .into_inner();
         // A complete that came too late is a time-out, which has no findings.
         let criterion_runs = match after.card() {

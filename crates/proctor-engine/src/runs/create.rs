@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use proctor_core::{
     id::kinds::{BenchmarkId, OrganizationId, SolverId},
+    profile::Particulars,
     run::{Pinned, Run, RunState, token_lifetime},
     task_run::TaskRun,
 };
@@ -85,6 +86,7 @@ impl Engine {
             scored: new.scored,
             agent: new.agent,
             concurrency: benchmark.concurrency,
+            particulars: Particulars::default(),
             created_at: now,
             expires_at: Some(now.plus(token_lifetime(&limits, benchmark.concurrency))),
             ranked_at: None,

@@ -33,7 +33,9 @@ impl Engine {
             };
             let after = due.value.clone().expire(now).into_inner();
             let run = standing.run.value.clone();
-            let run = run.settle(now, &standing.with(&after)).into_inner();
+            let run = run
+                .settle(now, &standing.with(&after), standing.wanted())
+                .into_inner();
             let progress = Progress {
                 run: standing.change_of_run(run),
                 task_runs: vec![(due.clone(), after)],
@@ -85,7 +87,12 @@ impl Engine {
                 return Ok(Decided::Unchanged(()));
             }
             let (task_runs, after) = standing.step_all(|task_run| task_run.sweep(now));
-            let run = standing.run.value.clone().settle(now, &after).into_inner();
+            let run = standing
+                .run
+                .value
+                .clone()
+                .settle(now, &after, standing.wanted())
+                .into_inner();
             let progress = Progress {
                 run: standing.change_of_run(run),
                 task_runs,

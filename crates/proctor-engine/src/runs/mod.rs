@@ -26,7 +26,7 @@ pub use self::{
 use std::sync::Arc;
 
 use proctor_core::{
-    id::kinds::{RunId, TaskRunId},
+    id::kinds::{RunId, TaskId, TaskRunId},
     refused::Step,
     run::Run,
     task_run::TaskRun,
@@ -80,6 +80,11 @@ impl Standing {
             all.push(after);
         }
         (changed, all)
+    }
+
+    /// The tasks of the definition.
+    fn wanted(&self) -> impl Iterator<Item = TaskId> {
+        self.prepared.benchmark.tasks.iter().map(|task| task.id)
     }
 
     /// One of the run's task runs.

@@ -50,7 +50,8 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 fn zip_of(files: &[(&str, &[u8], u32)]) -> Vec<u8> {
     let (mut zip, mut directory) = (Vec::new(), Vec::new());
     for (name, content, mode) in files {
-        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut encoder =
+            flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(content).unwrap();
         let packed = encoder.finish().unwrap();
         let mut crc = flate2::Crc::new();
@@ -109,22 +110,42 @@ fn told(archive: &[u8]) -> String {
 
 #[test]
 fn an_archive_is_read_whatever_it_is_packed_with() {
-    let plain = tar_of(&[Directory("./"), Directory("./a/"), File("./a/b", b"hello"), Link("a/c", "b")]);
+    let plain = tar_of(&[
+        Directory("./"),
+        Directory("./a/"),
+        File("./a/b", b"hello"),
+        Link("a/c", "b"),
+    ]);
     let zstd = zstd::stream::encode_all(&plain[..], 1).unwrap();
     for archive in [plain.clone(), gzip(&plain), zstd] {
         let members = read(&archive).unwrap();
-        let paths: Vec<_> = members.iter().map(|(member, _)| member.path.as_str()).collect();
+        let paths: Vec<_> = members
+            .iter()
+            .map(|(member, _)| member.path.as_str())
+            .collect();
         assert_eq!(paths, ["a", "a/b", "a/c"]);
         assert_eq!(members[1].1, b"hello");
         assert_eq!(members[1].0.mode, 0o755, "no privileges come from outside");
         assert_eq!(members[2].0.kind, MemberKind::Symlink("b".to_owned()));
     }
-    let zip = zip_of(&[("a/", b"", 0o040_755), ("a/b", b"hello", 0o100_640), ("a/c", b"b", 0o120_777)]);
+    let zip = zip_of(&[
+        ("a/", b"", 0o040_755),
+        ("a/b", b"hello", 0o100_640),
+        ("a/c", b"b", 0o120_777),
+    ]);
     let members = read(&zip).unwrap();
-    assert_eq!(members[1], (
-        Member { path: "a/b".to_owned(), kind: MemberKind::File(5), mode: 0o640, modified: 315_532_800 },
-        b"hello".to_vec(),
-    ));
+    assert_eq!(
+        members[1],
+        (
+            Member {
+                path: "a/b".to_owned(),
+                kind: MemberKind::File(5),
+                mode: 0o640,
+                modified: 315_532_800
+            },
+            b"hello".to_vec(),
+        )
+    );
     assert_eq!(members[2].0.kind, MemberKind::Symlink("b".to_owned()));
 }
 
@@ -139,7 +160,10 @@ fn what_leads_out_of_an_archive_is_refused() {
         (vec![Link("a", "../x")], "leads out"),
         (vec![Link("d/a", "../../x")], "leads out"),
         (vec![Link("a", "."), Link("b", "a/a/../..")], "leads out"),
-        (vec![Link("a", "b"), File("a/x", b"")], "goes through a link"),
+        (
+            vec![Link("a", "b"), File("a/x", b"")],
+            "goes through a link",
+        ),
         (vec![Link("a", "b"), File("a", b"")], "twice"),
         (vec![Link("a", "b"), Directory("a")], "twice"),
         (vec![File("a/b", b""), Link("a", "c")], "twice"),
@@ -159,7 +183,10 @@ fn what_leads_out_of_an_archive_is_refused() {
         (vec![("../x", &b""[..], 0o100_644)], "leads out"),
         (vec![("/x", b"", 0o100_644)], "absolute"),
         (vec![("a", b"/etc", 0o120_777)], "absolute"),
-        (vec![("a", b"b", 0o120_777), ("a/x", b"", 0o100_644)], "goes through a link"),
+        (
+            vec![("a", b"b", 0o120_777), ("a/x", b"", 0o100_644)],
+            "goes through a link",
+        ),
         (vec![("a", b"", 0o020_644)], "neither"),
     ] {
         let told = told(&zip_of(&files));
@@ -176,7 +203,11 @@ fn links_that_stay_inside_are_kept() {
         Hard("a/d", "a/b/c"),
         File("a/b/c", b"again"),
     ]));
-    let kinds: Vec<_> = members.unwrap().into_iter().map(|(member, _)| member.kind).collect();
+    let kinds: Vec<_> = members
+        .unwrap()
+        .into_iter()
+        .map(|(member, _)| member.kind)
+        .collect();
     assert_eq!(kinds[1], MemberKind::Symlink("../a/b".to_owned()));
     assert_eq!(kinds[2], MemberKind::Symlink("c".to_owned()));
     assert_eq!(kinds[3], MemberKind::HardLink("a/b/c".to_owned()));
@@ -218,7 +249,11 @@ fn a_name_that_claims_to_be_endless_is_not_read() {
 fn a_size_that_lies_is_found_out() {
     let mut zip = zip_of(&[("a", b"hello", 0o100_644)]);
     // The directory says that there are ten bytes.
-    let place = zip.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap() + 24;
+    let place = zip
+        .windows(4)
+        .position(|bytes| bytes == b"PK\x01\x02")
+        .unwrap()
+        + 24;
     zip[place] = 10;
     assert!(told(&zip).contains("checksum"));
     let mut cut = tar_of(&[File("a", &[7; 5000])]);
@@ -238,7 +273,10 @@ fn what_goes_into_a_box_is_clean() {
         Link("l", "bin/tool"),
         Hard("h", "./bin/tool"),
     ]));
-    let owner = Owner::Given { user: "user".to_owned(), group: "7".to_owned() };
+    let owner = Owner::Given {
+        user: "user".to_owned(),
+        group: "7".to_owned(),
+    };
     let mut bytes = Vec::new();
     let mut clean = CleanTar::new(&mut bytes, owner);
     walk(&archive[..], SMALL, &mut |member, content| {
@@ -260,7 +298,14 @@ fn what_goes_into_a_box_is_clean() {
 
 #[test]
 fn nothing_is_no_archive() {
-    for bytes in [&b""[..], b"hello", &[0; 1024], b"PK\x03\x04", b"PK\x05\x06", &[0x1f, 0x8b]] {
+    for bytes in [
+        &b""[..],
+        b"hello",
+        &[0; 1024],
+        b"PK\x03\x04",
+        b"PK\x05\x06",
+        &[0x1f, 0x8b],
+    ] {
         assert!(read(bytes).is_err(), "{bytes:?}");
     }
 }

@@ -28,7 +28,8 @@ use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    mounts::Mounter,
+    masks::Masks,
+    mounts::Shelf,
     network_policies,
     objects::{self, ObjectError},
 };
@@ -133,7 +134,7 @@ pub struct Blueprints {
 struct Inner {
     store: Store,
     backend: Arc<dyn Backend>,
-    mounter: Mounter,
+    shelf: Shelf,
     options: BlueprintOptions,
     turns: Semaphore,
     tasks: TaskTracker,
@@ -157,7 +158,7 @@ impl Blueprints {
     pub fn new(
         store: Store,
         backend: Arc<dyn Backend>,
-        mounter: Mounter,
+        shelf: Shelf,
         options: BlueprintOptions,
     ) -> Self {
         Self {
@@ -165,7 +166,7 @@ impl Blueprints {
                 turns: Semaphore::new(options.at_once.max(1)),
                 store,
                 backend,
-                mounter,
+                shelf,
                 options,
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
@@ -510,15 +511,14 @@ impl Blueprints {
         }
         let secrets = build::secrets(&self.inner.store, &blueprint).await;
         let tokens = self.inner.store.blueprint_tokens(id).await?;
-        let hidden = secrets
-            .iter()
-            .flatten()
-            .map(|(_, value)| value)
-            .chain(tokens.values())
-            .filter(|value| value.len() > 3)
-            .cloned()
-            .collect();
-        let log = BuildLog::begin(&self.inner.store, &self.inner.options.spool, id, hidden)
+        let masks = Masks::of(
+            secrets
+                .iter()
+                .flat_map(|secrets| secrets.values())
+                .chain(tokens.values())
+                .map(String::as_str),
+        );
+        let log = BuildLog::begin(&self.inner.store, &self.inner.options.spool, id, masks)
             .map_err(|error| {
                 StoreError::Configuration(format!("the log of a build cannot be written: {error}"))
             })?;
@@ -577,7 +577,7 @@ impl Blueprints {
             network,
             store: &self.inner.store,
             backend: &self.inner.backend,
-            mounter: &self.inner.mounter,
+            shelf: &self.inner.shelf,
             log,
             limits: self.inner.options.limits,
             time_limit: self.inner.options.time_limit,

@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proctor_core::{
-    blueprint::{Image, Recipe},
-    mount::CodeMount,
-};
+use proctor_core::blueprint::{CodeMount, Image, Recipe};
 
 use super::dockerfile::{
     Argument, CommandForm, Dockerfile, DockerfileError, Instruction, Transfer, expand,

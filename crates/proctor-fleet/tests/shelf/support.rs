@@ -22,8 +22,7 @@ use proctor_devbox::{
 use proctor_fleet::{
     GitOptions, Repositories,
     blueprints::{BlueprintOptions, Blueprints},
-    mounts::Mounter,
-    objects,
+    mounts, objects,
 };
 use proctor_store::{
     Store, StoreOptions, ambient::RandomIds, credentials::PlainKey, objects::NewObject,
@@ -37,7 +36,7 @@ pub(crate) struct Shelf {
     pub(crate) store: Store,
     pub(crate) organization: OrganizationId,
     pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) mounter: Mounter,
+    pub(crate) mounter: mounts::Shelf,
     pub(crate) blueprints: Blueprints,
     pub(crate) directory: TempDir,
 }
@@ -65,7 +64,7 @@ impl Shelf {
             mirrors: Some(directory.path().join("mirrors")),
             ..GitOptions::new(directory.path().join("git"))
         };
-        let mounter = Mounter::new(store.clone(), Repositories::new(git));
+        let mounter = mounts::Shelf::new(store.clone(), Repositories::new(git));
         let blueprints = Blueprints::new(
             store.clone(),
             Arc::clone(&backend),
@@ -98,7 +97,11 @@ impl Shelf {
             metadata: BTreeMap::new(),
             ttl_ms: None,
         };
-        let object = self.store.create_object(self.organization, new).await.unwrap();
+        let object = self
+            .store
+            .create_object(self.organization, new)
+            .await
+            .unwrap();
         let bytes = futures::stream::iter([Ok::<_, std::io::Error>(Bytes::from(bytes))]);
         objects::upload(&self.store, object.id, bytes, objects::LARGEST)
             .await
@@ -147,7 +150,11 @@ impl Shelf {
     /// The messages of a build's log.
     pub(crate) async fn log(&self, blueprint: &Blueprint) -> Vec<String> {
         let lines = self.blueprints.logs(self.organization, blueprint.id).await;
-        lines.unwrap().into_iter().map(|line| line.message).collect()
+        lines
+            .unwrap()
+            .into_iter()
+            .map(|line| line.message)
+            .collect()
     }
 
     /// Ends every box and lets go.
@@ -184,7 +191,10 @@ pub(crate) fn git(directory: &Path, arguments: &[&str]) {
 
 /// Whether this is root's server: users other than root are there only then.
 pub(crate) async fn has_users(devbox: &Arc<dyn Devbox>) -> bool {
-    sh_as(devbox, "true", &User::Named("user".to_owned())).await.0 == 0
+    sh_as(devbox, "true", &User::Named("user".to_owned()))
+        .await
+        .0
+        == 0
 }
 
 /// Who works in boxes here.

@@ -50,6 +50,29 @@ const LARGEST_BODY: usize = 2 * 1024 * 1024;
 /// The most requests, and the most X12 answers, that a desk keeps.
 const MOST_KEPT: usize = 10_000;
 
+/// Whether `path` is for sure one of the portal's pages, which have a login of their own, unlike the REST interface
+/// beside them. A path that could be read in two ways (with escapes, dots or empty segments) is not.
+pub fn is_page(path: &str) -> bool {
+    let is_plain = |segment: &str| {
+        let mut bytes = segment.bytes();
+        bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    let mut segments: Vec<&str> = path.split('/').collect();
+    segments.pop_if(|last| last.is_empty());
+    match segments.as_slice() {
+        ["portal", rest @ ..] => {
+            rest.iter().all(|one| !one.is_empty() && is_plain(one))
+                && !rest.first().is_some_and(|word| is_rest(word))
+        }
+        _ => false,
+    }
+}
+
+/// Whether what is below this word of the portal is its REST interface.
+fn is_rest(word: &str) -> bool {
+    matches!(word, "prior-auths" | "patients" | "providers")
+}
+
 /// Answers requests below a word: the desk, the request, the rest of its path, and the world around.
 type Handle = fn(&PayerDesk, &Request, &[&str], &Around<'_>) -> Handling;
 
@@ -61,9 +84,7 @@ impl Machine for PayerDesk {
         let path: Vec<&str> = segments.iter().map(String::as_str).collect();
         let (kind, handle, rest): (_, Handle, _) = match path.as_slice() {
             ["portal", rest @ ..] if self.blueprint.has_portal => match rest {
-                ["prior-auths" | "patients" | "providers", ..] => {
-                    (portal::KIND, portal::handle, rest)
-                }
+                [word, ..] if is_rest(word) => (portal::KIND, portal::handle, rest),
                 _ => (web::KIND, web::handle, rest),
             },
             ["clearinghouse", rest @ ..] if self.blueprint.has_clearinghouse => {

@@ -23,6 +23,7 @@ pub(crate) fn draft(name: &str) -> BenchmarkDraft {
     BenchmarkDraft {
         name: name.to_owned(),
         description: Some("About faxes".to_owned()),
+        attribution: None,
         environment: None,
         timeout: Seconds::new(600),
         concurrency: NonZeroU32::MIN,
@@ -40,6 +41,8 @@ pub(crate) fn task(name: &str) -> TaskDraft {
         scenario: vec![json!({"type": "voicemail", "text": "Call me"})],
         devbox: None,
         reference: Value::Null,
+        validation: None,
+        scoring_timeout: None,
         requires: Requirements::default(),
         metadata: BTreeMap::new(),
     }

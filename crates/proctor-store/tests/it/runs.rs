@@ -4,6 +4,7 @@ use proctor_core::{
     criterion_run::CriterionRun,
     id::kinds::OrganizationId,
     job::Job,
+    profile::Particulars,
     run::{Pinned, Run, RunState},
     scoring::{Mark, Score, Scorecard, Weight},
     task_run::TaskRun,
@@ -39,6 +40,7 @@ async fn run_with_tasks(store: &Store, organization: OrganizationId, tasks: usiz
         scored: true,
         agent: Some("ward-clerk".to_owned()),
         concurrency: NonZeroU32::MIN,
+        particulars: Particulars::default(),
         created_at: store.now(),
         expires_at: None,
         ranked_at: None,
@@ -106,7 +108,7 @@ async fn one_decision_is_written_whole(#[values(On::Sqlite, On::Postgres)] on: O
     let settled = before
         .value
         .clone()
-        .settle(START, std::slice::from_ref(&done))
+        .settle(START, std::slice::from_ref(&done), [])
         .into_inner();
     let evidence = CriterionRun {
         id: store.fresh_id(),

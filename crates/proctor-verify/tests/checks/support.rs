@@ -243,6 +243,8 @@ pub(crate) fn task(criteria: Vec<Criterion>) -> Task {
         ],
         criteria,
         reference: Value::Null,
+        validation: None,
+        scoring_timeout: None,
         requires: Requirements::default(),
         metadata: BTreeMap::new(),
     }

@@ -80,6 +80,7 @@ impl Clinic {
         let draft = BenchmarkDraft {
             name: definition.name.clone(),
             description: None,
+            attribution: None,
             environment: None,
             timeout: definition.timeout,
             concurrency: definition.concurrency,
@@ -193,6 +194,8 @@ fn benchmark(store: &Store, frozen: proctor_core::canonical::Digest) -> Benchmar
         entities: Vec::new(),
         criteria: (0..CRITERIA).map(criterion).collect(),
         reference: Value::Null,
+        validation: None,
+        scoring_timeout: None,
         requires: Requirements::default(),
         metadata: BTreeMap::new(),
     };

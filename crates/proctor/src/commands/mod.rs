@@ -2,6 +2,7 @@
 
 mod benchmark;
 mod demo;
+mod doctor;
 mod embedded;
 mod fhir;
 mod keys;
@@ -25,6 +26,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Benchmark(arguments) => benchmark::run(arguments).await,
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Fhir(arguments) => fhir::run(arguments).await,
+        Command::Doctor(arguments) => doctor::run(arguments).await,
         Command::Completions { shell } => {
             clap_complete::generate(
                 shell,

@@ -170,6 +170,8 @@ fn api_options(settings: &ServeSettings) -> ApiOptions {
                 .rate_burst
                 .unwrap_or_else(|| a_seconds_worth(per_minute)),
         }),
+        public_url: settings.public_url.clone(),
+        ..default
     }
 }
 

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    blueprint::{BaseReference, Recipe},
+    blueprint::{BaseReference, CodeMount, Recipe},
     id::{
         Dialect, Id, Kind,
         kinds::{BlueprintId, NetworkPolicyId, ObjectId},
     },
-    mount::CodeMount,
 };
 use proctor_fleet::is_repository_name;
 use serde::Deserialize;

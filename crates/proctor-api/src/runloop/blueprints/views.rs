@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    blueprint::{BaseReference, Blueprint, Build, BuildFailure, Recipe},
+    blueprint::{BaseReference, Blueprint, Build, BuildFailure, CodeMount, Recipe},
     id::Dialect,
-    mount::CodeMount,
 };
 use proctor_fleet::blueprints::LogLine;
 use proctor_store::page::Page;

@@ -200,8 +200,19 @@ impl BoxGroup {
                 usage.pids = number("pids.current");
             }
         }
-        if let Some(micros) = read("cpu.stat").and_then(|text| field(&text, "usage_usec")) {
+        if let Some(micros) = self.cpu_micros() {
             usage.cpu_micros = Some(micros);
+        }
+    }
+
+    /// Processor time that was used here, if this hierarchy counts it.
+    pub(crate) fn cpu_micros(&self) -> Option<u64> {
+        match self.role {
+            Role::Unified | Role::KillAndFreeze => {
+                let text = fs_err::read_to_string(self.directory.join("cpu.stat")).ok()?;
+                field(&text, "usage_usec")
+            }
+            Role::Freezer | Role::Memory | Role::Pids | Role::Cpu => None,
         }
     }
 

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     local::{
         cgroup::Doors,
+        image,
         plan::{Ids, Plan},
         sys::{self, Fork},
         wire::{Action, Answer, Request},
@@ -264,6 +265,8 @@ impl Supervisor {
         let busy = was_frozen
             // An unprivileged supervisor cannot leave a process namespace in order to make another.
             || self.plan.ids == Ids::Single
+            // A file system of its own is no directory that could become a layer.
+            || self.plan.exact_disk
             || !self.helpers.is_empty()
             || self.executions.values().any(|known| known.exit.is_none())
             || trees::anything_runs(&self.plan, first, with_groups);
@@ -333,10 +336,13 @@ impl Supervisor {
         for group in &self.plan.groups {
             group.usage(&mut usage);
         }
-        if let Some(count) = self.disk.last {
-            usage.disk_bytes = Some(count.bytes);
-            usage.disk_files = Some(count.files);
-        }
+        let exact = self.first.as_ref().and_then(|first| first.disk.as_ref());
+        let counted = match exact.map(|disk| image::usage(disk.as_fd())) {
+            Some(Ok(counted)) => Some(counted),
+            Some(Err(_)) => None,
+            None => self.disk.last.map(|count| (count.bytes, count.files)),
+        };
+        (usage.disk_bytes, usage.disk_files) = counted.unzip();
         usage
     }
 
@@ -344,6 +350,7 @@ impl Supervisor {
     pub(super) fn watches_disk(&self) -> bool {
         let limits = &self.plan.spec.limits;
         (limits.disk_bytes.is_some() || limits.disk_files.is_some())
+            && !self.plan.exact_disk
             && self
                 .executions
                 .values()

@@ -28,6 +28,7 @@ use crate::{
     egress,
     local::{
         cgroup::Doors,
+        image,
         plan::{Bottom, Ids, Places, Plan},
         sys::{self, Fork},
     },
@@ -45,6 +46,8 @@ pub(super) struct First {
     pub(super) processes: OwnedFd,
     /// Its other namespaces, in the order in which they must be entered: the user namespace gives the right to the rest.
     pub(super) spaces: Vec<(OwnedFd, LinkNameSpaceType)>,
+    /// Its disk, if that is a file system of its own.
+    pub(super) disk: Option<OwnedFd>,
     /// The listener of the box's proxy, in the box's network: the server accepts on it.
     pub(super) outlet: Option<OwnedFd>,
 }
@@ -74,9 +77,10 @@ pub(super) fn start(places: &Places, plan: &Plan) -> Result<First, Failure> {
         }
     };
     drop(theirs);
-    let outcome = prepare(places, plan, pid, &doors, ours.as_fd()).and_then(|()| {
+    let outcome = prepare(places, plan, pid, &doors, ours.as_fd()).and_then(|disk| {
         let outlet = expect(ours.as_fd(), b"ready")?.pop();
         let first = First {
+            disk,
             outlet,
             ..open_spaces(pid)?
         };
@@ -98,9 +102,10 @@ fn prepare(
     pid: Pid,
     doors: &Doors,
     socket: BorrowedFd<'_>,
-) -> Result<(), Failure> {
+) -> Result<Option<OwnedFd>, Failure> {
     let proc = format!("/proc/{}", pid.as_raw_nonzero());
     let mut sources = Vec::new();
+    let mut disk = None;
     match plan.ids {
         Ids::Range { first } => {
             let map = format!("0 {first} {RANGE}");
@@ -114,6 +119,13 @@ fn prepare(
             .doing("opening the user namespace")?;
             for source in mounted_sources(places, plan) {
                 sources.push(mapped_clone(source, users.as_fd())?);
+            }
+            if plan.exact_disk {
+                let mount =
+                    image::mount(&places.of(&plan.spec.id).image()).doing("mounting the disk")?;
+                sys::idmap_mount(mount.as_fd(), users.as_fd()).doing("mapping the disk's ids")?;
+                disk = Some(mount.try_clone().doing("keeping the disk")?);
+                sources.push(mount);
             }
             for shared in &plan.spec.read_only {
                 let mount = mapped_clone(&shared.host, users.as_fd())?;
@@ -131,7 +143,8 @@ fn prepare(
         .join(pid.as_raw_nonzero().get())
         .doing("joining a control group")?;
     let fds: Vec<BorrowedFd<'_>> = sources.iter().map(AsFd::as_fd).collect();
-    send_with_fds(socket, b"go", &fds).doing("releasing the first process")
+    send_with_fds(socket, b"go", &fds).doing("releasing the first process")?;
+    Ok(disk)
 }
 
 /// Opens the namespaces of the first process, which is possible as long as it does not hide.
@@ -157,6 +170,7 @@ fn open_spaces(pid: Pid) -> Result<First, Failure> {
             .into_iter()
             .map(|(name, kind)| Ok((open(name)?, kind)))
             .collect::<Result<_, Failure>>()?,
+        disk: None,
         outlet: None,
     })
 }
@@ -232,6 +246,7 @@ fn make_world(socket: &OwnedFd, places: &Places, plan: &Plan) -> Result<(), Fail
         (Ids::Range { .. }, Some(data), Some(below)) => Sources::Mapped {
             data,
             below,
+            disk: if plan.exact_disk { fds.next() } else { None },
             shared: fds.collect(),
         },
         (Ids::Single, None, None) => Sources::Plain {

@@ -27,8 +27,8 @@ pub(crate) struct Order {
 }
 
 const LONGEST_ORDER: usize = 16 << 10;
-/// The most descriptors in a packet: those of the layers and of everything that a box sees of the host.
-const MOST_FDS: usize = 2 + crate::check::MOST_SHARED;
+/// The most descriptors in a packet: those of the layers, of the disk and of everything that a box sees of the host.
+const MOST_FDS: usize = 3 + crate::check::MOST_SHARED;
 
 /// Sends an order and one end of the connection to its supervisor.
 pub(crate) fn send_order(

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::local::{
     plan::{Bottom, Ids, Plan, UPPER_ROOT, UPPER_USR},
-    sys,
+    sys, tree,
 };
 
 /// Where the layers come from.
@@ -28,6 +28,8 @@ pub(super) enum Sources<'a> {
         data: OwnedFd,
         /// The host's `/usr`, or a registered root file system.
         below: OwnedFd,
+        /// The box's own file system, if it has one.
+        disk: Option<OwnedFd>,
         /// What the box sees of the host, in the order of its specification.
         shared: Vec<OwnedFd>,
     },
@@ -63,9 +65,13 @@ pub(super) fn build(sources: Sources<'_>, plan: &Plan) -> Result<(), Failure> {
         Sources::Mapped {
             data,
             below,
+            disk,
             shared,
         } => {
             attach(&data, anchor).doing("attaching the layers")?;
+            if let Some(disk) = disk {
+                attach_disk(&disk, &format!("{anchor}/boxes/{}/disk", plan.spec.id))?;
+            }
             attach(&below, &format!("{anchor}/{stage}")).doing("attaching the base")?;
             shared
         }
@@ -109,6 +115,20 @@ pub(super) fn attach(mount: &OwnedFd, target: &str) -> rustix::io::Result<()> {
     )
 }
 
+/// Puts a disk of its own in place, with everything that overlays want to find there.
+fn attach_disk(disk: &OwnedFd, target: &str) -> Result<(), Failure> {
+    attach(disk, target).doing("attaching the disk")?;
+    for part in ["root", "usr"] {
+        for name in [format!("upper-{part}"), format!("work-{part}")] {
+            directory(&format!("{target}/{name}"), 0o755).doing("laying out the disk")?;
+        }
+        // Overlayfs refuses what an earlier mount marked as not synchronised.
+        tree::remove(Path::new(&format!("{target}/work-{part}/work")))
+            .doing("clearing the disk")?;
+    }
+    Ok(())
+}
+
 fn mount_overlay(
     plan: &Plan,
     part: &str,
@@ -121,11 +141,16 @@ fn mount_overlay(
     for layer in &plan.layers {
         let _ = write!(options, "layers/{layer}/{upper}:");
     }
+    let work = if plan.exact_disk {
+        format!("{own}/disk/work-{part}")
+    } else {
+        format!("{own}/work/{part}")
+    };
     // Synchronising a box's disk is for nobody: it does not outlive the machine's crash anyway, and waiting for the
     // disk would be the largest part of destroying a box.
     let _ = write!(
         options,
-        "{bottom},upperdir={own}/disk/{upper},workdir={own}/work/{part},userxattr,volatile,xino=off"
+        "{bottom},upperdir={own}/disk/{upper},workdir={work},userxattr,volatile,xino=off"
     );
     rustix::mount::mount(
         "overlay",

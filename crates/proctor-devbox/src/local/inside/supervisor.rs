@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     local::{
+        cgroup::BoxGroup,
         plan::{BoxPlaces, Places, Plan},
         sys,
         wire::{Answer, Event},
@@ -419,7 +420,8 @@ impl Supervisor {
             self.end_execution(&id, ExitCause::TimedOut);
         }
         if self.watches_disk() && due(self.disk.due()) {
-            let _ = self.disk.begin(now);
+            let used = self.plan.groups.iter().find_map(BoxGroup::cpu_micros);
+            let _ = self.disk.begin(now, used);
         }
         if due(self.alone_deadline()) {
             self.look_around(now);

@@ -16,6 +16,8 @@ use crate::local::{
 
 /// How often a busy box is counted, at most.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(150);
+/// How often is looked whether an idle box is still idle, at least.
+const LONGEST_PAUSE: Duration = Duration::from_millis(600);
 /// How much of the time counting may take: one part in this many.
 const SHARE: u32 = 8;
 
@@ -32,6 +34,10 @@ pub(super) struct DiskWatch {
     disk: PathBuf,
     pub(super) last: Option<Count>,
     next: Instant,
+    /// Until the next look at a box that does nothing.
+    pause: Duration,
+    /// How much processor time the box had used when it was last counted.
+    used: Option<u64>,
     counting: Option<Counting>,
 }
 
@@ -48,6 +54,8 @@ impl DiskWatch {
             disk,
             last: None,
             next: now,
+            pause: SHORTEST_PAUSE,
+            used: None,
             counting: None,
         }
     }
@@ -57,11 +65,19 @@ impl DiskWatch {
         self.counting.is_none().then_some(self.next)
     }
 
-    /// Begins to count, if it is time.
-    pub(super) fn begin(&mut self, now: Instant) -> io::Result<()> {
+    /// Begins to count, if it is time. A box that has `used` no processor time since the last time, as far as that is known, has not
+    /// written anything either and is not counted.
+    pub(super) fn begin(&mut self, now: Instant, used: Option<u64>) -> io::Result<()> {
         if self.counting.is_some() || now < self.next {
             return Ok(());
         }
+        if self.last.is_some() && used.is_some() && used == self.used {
+            self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+            self.next = now + self.pause;
+            return Ok(());
+        }
+        self.pause = SHORTEST_PAUSE;
+        self.used = used;
         let (result, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         match sys::fork()? {
             Fork::Parent(pid) => {
@@ -114,5 +130,28 @@ impl DiskWatch {
         }
         let cost = now.saturating_duration_since(counting.since);
         self.next = now + SHORTEST_PAUSE.max(cost * SHARE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_that_does_nothing_is_looked_at_ever_less_often_and_not_counted() {
+        let mut now = Instant::now();
+        let mut watch = DiskWatch::new(PathBuf::from("/no/such/directory"), now);
+        // As if it had been counted when it had used this much.
+        watch.last = Some(Count::default());
+        watch.used = Some(7);
+        let mut pauses = Vec::new();
+        for _ in 0..4 {
+            watch.begin(now, Some(7)).unwrap();
+            assert!(watch.pid().is_none());
+            let due = watch.due().unwrap();
+            pauses.push((due - now).as_millis());
+            now = due;
+        }
+        assert_eq!(pauses, [300, 600, 600, 600]);
     }
 }

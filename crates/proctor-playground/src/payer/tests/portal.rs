@@ -357,3 +357,31 @@ fn credentials_say_what_the_desk_has() {
         pretty(&bench.desk.credentials("/sandboxes/sbx_1"))
     );
 }
+
+#[test]
+fn only_what_is_surely_a_page_counts_as_one() {
+    for page in [
+        "portal",
+        "portal/",
+        "portal/login",
+        "portal/requests/PA-1/patient",
+        "portal/drafts/",
+    ] {
+        assert!(crate::payer::is_page(page), "{page}");
+    }
+    for other in [
+        "",
+        "fhir",
+        "portals",
+        "portal/prior-auths",
+        "portal/patients/1",
+        "portal/providers/",
+        "portal//prior-auths",
+        "portal/prior%2Dauths",
+        "portal/./prior-auths",
+        "portal/requests/../prior-auths",
+        "clearinghouse/raw",
+    ] {
+        assert!(!crate::payer::is_page(other), "{other}");
+    }
+}

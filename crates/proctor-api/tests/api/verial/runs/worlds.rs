@@ -189,6 +189,38 @@ async fn a_world_is_closed_to_strangers() {
 }
 
 #[tokio::test]
+async fn browsers_reach_the_portals_pages_and_nothing_else() {
+    let clinic = Clinic::open(1, 1).await;
+    let run = clinic.begin_open().await;
+    run.start(0).await;
+    let ask = async |path: &str| {
+        let path = format!("/v1/benchmark-runs/{}/{path}", run.id);
+        let request = clinic.server.get(&path).header("accept", "text/html");
+        Answer::of(request.send().await.unwrap()).await.status
+    };
+    assert_eq!(ask("portal/login").await, 200);
+    for closed in [
+        "portal/prior-auths",
+        "portal/prior%2Dauths",
+        "portal//prior-auths",
+        "portal/patients",
+        "fhir/Patient",
+        "files",
+    ] {
+        assert_eq!(ask(closed).await, 401, "{closed}");
+    }
+    let request = clinic
+        .server
+        .get(&format!("/v1/benchmark-runs/{}/portal/login", run.id))
+        .bearer_auth("vk_of-somebody-else");
+    let answer = Answer::of(request.send().await.unwrap()).await;
+    assert_eq!(
+        answer.status, 401,
+        "a wrong credential is not the same as none"
+    );
+}
+
+#[tokio::test]
 async fn bad_requests_to_sandboxes_are_told_and_lose_nothing() {
     let clinic = Clinic::open(1, 1).await;
     let run = clinic.begin_open().await;

@@ -1,0 +1,334 @@
+//! The scoring contract of a scenario: which scorers there are and what each must say.
+//!
+//! A scorer is kept as it was given, but for members that this dialect does not know.
+
+use std::collections::BTreeSet;
+
+use proctor_core::scoring::{Weight, check_total_of_one};
+use proctor_store::scenarios::ScoringFunction;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::extract::{Checks, shortened};
+
+/// What is checked when the agent is done.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct ScoringContract {
+    /// The scorers; their weights total 1.
+    #[schema(required)]
+    pub(super) scoring_function_parameters: Option<Vec<ScoringFunctionBody>>,
+}
+
+/// A scorer with its name and weight.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct ScoringFunctionBody {
+    /// Letters, digits, hyphens and underscores.
+    #[schema(value_type = String, required, pattern = "^[A-Za-z0-9_-]+$")]
+    pub(super) name: Option<String>,
+    /// What it does; `type` says which kind it is.
+    #[schema(value_type = Object, required)]
+    pub(super) scorer: Option<Value>,
+    /// How much it counts.
+    #[schema(value_type = f64, required, minimum = 0)]
+    pub(super) weight: Option<f64>,
+}
+
+const KINDS: [&str; 6] = [
+    "ast_grep_scorer",
+    "bash_script_scorer",
+    "command_scorer",
+    "custom_scorer",
+    "python_script_scorer",
+    "test_based_scorer",
+];
+
+#[derive(Serialize, Deserialize)]
+struct AstGrep {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lang: Option<String>,
+    search_directory: String,
+    pattern: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct BashScript {
+    bash_script: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Command {
+    command: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Custom {
+    custom_scorer_type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scorer_params: Option<Map<String, Value>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PythonScript {
+    python_script: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    python_version_constraint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requirements_contents: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct TestBased {
+    test_command: String,
+    #[serde(default)]
+    test_files: Option<Vec<TestFile>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct TestFile {
+    file_path: String,
+    #[serde(default)]
+    file_contents: String,
+}
+
+/// The contract as it is kept; every fault is noted at its place below `field`.
+pub(super) fn read(
+    checks: &mut Checks,
+    field: &str,
+    functions: Vec<ScoringFunctionBody>,
+) -> Vec<ScoringFunction> {
+    let mut read = Vec::with_capacity(functions.len());
+    let mut weights = Vec::with_capacity(functions.len());
+    let mut weights_are_good = true;
+    for (number, function) in functions.into_iter().enumerate() {
+        let place = format!("{field}.scoring_function_parameters.{number}");
+        let name = checked_name(checks, &format!("{place}.name"), function.name);
+        let scorer = scorer(checks, &format!("{place}.scorer"), function.scorer);
+        let weight_at = format!("{place}.weight");
+        let weight = checks
+            .required(&weight_at, function.weight)
+            .map(Weight::new)
+            .transpose();
+        let weight = match weight {
+            Ok(weight) => weight,
+            Err(bad) => {
+                checks.refuse(&weight_at, bad.to_string());
+                None
+            }
+        };
+        weights_are_good &= weight.is_some();
+        let weight = weight.unwrap_or_default();
+        weights.push(weight);
+        read.push(ScoringFunction {
+            name,
+            weight,
+            scorer,
+        });
+    }
+    if weights_are_good && let Err(bad) = check_total_of_one(&weights) {
+        checks.refuse(
+            &format!("{field}.scoring_function_parameters"),
+            bad.to_string(),
+        );
+    }
+    read
+}
+
+/// The custom types that a contract names, each once.
+pub(super) fn custom_types(functions: &[ScoringFunction]) -> Vec<&str> {
+    let named = functions
+        .iter()
+        .filter_map(|function| function.scorer["custom_scorer_type"].as_str());
+    let named: BTreeSet<&str> = named.collect();
+    named.into_iter().collect()
+}
+
+fn checked_name(checks: &mut Checks, place: &str, name: Option<String>) -> String {
+    let name = checks.required(place, name).unwrap_or_default();
+    let is_good = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    if !name.chars().all(is_good) || name.len() > 200 {
+        checks.refuse(
+            place,
+            "must be letters, digits, hyphens and underscores, at most 200",
+        );
+    } else if name.is_empty() {
+        checks.refuse(place, "must not be blank");
+    }
+    name
+}
+
+/// A scorer without the members that its kind does not have.
+fn scorer(checks: &mut Checks, place: &str, given: Option<Value>) -> Value {
+    let Some(given) = checks.required(place, given) else {
+        return Value::Null;
+    };
+    checks.document(place, &given);
+    let Some(kind) = given.get("type").and_then(Value::as_str).map(str::to_owned) else {
+        let message = format!("is required: one of {}", KINDS.join(", "));
+        checks.refuse(&format!("{place}.type"), message);
+        return Value::Null;
+    };
+    match kind.as_str() {
+        "ast_grep_scorer" => normal::<AstGrep>(checks, place, &kind, given),
+        "bash_script_scorer" => normal::<BashScript>(checks, place, &kind, given),
+        "command_scorer" => normal::<Command>(checks, place, &kind, given),
+        "custom_scorer" => normal::<Custom>(checks, place, &kind, given),
+        "python_script_scorer" => normal::<PythonScript>(checks, place, &kind, given),
+        "test_based_scorer" => normal::<TestBased>(checks, place, &kind, without_nulls(given)),
+        other => {
+            let message = format!("'{}' is none of {}", shortened(other), KINDS.join(", "));
+            checks.refuse(&format!("{place}.type"), message);
+            Value::Null
+        }
+    }
+}
+
+/// Explicit nulls are as good as nothing.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let there = members.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(
+                there
+                    .map(|(name, value)| (name, without_nulls(value)))
+                    .collect(),
+            )
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
+        other => other,
+    }
+}
+
+fn normal<T: DeserializeOwned + Serialize>(
+    checks: &mut Checks,
+    place: &str,
+    kind: &str,
+    given: Value,
+) -> Value {
+    let read: Result<T, _> = serde_path_to_error::deserialize(given);
+    let read = match read {
+        Ok(read) => read,
+        Err(error) => {
+            let (place, message) = fault(place, &error);
+            checks.refuse(&place, message);
+            return Value::Null;
+        }
+    };
+    match serde_json::to_value(read) {
+        Ok(Value::Object(mut members)) => {
+            members.retain(|_, value| !value.is_null());
+            members.insert("type".to_owned(), kind.into());
+            Value::Object(members)
+        }
+        Ok(other) => other,
+        Err(error) => {
+            checks.refuse(place, error.to_string());
+            Value::Null
+        }
+    }
+}
+
+fn fault(place: &str, error: &serde_path_to_error::Error<serde_json::Error>) -> (String, String) {
+    let message = error.inner().to_string();
+    let inside = match error.path().to_string() {
+        path if path == "." => place.to_owned(),
+        path => format!("{place}.{path}"),
+    };
+    let missing = message
+        .strip_prefix("missing field `")
+        .and_then(|rest| rest.strip_suffix('`'));
+    match missing {
+        Some(field) => (format!("{inside}.{field}"), "is required".to_owned()),
+        None => (inside, message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(functions: Value) -> String {
+        let functions: Vec<ScoringFunctionBody> = serde_json::from_value(functions).unwrap();
+        let mut checks = Checks::default();
+        read(&mut checks, "c", functions);
+        match checks.finish() {
+            Ok(()) => "fine".to_owned(),
+            Err(problem) => problem
+                .message()
+                .replace("c.scoring_function_parameters", "c"),
+        }
+    }
+
+    fn command(name: &str, weight: f64) -> Value {
+        json!({"name": name, "weight": weight, "scorer": {"type": "command_scorer", "command": "true"}})
+    }
+
+    #[test]
+    fn weights_total_one_within_a_thousandth() {
+        assert_eq!(told(json!([command("a", 1.0)])), "fine");
+        assert_eq!(
+            told(json!([
+                command("a", 0.333),
+                command("b", 0.333),
+                command("c", 0.333)
+            ])),
+            "fine"
+        );
+        assert!(told(json!([command("a", 0.5)])).contains("must total 1, not 0.5"));
+        assert!(told(json!([])).contains("must total 1"));
+        assert!(told(json!([command("a", -1.0), command("b", 2.0)])).contains("c.0.weight"));
+    }
+
+    #[test]
+    fn names_are_plain() {
+        for good in ["a", "cmd-zero", "A_1"] {
+            assert_eq!(told(json!([command(good, 1.0)])), "fine", "{good}");
+        }
+        for bad in ["", " ", "a b", "ä", "a/b"] {
+            assert!(
+                told(json!([command(bad, 1.0)])).starts_with("c.0.name"),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_kind_says_what_it_needs() {
+        let one = |scorer: Value| told(json!([{"name": "a", "weight": 1, "scorer": scorer}]));
+        assert!(one(json!({})).starts_with("c.0.scorer.type: is required"));
+        assert!(one(json!({"type": "luck"})).contains("'luck' is none of"));
+        assert_eq!(
+            one(json!({"type": "bash_script_scorer"})),
+            "c.0.scorer.bash_script: is required"
+        );
+        assert_eq!(
+            one(json!({"type": "ast_grep_scorer", "pattern": "$A"})),
+            "c.0.scorer.search_directory: is required"
+        );
+        assert_eq!(
+            one(json!({"type": "test_based_scorer", "test_command": "pytest", "test_files": null})),
+            "fine"
+        );
+        assert!(
+            one(json!({"type": "command_scorer", "command": 5}))
+                .starts_with("c.0.scorer.command: invalid type")
+        );
+    }
+
+    #[test]
+    fn unknown_members_are_dropped_and_numbers_keep_their_digits() {
+        let given = json!([{"name": "a", "weight": 1, "scorer": {"type": "custom_scorer",
+            "custom_scorer_type": "mine", "scorer_params": {"limit": 1.10}, "new": true}}]);
+        let given = given.to_string().replace("1.1}", "1.10}");
+        let functions: Vec<ScoringFunctionBody> = serde_json::from_str(&given).unwrap();
+        let mut checks = Checks::default();
+        let kept = read(&mut checks, "c", functions);
+        checks.finish().unwrap();
+        assert_eq!(custom_types(&kept), ["mine"]);
+        let kept = kept[0].scorer.to_string();
+        assert!(kept.contains("1.10"), "{kept}");
+        assert!(!kept.contains("new"), "{kept}");
+    }
+}

@@ -1,0 +1,287 @@
+//! `/v1/scenarios`: tasks that are done in a box and judged by scorers.
+
+mod body;
+mod contract;
+pub(crate) mod scorers;
+mod view;
+
+use axum::extract::State;
+use proctor_core::{
+    definition::Validation,
+    id::kinds::{BenchmarkKind, OrganizationId, TaskId, TaskKind},
+};
+use proctor_store::{
+    StoreError,
+    placed::Whose,
+    scenarios::{Scenario, ScenarioFilter, ScoringFunction},
+};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use self::body::{ScenarioCreateParameters, ScenarioUpdateParameters};
+pub(crate) use self::view::{ScenarioListView, ScenarioView};
+use super::{
+    ids::{self, found},
+    lists::{MetadataKey, MetadataKeysView, MetadataValuesView, SoughtQuery, several},
+    page::{RunloopPage, RunloopPageQuery},
+};
+use crate::{
+    auth::OrganizationCaller,
+    extract::{Checks, Json, Path, Query},
+    problem::Problem,
+    state::ApiState,
+};
+
+/// How often a change is tried again because somebody else was first.
+pub(super) const TRIES: usize = 16;
+
+/// Which scenarios are listed.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ScenarioQuery {
+    /// Only those of this benchmark.
+    benchmark_id: Option<String>,
+    /// Only those of these validation types, separated by commas.
+    validation_type: Option<String>,
+}
+
+impl ScenarioQuery {
+    fn into_filter(self, sought: SoughtQuery) -> Result<ScenarioFilter, Problem> {
+        let all = Validation::ALL.map(|one| (one.as_str(), one));
+        let benchmark = self.benchmark_id.as_deref();
+        Ok(ScenarioFilter {
+            benchmark: ids::read_optional::<BenchmarkKind>("benchmark_id", benchmark)?,
+            validation: several("validation_type", self.validation_type.as_deref(), &all)?,
+            sought: sought.into_sought(),
+        })
+    }
+}
+
+/// A scenario that the caller may read.
+pub(super) async fn find(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    id: TaskId,
+) -> Result<Scenario, Problem> {
+    found(id, state.store().scenario(caller.id(), id).await?)
+}
+
+/// A scenario that the caller may change, put away or not.
+async fn find_own(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    id: TaskId,
+) -> Result<Scenario, Problem> {
+    let scenario = find(state, caller, id).await?;
+    if scenario.placed.public {
+        return Err(ids::public(id));
+    }
+    Ok(scenario)
+}
+
+fn view(scenario: &Scenario, caller: &OrganizationCaller) -> Json<ScenarioView> {
+    let is_own = scenario.placed.owner == caller.id();
+    Json(ScenarioView::of(scenario, is_own))
+}
+
+/// Refuses custom scorers that nobody registered.
+async fn check_custom_types(
+    state: &ApiState,
+    organization: OrganizationId,
+    functions: &[ScoringFunction],
+) -> Result<(), Problem> {
+    let named = contract::custom_types(functions);
+    let known = state.store().scorer_scripts(organization, &named).await?;
+    let mut checks = Checks::default();
+    for (number, function) in functions.iter().enumerate() {
+        if let Some(kind) = function.scorer["custom_scorer_type"].as_str()
+            && !known.contains_key(kind)
+        {
+            let place = format!(
+                "scoring_contract.scoring_function_parameters.{number}.scorer.custom_scorer_type"
+            );
+            checks.refuse(
+                &place,
+                format!("no scorer of the type '{kind}' is registered"),
+            );
+        }
+    }
+    checks.finish()
+}
+
+/// Makes a scenario.
+#[utoipa::path(post, path = "/v1/scenarios", tag = "Runloop: scenarios", request_body = ScenarioCreateParameters, security(("organization_key" = [])),
+    responses((status = 200, description = "The scenario", body = ScenarioView)))]
+pub(crate) async fn create_scenario(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Json(body): Json<ScenarioCreateParameters>,
+) -> Result<Json<ScenarioView>, Problem> {
+    let (draft, functions) = body.into_parts()?;
+    check_custom_types(&state, caller.id(), &functions).await?;
+    let scenario = state
+        .store()
+        .create_scenario(caller.id(), draft, functions)
+        .await?;
+    Ok(view(&scenario, &caller))
+}
+
+/// Lists the organization's scenarios.
+#[utoipa::path(get, path = "/v1/scenarios", tag = "Runloop: scenarios", params(ScenarioQuery, SoughtQuery, RunloopPageQuery), security(("organization_key" = [])),
+    responses((status = 200, description = "The scenarios that are not archived, newest first", body = ScenarioListView)))]
+pub(crate) async fn list_scenarios(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Query(query): Query<ScenarioQuery>,
+    Query(sought): Query<SoughtQuery>,
+    RunloopPage(page): RunloopPage<TaskKind>,
+) -> Result<Json<ScenarioListView>, Problem> {
+    let filter = query.into_filter(sought)?;
+    let whose = Whose::Own(caller.id());
+    let page = state.store().scenarios(whose, &filter, page).await?;
+    Ok(Json(ScenarioListView::of(page, |_| true)))
+}
+
+/// Lists the scenarios that are open to everybody.
+#[utoipa::path(get, path = "/v1/scenarios/list_public", tag = "Runloop: scenarios", params(SoughtQuery, RunloopPageQuery), security(("organization_key" = [])),
+    responses((status = 200, description = "The public scenarios, newest first", body = ScenarioListView)))]
+pub(crate) async fn list_public_scenarios(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Query(sought): Query<SoughtQuery>,
+    RunloopPage(page): RunloopPage<TaskKind>,
+) -> Result<Json<ScenarioListView>, Problem> {
+    let filter = ScenarioFilter {
+        sought: sought.into_sought(),
+        ..ScenarioFilter::default()
+    };
+    let page = state
+        .store()
+        .scenarios(Whose::Public, &filter, page)
+        .await?;
+    let is_own = |scenario: &Scenario| scenario.placed.owner == caller.id();
+    Ok(Json(ScenarioListView::of(page, is_own)))
+}
+
+/// Shows a scenario.
+#[utoipa::path(get, path = "/v1/scenarios/{id}", tag = "Runloop: scenarios", params(("id" = String, Path, description = "The scenario's id")), security(("organization_key" = [])),
+    responses((status = 200, description = "The scenario", body = ScenarioView)))]
+pub(crate) async fn get_scenario(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<TaskId>,
+) -> Result<Json<ScenarioView>, Problem> {
+    Ok(view(&find(&state, &caller, id).await?, &caller))
+}
+
+/// Changes a scenario.
+///
+/// Fields that are absent or null stay as they are. Runs that have begun keep what they began with.
+#[utoipa::path(post, path = "/v1/scenarios/{id}", tag = "Runloop: scenarios", params(("id" = String, Path, description = "The scenario's id")), request_body = ScenarioUpdateParameters, security(("organization_key" = [])),
+    responses((status = 200, description = "The scenario as it is now", body = ScenarioView)))]
+pub(crate) async fn update_scenario(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<TaskId>,
+    Json(body): Json<ScenarioUpdateParameters>,
+) -> Result<Json<ScenarioView>, Problem> {
+    for _ in 0..TRIES {
+        let scenario = find_own(&state, &caller, id).await?;
+        if scenario.placed.archived {
+            return Err(ids::archived(id));
+        }
+        let (draft, functions) = body.clone().apply(&scenario)?;
+        if let Some(functions) = &functions {
+            check_custom_types(&state, caller.id(), functions).await?;
+        }
+        match state
+            .store()
+            .update_scenario(&scenario, draft, functions)
+            .await
+        {
+            Ok(scenario) => return Ok(view(&scenario, &caller)),
+            Err(StoreError::Stale) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(StoreError::Stale.into())
+}
+
+/// Puts a scenario away.
+///
+/// No list shows it, and it can be neither changed nor run, until it is taken out again.
+#[utoipa::path(post, path = "/v1/scenarios/{id}/archive", tag = "Runloop: scenarios", params(("id" = String, Path, description = "The scenario's id")), security(("organization_key" = [])),
+    responses((status = 200, description = "The scenario", body = ScenarioView)))]
+pub(crate) async fn archive_scenario(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<TaskId>,
+) -> Result<Json<ScenarioView>, Problem> {
+    put_away(&state, &caller, id, true).await
+}
+
+/// Takes a scenario out again.
+#[utoipa::path(post, path = "/v1/scenarios/{id}/unarchive", tag = "Runloop: scenarios", params(("id" = String, Path, description = "The scenario's id")), security(("organization_key" = [])),
+    responses((status = 200, description = "The scenario", body = ScenarioView)))]
+pub(crate) async fn unarchive_scenario(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<TaskId>,
+) -> Result<Json<ScenarioView>, Problem> {
+    put_away(&state, &caller, id, false).await
+}
+
+async fn put_away(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    id: TaskId,
+    archived: bool,
+) -> Result<Json<ScenarioView>, Problem> {
+    find_own(state, caller, id).await?;
+    state.store().archive_scenario(id, archived).await?;
+    Ok(view(&find(state, caller, id).await?, caller))
+}
+
+/// Opens a scenario to everybody, for good.
+///
+/// Everybody may read and run it from now on, and nobody may change it any more.
+#[utoipa::path(post, path = "/v1/scenarios/{id}/publish", tag = "Runloop: scenarios", params(("id" = String, Path, description = "The scenario's id")), security(("organization_key" = [])),
+    responses((status = 200, description = "The scenario", body = ScenarioView)))]
+pub(crate) async fn publish_scenario(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<TaskId>,
+) -> Result<Json<ScenarioView>, Problem> {
+    let scenario = find(&state, &caller, id).await?;
+    if scenario.placed.owner != caller.id() {
+        return Err(ids::public(id));
+    }
+    if scenario.placed.archived {
+        return Err(ids::archived(id));
+    }
+    state.store().publish_scenario(id).await?;
+    Ok(view(&find(&state, &caller, id).await?, &caller))
+}
+
+/// Lists the keys that the metadata of the organization's scenarios has.
+#[utoipa::path(get, path = "/v1/scenarios/metadata/keys", tag = "Runloop: scenarios", security(("organization_key" = [])),
+    responses((status = 200, description = "The keys", body = MetadataKeysView)))]
+pub(crate) async fn list_scenario_metadata_keys(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+) -> Result<Json<MetadataKeysView>, Problem> {
+    let labels = state.store().scenario_labels(caller.id()).await?;
+    Ok(Json(MetadataKeysView::of(labels)))
+}
+
+/// Lists the values that a key has in the metadata of the organization's scenarios.
+#[utoipa::path(get, path = "/v1/scenarios/metadata/keys/{key}/values", tag = "Runloop: scenarios", params(("key" = String, Path, description = "The key")), security(("organization_key" = [])),
+    responses((status = 200, description = "The values", body = MetadataValuesView)))]
+pub(crate) async fn list_scenario_metadata_values(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(MetadataKey(key)): Path<MetadataKey>,
+) -> Result<Json<MetadataValuesView>, Problem> {
+    let labels = state.store().scenario_labels(caller.id()).await?;
+    Ok(Json(MetadataValuesView::of(labels, key)))
+}

@@ -1,0 +1,17 @@
+//! Devboxes: what one is asked to be, and the only ways through its life.
+//!
+//! * [`life`]: the states of a devbox, as methods that either succeed or say why not.
+//! * [`launch`]: what a devbox is launched with, and which sizes there are.
+//! * [`setup`]: what a devbox is made from, and for whom.
+//!
+//! How a box is made, and what runs in it, is not here.
+
+pub mod launch;
+pub mod life;
+pub mod setup;
+
+pub use launch::{
+    AfterIdle, IdleAction, LaunchParameters, ResourceSize, Resources, Sizing, UserParameters,
+};
+pub use life::{DevboxFailure, DevboxLife, DevboxStatus, ShutdownReason, Transition};
+pub use setup::{DevboxBase, DevboxSetup, Initiator, Mount};

@@ -1,0 +1,454 @@
+//! The lives of devboxes, as their owners direct them.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use proctor_core::{
+    devbox::{
+        DevboxBase, DevboxFailure, DevboxLife, DevboxSetup, DevboxStatus, Initiator, ShutdownReason,
+    },
+    id::{
+        Dialect,
+        kinds::{DevboxId, DevboxKind, OrganizationId},
+    },
+    refused::{Refused, Step},
+};
+use proctor_devbox::{BoxId, Devbox};
+use proctor_store::{
+    devboxes::DevboxRecord,
+    disk_snapshots::SnapshotStatus,
+    page::{Page, PageRequest},
+};
+
+use crate::{
+    error::FleetError,
+    fleet::Fleet,
+    live::Live,
+    logs::{Log, Source},
+    workplace::Workplace,
+};
+
+/// How long what follows executions may take after its box has ended.
+const AFTERWARDS: Duration = Duration::from_secs(5);
+
+/// A devbox to be made.
+#[derive(Clone, Debug)]
+pub struct NewDevbox {
+    /// What people call it.
+    pub name: Option<String>,
+    /// Notes of its owner.
+    pub metadata: BTreeMap<String, String>,
+    /// What it shall be.
+    pub setup: DevboxSetup,
+    /// Who has it made.
+    pub initiator: Initiator,
+}
+
+/// What changes about a devbox. What is absent stays.
+#[derive(Clone, Debug, Default)]
+pub struct DevboxChange {
+    /// What people call it; an empty text is no name.
+    pub name: Option<String>,
+    /// Notes of its owner.
+    pub metadata: Option<BTreeMap<String, String>>,
+}
+
+/// While this is kept, neither keep-alive nor idleness ends the devbox.
+pub struct Hold {
+    fleet: Fleet,
+    live: Arc<Live>,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.live.let_go(self.fleet.now());
+    }
+}
+
+impl std::fmt::Debug for Hold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Hold").field(&self.live.id).finish()
+    }
+}
+
+impl Fleet {
+    /// Makes a devbox. The record is there at once; the box comes to be in the background.
+    pub async fn create(
+        &self,
+        organization: OrganizationId,
+        new: NewDevbox,
+    ) -> Result<DevboxRecord, FleetError> {
+        self.backend()?;
+        self.check_setup(organization, &new.setup).await?;
+        let now = self.now();
+        let record = DevboxRecord {
+            id: self.store().fresh_id(),
+            organization,
+            node: self.inner.node.clone(),
+            name: new.name,
+            metadata: new.metadata,
+            initiator: new.initiator,
+            setup: new.setup,
+            life: DevboxLife::begin(now),
+            caveats: Vec::new(),
+            deadline: None,
+            created_at: now,
+        };
+        let log = Log::open(self.log_file(record.id))?;
+        let stored = self.store().create_devbox(record).await?;
+        let record = stored.value.clone();
+        let live = Live::new(stored, log, now);
+        self.insert(Arc::clone(&live));
+        self.launch(&live);
+        Ok(record)
+    }
+
+    /// Checks what can be known before a box is made: that secrets and the base exist.
+    async fn check_setup(
+        &self,
+        organization: OrganizationId,
+        setup: &DevboxSetup,
+    ) -> Result<(), FleetError> {
+        let mut faults = Vec::new();
+        for (variable, secret) in &setup.secrets {
+            if self.store().secret(organization, secret).await?.is_none() {
+                faults.push((
+                    format!("secrets.{variable}"),
+                    format!("there is no secret named '{secret}'"),
+                ));
+            }
+        }
+        if let DevboxBase::Snapshot(id) = setup.base {
+            let snapshot = self.store().disk_snapshot(id).await?;
+            let usable = snapshot
+                .filter(|snapshot| snapshot.organization == organization)
+                .map(|snapshot| (snapshot.status, snapshot.node == self.inner.node));
+            let fault = match usable {
+                Some((SnapshotStatus::Complete, true)) => None,
+                Some((SnapshotStatus::Complete, false)) => Some("is on another machine"),
+                Some((SnapshotStatus::InProgress, _)) => Some("is still being taken"),
+                Some((SnapshotStatus::Error, _)) => Some("could not be taken"),
+                Some((SnapshotStatus::Deleted | SnapshotStatus::Gone, _)) | None => {
+                    Some("does not exist")
+                }
+            };
+            if let Some(fault) = fault {
+                let id = id.wire(Dialect::Runloop);
+                faults.push((
+                    "snapshot_id".to_owned(),
+                    format!("the snapshot {id} {fault}"),
+                ));
+            }
+        }
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(FleetError::Invalid(faults))
+        }
+    }
+
+    /// Finds a devbox of the organization.
+    pub async fn devbox(
+        &self,
+        organization: OrganizationId,
+        id: DevboxId,
+    ) -> Result<DevboxRecord, FleetError> {
+        if let Some(live) = self.live_of(organization, id) {
+            return Ok(live.record());
+        }
+        let stored = self.store().devbox(id).await?;
+        stored
+            .map(|devbox| devbox.value)
+            .filter(|devbox| devbox.organization == organization)
+            .ok_or_else(|| no_devbox(id))
+    }
+
+    /// The organization's devboxes, newest first.
+    pub async fn list(
+        &self,
+        organization: OrganizationId,
+        status: Option<DevboxStatus>,
+        page: PageRequest<DevboxKind>,
+    ) -> Result<Page<DevboxRecord>, FleetError> {
+        Ok(self.store().devboxes(organization, status, page).await?)
+    }
+
+    /// The devbox as soon as it has one of `statuses`; `None` if that takes longer than `patience`.
+    pub async fn wait_for(
+        &self,
+        organization: OrganizationId,
+        id: DevboxId,
+        statuses: &[DevboxStatus],
+        patience: Duration,
+    ) -> Result<Option<DevboxRecord>, FleetError> {
+        let wanted = |record: &DevboxRecord| statuses.contains(&record.status());
+        let Some(live) = self.live_of(organization, id) else {
+            let record = self.devbox(organization, id).await?;
+            if wanted(&record) {
+                return Ok(Some(record));
+            }
+            // It has ended, or is another machine's: only the store tells whether anything changed.
+            self.pause(patience).await;
+            let record = self.devbox(organization, id).await?;
+            return Ok(Some(record).filter(wanted));
+        };
+        let mut changes = live.watch();
+        let waited = tokio::select! {
+            waited = changes.wait_for(|record| wanted(&record.value)) => {
+                waited.ok().map(|record| record.value.clone())
+            }
+            () = self.pause(patience) => None,
+        };
+        Ok(waited)
+    }
+
+    async fn pause(&self, patience: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(patience) => {}
+            () = self.inner.closing.cancelled() => {}
+        }
+    }
+
+    /// Gives a devbox another name or other notes.
+    pub async fn update(
+        &self,
+        organization: OrganizationId,
+        id: DevboxId,
+        change: DevboxChange,
+    ) -> Result<DevboxRecord, FleetError> {
+        let decide = |mut record: DevboxRecord| {
+            if let Some(name) = &change.name {
+                record.name = Some(name.clone()).filter(|name| !name.is_empty());
+            }
+            if let Some(metadata) = &change.metadata {
+                record.metadata = metadata.clone();
+            }
+            Ok(Step::Changed(record))
+        };
+        if let Some(live) = self.live_of(organization, id) {
+            let changed = live.change(self.store(), decide).await?;
+            return Ok(changed.into_inner());
+        }
+        let before = self.store().devbox(id).await?;
+        let before = before
+            .filter(|devbox| devbox.value.organization == organization)
+            .ok_or_else(|| no_devbox(id))?;
+        let after = decide(before.value.clone())?.into_inner();
+        Ok(self.store().change_devbox(&before, after).await?.value)
+    }
+
+    /// Ends a devbox. What has ended stays as it is.
+    pub async fn shutdown(
+        &self,
+        organization: OrganizationId,
+        id: DevboxId,
+    ) -> Result<DevboxRecord, FleetError> {
+        match self.live_of(organization, id) {
+            Some(live) => self.end(&live, ShutdownReason::ApiShutdown).await,
+            None => self.devbox(organization, id).await,
+        }
+    }
+
+    /// Gives a devbox as much time again as it had at first.
+    pub async fn keep_alive(
+        &self,
+        organization: OrganizationId,
+        id: DevboxId,
+    ) -> Result<DevboxRecord, FleetError> {
+        let live = self.live_one(organization, id).await?;
+        let now = self.now();
+        live.touch(now);
+        let changed = live
+            .change(self.store(), |record| match record.deadline {
+                None => Ok(Step::Unchanged(record)),
+                Some(_) => {
+                    let deadline = Some(now.plus(record.setup.launch.keep_alive()));
+                    Ok(Step::Changed(DevboxRecord { deadline, ..record }))
+                }
+            })
+            .await?;
+        Ok(changed.into_inner())
+    }
+
+    /// Brings a devbox to a stand, in the background.
+    pub async fn suspend(
+        &self,
+        organization: OrganizationId,
+        id: DevboxId,
+    ) -> Result<DevboxRecord, FleetError> {
+        let live = self.live_one(organization, id).await?;
+        self.begin_suspend(&live).await
+    }
+
+    pub(crate) async fn begin_suspend(&self, live: &Arc<Live>) -> Result<DevboxRecord, FleetError> {
+        let now = self.now();
+        let stepped = live
+            .step(self.store(), |life| life.suspend(now), |_| {})
+            .await?;
+        if stepped.is_changed() {
+            self.in_background(live, |fleet, live| async move {
+                fleet.bring_to_a_stand(&live).await;
+            });
+        }
+        Ok(stepped.into_inner())
+    }
+
+    /// Brings a devbox back from standing still, in the background.
+    pub async fn resume(
+        &self,
+        organization: OrganizationId,
+        id: DevboxId,
+    ) -> Result<DevboxRecord, FleetError> {
+        let live = self.live_one(organization, id).await?;
+        let now = self.now();
+        let stepped = live
+            .step(self.store(), |life| life.resume(now), |_| {})
+            .await?;
+        if stepped.is_changed() {
+            self.in_background(&live, |fleet, live| async move {
+                fleet.bring_back(&live).await;
+            });
+        }
+        Ok(stepped.into_inner())
+    }
+
+    /// Keeps a devbox from ending by itself for as long as the answer is kept.
+    pub async fn hold(&self, id: DevboxId) -> Result<Hold, FleetError> {
+        let live = self.find_live(id).ok_or_else(|| no_devbox(id))?;
+        live.hold();
+        Ok(Hold {
+            fleet: self.clone(),
+            live,
+        })
+    }
+
+    /// The box of a devbox that can be worked with.
+    pub async fn handle(&self, id: DevboxId) -> Result<Arc<dyn Devbox>, FleetError> {
+        Ok(self.workplace(id).await?.devbox)
+    }
+
+    /// The box of a devbox that can be worked with, its user and its environment.
+    pub async fn workplace(&self, id: DevboxId) -> Result<Workplace, FleetError> {
+        let live = self.find_live(id).ok_or_else(|| no_devbox(id))?;
+        live.touch(self.now());
+        live.running()
+    }
+
+    /// The devbox if it has not ended; else why nothing can be done with it.
+    pub(crate) async fn live_one(
+        &self,
+        organization: OrganizationId,
+        id: DevboxId,
+    ) -> Result<Arc<Live>, FleetError> {
+        let record = match self.live_of(organization, id) {
+            Some(live) if !live.record().life.is_over() => return Ok(live),
+            Some(live) => live.record(),
+            None => self.devbox(organization, id).await?,
+        };
+        Err(match record.status() {
+            status if status.is_over() => Refused::DevboxOver(status.as_str()).into(),
+            _ => FleetError::invalid("id", "this devbox is on another machine"),
+        })
+    }
+
+    /// The devbox, if it can be worked with, noted as used.
+    pub(crate) async fn at_work(
+        &self,
+        organization: OrganizationId,
+        id: DevboxId,
+    ) -> Result<(Arc<Live>, Workplace), FleetError> {
+        let live = self.live_one(organization, id).await?;
+        live.touch(self.now());
+        let workplace = live.running()?;
+        Ok((live, workplace))
+    }
+
+    /// Ends a devbox for this reason, and its box in the background.
+    pub(crate) async fn end(
+        &self,
+        live: &Arc<Live>,
+        reason: ShutdownReason,
+    ) -> Result<DevboxRecord, FleetError> {
+        let now = self.now();
+        let ended = live
+            .step(
+                self.store(),
+                |life| Ok(life.shut_down(now, reason)),
+                |record| record.deadline = None,
+            )
+            .await?;
+        self.ended(live, &ended, reason.as_str());
+        Ok(ended.into_inner())
+    }
+
+    /// Ends a devbox because something broke, and its box in the background.
+    pub(crate) async fn fail(&self, live: &Arc<Live>, failure: DevboxFailure, message: &str) {
+        let now = self.now();
+        let failed = live
+            .step(
+                self.store(),
+                |life| Ok(life.fail(now, failure, message)),
+                |record| record.deadline = None,
+            )
+            .await;
+        match failed {
+            Ok(failed) => self.ended(live, &failed, message),
+            Err(error) => {
+                tracing::error!(devbox = %live.id, %error, "a failure could not be noted");
+            }
+        }
+    }
+
+    fn ended(&self, live: &Arc<Live>, step: &Step<DevboxRecord>, words: &str) {
+        if !step.is_changed() {
+            return;
+        }
+        live.log.note(
+            self.now(),
+            Source::Setup,
+            format!("the devbox ended: {words}"),
+        );
+        live.ending.cancel();
+        self.in_background(live, |fleet, live| async move {
+            fleet.take_down(&live).await;
+        });
+    }
+
+    /// Ends the box, lets what followed it finish, and removes everything but the log.
+    async fn take_down(&self, live: &Arc<Live>) {
+        let Ok(backend) = self.backend() else { return };
+        let _launched = live.launching.lock().await;
+        let devbox = match live.workplace() {
+            Some(workplace) => Ok(workplace.devbox),
+            None => backend.open(&box_id(live.id)).await,
+        };
+        if let Ok(devbox) = devbox {
+            if let Err(error) = devbox.stop().await {
+                tracing::warn!(devbox = %live.id, %error, "a box could not be stopped");
+            }
+            live.followers.close();
+            let _ = tokio::time::timeout(AFTERWARDS, live.followers.wait()).await;
+            if let Err(error) = devbox.destroy().await {
+                tracing::warn!(devbox = %live.id, %error, "a box stays until the next start");
+            }
+        }
+        self.remove_deleted_layers().await;
+        self.remove(live.id);
+    }
+
+    pub(crate) fn in_background<F>(&self, live: &Arc<Live>, work: impl FnOnce(Self, Arc<Live>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let work = work(self.clone(), Arc::clone(live));
+        self.inner.tasks.spawn(work);
+    }
+}
+
+/// The name of a devbox's box.
+pub(crate) fn box_id(id: DevboxId) -> BoxId {
+    BoxId::new(id.wire(Dialect::Runloop)).expect("an id is letters, digits and one underscore")
+}
+
+pub(crate) fn no_devbox(id: DevboxId) -> FleetError {
+    FleetError::not_found("devbox", id.wire(Dialect::Runloop))
+}

@@ -1,0 +1,57 @@
+//! Why something did not happen, told apart by what the caller should do.
+
+use proctor_core::refused::Refused;
+use proctor_store::StoreError;
+
+/// Why the fleet did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    /// This machine cannot have devboxes; the text says why.
+    #[error("this server cannot run devboxes: {0}")]
+    Impossible(String),
+    /// There is no such thing, as far as the caller may know.
+    #[error("no {noun} '{id}'")]
+    NotFound {
+        /// What was looked for.
+        noun: &'static str,
+        /// By which name.
+        id: String,
+    },
+    /// The state does not allow it.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// What was asked for makes no sense; each field with its fault.
+    #[error("{}", told(.0))]
+    Invalid(Vec<(String, String)>),
+    /// The box did not do it.
+    #[error(transparent)]
+    Box(#[from] proctor_devbox::Error),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The server's own files failed.
+    #[error("the server's own files failed")]
+    Files(#[from] std::io::Error),
+}
+
+impl FleetError {
+    /// One wrong field.
+    pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Invalid(vec![(field.into(), message.into())])
+    }
+
+    pub(crate) fn not_found(noun: &'static str, id: impl std::fmt::Display) -> Self {
+        Self::NotFound {
+            noun,
+            id: id.to_string(),
+        }
+    }
+}
+
+fn told(faults: &[(String, String)]) -> String {
+    let parts: Vec<_> = faults
+        .iter()
+        .map(|(field, message)| format!("{field}: {message}"))
+        .collect();
+    parts.join("; ")
+}

@@ -1,0 +1,203 @@
+//! The fleet: what it owns, how it begins and ends.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use proctor_core::{
+    id::kinds::{DevboxId, DevboxKind, OrganizationId},
+    time::{Clock, Timestamp},
+};
+use proctor_devbox::Backend;
+use proctor_store::Store;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use uuid::Uuid;
+
+use crate::{
+    error::FleetError,
+    live::Live,
+    mounting::{FilesOnly, Mounter},
+};
+
+/// How a fleet works.
+#[derive(Clone)]
+pub struct FleetOptions {
+    /// A directory of its own, for logs and for the name of this machine. Devboxes of a store belong to the machine that
+    /// made them.
+    pub data: PathBuf,
+    /// What puts mounts into boxes.
+    pub mounter: Arc<dyn Mounter>,
+}
+
+impl FleetOptions {
+    /// The usual options, with files in `data`.
+    pub fn new(data: impl Into<PathBuf>) -> Self {
+        Self {
+            data: data.into(),
+            mounter: Arc::new(FilesOnly),
+        }
+    }
+}
+
+/// All devboxes of this machine; cheap to clone.
+#[derive(Clone)]
+pub struct Fleet {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) store: Store,
+    pub(crate) data: PathBuf,
+    pub(crate) node: String,
+    pub(crate) mounter: Arc<dyn Mounter>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) closing: CancellationToken,
+    backend: Result<Arc<dyn Backend>, String>,
+    clock: Arc<dyn Clock>,
+    live: Mutex<HashMap<DevboxId, Arc<Live>>>,
+}
+
+impl Fleet {
+    /// A fleet on a store and a backend. What an earlier process left is taken up by [`Fleet::recover`].
+    pub async fn open(
+        options: FleetOptions,
+        store: Store,
+        backend: Arc<dyn Backend>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, FleetError> {
+        Self::with(options, store, Ok(backend), clock)
+    }
+
+    /// A fleet on a machine that cannot have boxes: what was is still known, and new ones are refused with `why`.
+    pub async fn without_boxes(
+        options: FleetOptions,
+        store: Store,
+        why: impl Into<String>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, FleetError> {
+        Self::with(options, store, Err(why.into()), clock)
+    }
+
+    fn with(
+        options: FleetOptions,
+        store: Store,
+        backend: Result<Arc<dyn Backend>, String>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, FleetError> {
+        fs_err::create_dir_all(options.data.join("logs"))?;
+        let fresh: Uuid = store.fresh_id::<DevboxKind>().uuid();
+        let node = name_of_this_machine(&options.data, fresh)?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                store,
+                data: options.data,
+                node,
+                mounter: options.mounter,
+                tasks: TaskTracker::new(),
+                closing: CancellationToken::new(),
+                backend,
+                clock,
+                live: Mutex::default(),
+            }),
+        })
+    }
+
+    /// Ends everything that waits: long polls, streams, clocks.
+    pub fn stop_waiting(&self) {
+        self.inner.closing.cancel();
+    }
+
+    /// Lets go of the boxes, which stay as they are, and waits for what is under way.
+    pub async fn close(&self) {
+        self.stop_waiting();
+        let live = self.all_live();
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
+        for devbox in live {
+            devbox.followers.close();
+            devbox.followers.wait().await;
+        }
+        if let Ok(backend) = &self.inner.backend {
+            backend.drain().await;
+        }
+    }
+
+    /// Cancelled when the server is about to end and nothing should wait any longer.
+    pub fn closing(&self) -> &CancellationToken {
+        &self.inner.closing
+    }
+
+    /// What is remembered.
+    pub fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    /// What makes boxes, or why nothing can.
+    pub fn backend(&self) -> Result<&Arc<dyn Backend>, FleetError> {
+        self.inner
+            .backend
+            .as_ref()
+            .map_err(|why| FleetError::Impossible(why.clone()))
+    }
+
+    /// How many devboxes of this machine have not ended.
+    pub fn live_devboxes(&self) -> usize {
+        self.live().len()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.inner.clock.now()
+    }
+
+    fn live(&self) -> MutexGuard<'_, HashMap<DevboxId, Arc<Live>>> {
+        self.inner
+            .live
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn all_live(&self) -> Vec<Arc<Live>> {
+        self.live().values().cloned().collect()
+    }
+
+    pub(crate) fn insert(&self, live: Arc<Live>) {
+        self.live().insert(live.id, live);
+    }
+
+    pub(crate) fn remove(&self, id: DevboxId) {
+        self.live().remove(&id);
+    }
+
+    pub(crate) fn find_live(&self, id: DevboxId) -> Option<Arc<Live>> {
+        self.live().get(&id).cloned()
+    }
+
+    /// The devbox of that name that has not ended, if it is the organization's.
+    pub(crate) fn live_of(&self, organization: OrganizationId, id: DevboxId) -> Option<Arc<Live>> {
+        self.find_live(id)
+            .filter(|live| live.record().organization == organization)
+    }
+
+    pub(crate) fn log_file(&self, id: DevboxId) -> PathBuf {
+        self.inner.data.join("logs").join(format!("{id}.jsonl"))
+    }
+}
+
+/// The name that this machine's devboxes carry in the store, chosen once.
+fn name_of_this_machine(data: &Path, fresh: Uuid) -> std::io::Result<String> {
+    let path = data.join("node");
+    match fs_err::read_to_string(&path) {
+        Ok(name) if !name.trim().is_empty() => Ok(name.trim().to_owned()),
+        Ok(_) => write_name(&path, fresh),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => write_name(&path, fresh),
+        Err(error) => Err(error),
+    }
+}
+
+fn write_name(path: &Path, fresh: Uuid) -> std::io::Result<String> {
+    let name = fresh.simple().to_string();
+    fs_err::write(path, &name)?;
+    Ok(name)
+}

@@ -1,0 +1,471 @@
+//! From a record to a box that can be worked with, and through standing still and back.
+//!
+//! Everything here may be done again from the start after a crash: a box that is there is used, and executions have names
+//! of their own, so no launch command runs twice.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use proctor_core::{
+    devbox::{DevboxBase, DevboxFailure, DevboxSetup, DevboxStatus, ShutdownReason},
+    id::Dialect,
+    refused::Refused,
+};
+use proctor_devbox::{
+    Base, BoxRecord, BoxSpec, Devbox, Error, ExecId, ExitCause, How, LayerId, Limits, Network,
+    Property, Stream,
+};
+use proctor_store::devboxes::DevboxRecord;
+use secrecy::ExposeSecret as _;
+
+use crate::{
+    accounts,
+    devboxes::box_id,
+    error::FleetError,
+    executions::Followed,
+    fleet::Fleet,
+    live::Live,
+    logs::{Source, Trace, What},
+    masks::Masks,
+    output,
+    workplace::Workplace,
+};
+
+/// So many processes and threads may a devbox have at once.
+const MOST_PROCESSES: u32 = 4096;
+/// How many lines of what a failed launch command wrote are told.
+const TOLD_LINES: usize = 10;
+
+/// Why a devbox could not be launched.
+struct NotLaunched {
+    failure: DevboxFailure,
+    message: String,
+}
+
+impl From<FleetError> for NotLaunched {
+    fn from(error: FleetError) -> Self {
+        let failure = DevboxFailure::ExecutionFailed;
+        let message = chain(&error);
+        Self { failure, message }
+    }
+}
+
+impl From<Error> for NotLaunched {
+    fn from(error: Error) -> Self {
+        FleetError::from(error).into()
+    }
+}
+
+impl Fleet {
+    /// Brings a devbox up in the background.
+    pub(crate) fn launch(&self, live: &Arc<Live>) {
+        self.in_background(live, |fleet, live| async move {
+            let _launching = live.launching.lock().await;
+            if let Err(not) = fleet.bring_up(&live).await {
+                live.log
+                    .note(fleet.now(), Source::Setup, not.message.as_str());
+                fleet.fail(&live, not.failure, &not.message).await;
+            }
+        });
+    }
+
+    async fn bring_up(&self, live: &Arc<Live>) -> Result<(), NotLaunched> {
+        let record = live.record();
+        if record.life.is_over() {
+            return Ok(());
+        }
+        let devbox = self.make_box(&record).await?;
+        devbox.start().await?;
+        let known = devbox.record().await?;
+        let workplace = self.furnish(&record, Arc::clone(&devbox), &known).await?;
+        let caveats = caveats(&known, &record.setup);
+        for caveat in &caveats {
+            live.log.note(
+                self.now(),
+                Source::Setup,
+                format!("not as asked for: {caveat}"),
+            );
+        }
+        if record.status() == DevboxStatus::Provisioning {
+            self.put_mounts(&record, &workplace).await?;
+        }
+        live.settle(workplace.clone());
+        if !self.run_launch_commands(live, &record, &workplace).await? {
+            return Ok(());
+        }
+        self.watch(live, &workplace);
+        if let Some(entrypoint) = &record.setup.entrypoint {
+            self.run_entrypoint(live, &workplace, entrypoint).await?;
+        }
+        let now = self.now();
+        live.touch(now);
+        live.step(
+            self.store(),
+            |life| life.run(now),
+            |record| {
+                record.deadline = keep_alive_deadline(record, now);
+                record.caveats.clone_from(&caveats);
+            },
+        )
+        .await?;
+        Ok(())
+    }
+
+    /// The box of the devbox, made unless it is there.
+    async fn make_box(&self, record: &DevboxRecord) -> Result<Arc<dyn Devbox>, FleetError> {
+        let backend = self.backend()?;
+        match backend.create(spec(record)?).await {
+            Err(Error::Exists { .. }) => Ok(backend.open(&box_id(record.id)).await?),
+            other => Ok(other?),
+        }
+    }
+
+    /// Who works in the box and with what environment.
+    pub(crate) async fn furnish(
+        &self,
+        record: &DevboxRecord,
+        devbox: Arc<dyn Devbox>,
+        known: &BoxRecord,
+    ) -> Result<Workplace, FleetError> {
+        let setup = &record.setup;
+        let account = accounts::ensure(&*devbox, known, setup).await?;
+        let mut secrets = BTreeMap::new();
+        for (variable, name) in &setup.secrets {
+            let value = self.store().secret_value(record.organization, name).await?;
+            let value = value.ok_or_else(|| {
+                FleetError::invalid(
+                    format!("secrets.{variable}"),
+                    format!("there is no secret named '{name}'"),
+                )
+            })?;
+            secrets.insert(variable.clone(), value.expose_secret().to_owned());
+        }
+        let masks = Masks::of(secrets.values().map(String::as_str));
+        let secret_variables = secrets.keys().cloned().collect::<Vec<_>>().join(" ");
+        let mut environment = BTreeMap::from([("HOME".to_owned(), account.home.clone())]);
+        environment.extend(setup.environment.clone());
+        environment.extend(secrets);
+        Ok(Workplace {
+            devbox,
+            user: account.user,
+            home: account.home,
+            environment,
+            masks,
+            secret_variables,
+        })
+    }
+
+    async fn put_mounts(
+        &self,
+        record: &DevboxRecord,
+        workplace: &Workplace,
+    ) -> Result<(), NotLaunched> {
+        for (number, mount) in record.setup.mounts.iter().enumerate() {
+            let mounted = self
+                .inner
+                .mounter
+                .mount(record.organization, mount, workplace)
+                .await;
+            mounted.map_err(|why| NotLaunched {
+                failure: DevboxFailure::ExecutionFailed,
+                message: format!("mount {number} could not be put into the devbox: {why}"),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Runs the launch commands. `false`: the devbox or the server ends meanwhile.
+    async fn run_launch_commands(
+        &self,
+        live: &Arc<Live>,
+        record: &DevboxRecord,
+        workplace: &Workplace,
+    ) -> Result<bool, NotLaunched> {
+        let commands = &record.setup.launch.launch_commands;
+        if commands.is_empty() {
+            return Ok(true);
+        }
+        let now = self.now();
+        live.step(self.store(), |life| life.initialize(now), |_| {})
+            .await?;
+        for (number, command) in commands.iter().enumerate() {
+            let name = format!("launch-{number}");
+            let ran = self.run_for_setup(live, workplace, &name, command);
+            let ended = tokio::select! {
+                ended = ran => ended?,
+                () = live.ending.cancelled() => return Ok(false),
+                () = self.closing().cancelled() => return Ok(false),
+            };
+            if let Err((cause, said)) = ended {
+                let failure = match cause {
+                    ExitCause::OutOfMemory => DevboxFailure::OutOfMemory,
+                    ExitCause::OutOfDisk => DevboxFailure::OutOfDisk,
+                    _ => DevboxFailure::ExecutionFailed,
+                };
+                let command = workplace.masks.apply(command);
+                let message = format!("the launch command '{command}' {said}");
+                return Err(NotLaunched { failure, message });
+            }
+        }
+        Ok(true)
+    }
+
+    /// Runs a command of the set-up to its end; what ended it and what it said, if it failed.
+    pub(crate) async fn run_for_setup(
+        &self,
+        live: &Arc<Live>,
+        workplace: &Workplace,
+        name: &str,
+        command: &str,
+    ) -> Result<Result<(), (ExitCause, String)>, FleetError> {
+        let id = ExecId::new(name)
+            .map_err(|error| FleetError::invalid("launch_commands", error.to_string()))?;
+        let execution = workplace
+            .devbox
+            .exec(workplace.shell_command(id, command))
+            .await?;
+        let what = What::Started {
+            command: workplace.masks.apply(command),
+        };
+        live.log.add(&[self.entry(name, None, Source::Setup, what)]);
+        let followed = Followed {
+            name: name.to_owned(),
+            shell: None,
+            source: Source::Setup,
+            trace: Trace::default(),
+        };
+        self.follow(live, workplace, Arc::clone(&execution), followed);
+        let exit = execution.wait().await?;
+        if exit.success() {
+            return Ok(Ok(()));
+        }
+        let said = output::tail(&*execution, Stream::Stderr, TOLD_LINES).await?;
+        let said = workplace.masks.apply(said.text.trim());
+        let told = format!("ended with status {}: {said}", exit.status());
+        Ok(Err((exit.cause, told)))
+    }
+
+    /// Starts the main program; the devbox ends with it.
+    pub(crate) async fn run_entrypoint(
+        &self,
+        live: &Arc<Live>,
+        workplace: &Workplace,
+        entrypoint: &str,
+    ) -> Result<(), FleetError> {
+        const NAME: &str = "entrypoint";
+        let id = ExecId::new(NAME).expect("letters only");
+        let execution = workplace
+            .devbox
+            .exec(workplace.shell_command(id, entrypoint))
+            .await?;
+        let followed = Followed {
+            name: NAME.to_owned(),
+            shell: None,
+            source: Source::Entrypoint,
+            trace: Trace::default(),
+        };
+        self.follow(live, workplace, Arc::clone(&execution), followed);
+        self.in_background(live, |fleet, live| async move {
+            tokio::select! {
+                _ = execution.wait() => {}
+                () = live.ending.cancelled() => return,
+                () = fleet.closing().cancelled() => return,
+            }
+            if let Err(error) = fleet.end(&live, ShutdownReason::EntrypointExit).await {
+                tracing::error!(devbox = %live.id, %error, "the end of a main program could not be noted");
+            }
+        });
+        Ok(())
+    }
+
+    /// Notices when the box goes away by itself.
+    pub(crate) fn watch(&self, live: &Arc<Live>, workplace: &Workplace) {
+        let devbox = Arc::clone(&workplace.devbox);
+        self.in_background(live, |fleet, live| async move {
+            tokio::select! {
+                () = devbox.ended() => {}
+                () = live.ending.cancelled() => return,
+                () = fleet.closing().cancelled() => return,
+            }
+            let message = "the box went away by itself";
+            fleet
+                .fail(&live, DevboxFailure::HealthCheckFailed, message)
+                .await;
+        });
+    }
+
+    /// Takes a devbox that is suspending the rest of the way.
+    pub(crate) async fn bring_to_a_stand(&self, live: &Arc<Live>) {
+        let Some(workplace) = live.workplace() else {
+            return;
+        };
+        let record = live.record();
+        let launch = &record.setup.launch;
+        let commands = async {
+            for (number, command) in launch.suspend_commands.iter().enumerate() {
+                let moment = self.now().as_millis();
+                let name = format!("suspend-{moment}-{number}");
+                let ran = self.run_for_setup(live, &workplace, &name, command).await;
+                if let Ok(Err((_, said))) = ran {
+                    live.log.note(
+                        self.now(),
+                        Source::Setup,
+                        format!("a suspend command {said}"),
+                    );
+                }
+            }
+        };
+        if tokio::time::timeout(launch.suspend_deadline(), commands)
+            .await
+            .is_err()
+        {
+            live.log.note(
+                self.now(),
+                Source::Setup,
+                "the suspend commands took too long and were left",
+            );
+        }
+        let suspended = workplace.devbox.suspend().await;
+        let now = self.now();
+        let noted = match suspended {
+            Ok(()) => {
+                live.step(
+                    self.store(),
+                    |life| life.stand_still(now),
+                    |record| record.deadline = None,
+                )
+                .await
+            }
+            Err(error) => {
+                let why = format!("the devbox could not be suspended: {}", chain(&error));
+                live.log.note(now, Source::Setup, why);
+                live.step(self.store(), |life| life.go_on(now), |_| {})
+                    .await
+            }
+        };
+        tell_if_not_noted(live, noted.err());
+    }
+
+    /// Takes a devbox that was told to resume the rest of the way.
+    pub(crate) async fn bring_back(&self, live: &Arc<Live>) {
+        let Some(workplace) = live.workplace() else {
+            return;
+        };
+        if let Err(error) = workplace.devbox.resume().await {
+            let message = format!("the devbox could not be resumed: {}", chain(&error));
+            return self
+                .fail(live, DevboxFailure::HealthCheckFailed, &message)
+                .await;
+        }
+        let now = self.now();
+        live.touch(now);
+        let noted = live
+            .step(
+                self.store(),
+                |life| life.run(now),
+                |record| record.deadline = keep_alive_deadline(record, now),
+            )
+            .await;
+        tell_if_not_noted(live, noted.err());
+    }
+}
+
+/// A step that came too late because the devbox ended is as it should be.
+fn tell_if_not_noted(live: &Live, error: Option<FleetError>) {
+    match error {
+        None | Some(FleetError::Refused(Refused::DevboxOver(_))) => {}
+        Some(error) => {
+            tracing::error!(devbox = %live.id, %error, "what became of a devbox could not be noted");
+        }
+    }
+}
+
+/// When the devbox ends if nobody asks for more time; one that ends when idle has no such clock.
+fn keep_alive_deadline(
+    record: &DevboxRecord,
+    now: proctor_core::time::Timestamp,
+) -> Option<proctor_core::time::Timestamp> {
+    let launch = &record.setup.launch;
+    launch
+        .after_idle
+        .is_none()
+        .then(|| now.plus(launch.keep_alive()))
+}
+
+/// The box that a devbox asks for.
+fn spec(record: &DevboxRecord) -> Result<BoxSpec, FleetError> {
+    let layer = |name: String| {
+        LayerId::new(name).map_err(|error| FleetError::invalid("base", error.to_string()))
+    };
+    let base = match &record.setup.base {
+        DevboxBase::Host | DevboxBase::Blueprint { layer: None, .. } => Base::Host,
+        DevboxBase::Snapshot(id) => Base::Layer(layer(id.wire(Dialect::Runloop))?),
+        DevboxBase::Blueprint {
+            layer: Some(name), ..
+        } => Base::Layer(layer(name.clone())?),
+    };
+    let resources = record.setup.launch.sizing.resources();
+    let mut spec = BoxSpec::new(box_id(record.id), base);
+    spec.limits = Limits {
+        cpu_millis: Some(resources.cpu_millis()),
+        memory_bytes: Some(resources.memory_bytes()),
+        pids: Some(MOST_PROCESSES),
+        disk_bytes: Some(resources.disk_bytes()),
+        disk_files: None,
+        open_files: None,
+    };
+    spec.network = Network::None;
+    // Root of a box is root of nothing else.
+    spec.allow_sudo = true;
+    Ok(spec)
+}
+
+/// What the box has not, or not quite, of what it should have, in words.
+fn caveats(known: &BoxRecord, setup: &DevboxSetup) -> Vec<String> {
+    let mut caveats: Vec<String> = known
+        .enforcement
+        .iter()
+        .filter_map(|line| match &line.how {
+            How::Enforced => None,
+            How::Soft(why) => Some(format!("{}: {why}", named(line.property))),
+            How::Missing(why) => Some(format!("{}: none; {why}", named(line.property))),
+        })
+        .collect();
+    if setup.launch.user.is_some() && !accounts::has_many_users(known) {
+        caveats.push("user: this server's devboxes have one user only, root".to_owned());
+    }
+    caveats
+}
+
+fn named(property: Property) -> &'static str {
+    match property {
+        Property::Isolation => "isolation",
+        Property::DistinctUsers => "users apart from the host's",
+        Property::ManyUsers => "several users",
+        Property::SystemCallFilter => "system call filter",
+        Property::CpuLimit => "processor limit",
+        Property::MemoryLimit => "memory limit",
+        Property::PidsLimit => "limit on processes",
+        Property::DiskLimit => "disk limit",
+        Property::OpenFilesLimit => "limit on open files",
+        Property::TreeKill => "ending everything an execution started",
+        Property::Suspend => "suspending",
+        Property::ExactDisk => "disk limit to the byte",
+        Property::Egress => "network policy",
+        Property::WritableBase => "writable base",
+    }
+}
+
+/// An error with everything below it.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        let words = error.to_string();
+        if !text.ends_with(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        next = error.source();
+    }
+    text
+}

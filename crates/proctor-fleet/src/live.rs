@@ -1,0 +1,168 @@
+//! A devbox that has not ended, in memory: its record, its box, what runs in it, who holds it.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, AtomicUsize, Ordering},
+    },
+};
+
+use proctor_core::{
+    devbox::DevboxLife,
+    id::kinds::DevboxId,
+    refused::{Refused, Step},
+    time::Timestamp,
+};
+use proctor_store::{Store, StoreError, devboxes::DevboxRecord, runs::Revised};
+use tokio::sync::watch;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use uuid::Uuid;
+
+use crate::{
+    error::FleetError, executions::Command, logs::Log, shells::Shells, workplace::Workplace,
+};
+
+/// A devbox that has not ended.
+pub(crate) struct Live {
+    pub(crate) id: DevboxId,
+    record: watch::Sender<Arc<Revised<DevboxRecord>>>,
+    /// Held while the record changes, so that changes are decided one after the other.
+    changing: tokio::sync::Mutex<()>,
+    /// Held while the box is being made, so that it is not taken down at the same time.
+    pub(crate) launching: tokio::sync::Mutex<()>,
+    workplace: watch::Sender<Option<Workplace>>,
+    commands: Mutex<HashMap<Uuid, Arc<Command>>>,
+    pub(crate) shells: Shells,
+    pub(crate) log: Log,
+    /// What follows the box's executions; all of it ends with the box.
+    pub(crate) followers: TaskTracker,
+    /// Cancelled when the box is about to end.
+    pub(crate) ending: CancellationToken,
+    holds: AtomicUsize,
+    used_at: AtomicI64,
+}
+
+impl Live {
+    pub(crate) fn new(record: Revised<DevboxRecord>, log: Log, now: Timestamp) -> Arc<Self> {
+        Arc::new(Self {
+            id: record.value.id,
+            record: watch::Sender::new(Arc::new(record)),
+            changing: tokio::sync::Mutex::default(),
+            launching: tokio::sync::Mutex::default(),
+            workplace: watch::Sender::new(None),
+            commands: Mutex::default(),
+            shells: Shells::default(),
+            log,
+            followers: TaskTracker::new(),
+            ending: CancellationToken::new(),
+            holds: AtomicUsize::new(0),
+            used_at: AtomicI64::new(now.as_millis()),
+        })
+    }
+
+    /// What is known of it now.
+    pub(crate) fn record(&self) -> DevboxRecord {
+        self.record.borrow().value.clone()
+    }
+
+    /// Every change from now on.
+    pub(crate) fn watch(&self) -> watch::Receiver<Arc<Revised<DevboxRecord>>> {
+        self.record.subscribe()
+    }
+
+    /// Changes the record as `decide` says; whether anything changed.
+    pub(crate) async fn change(
+        &self,
+        store: &Store,
+        decide: impl Fn(DevboxRecord) -> Result<Step<DevboxRecord>, FleetError>,
+    ) -> Result<Step<DevboxRecord>, FleetError> {
+        let _changing = self.changing.lock().await;
+        loop {
+            let before = Arc::clone(&self.record.borrow());
+            let after = match decide(before.value.clone())? {
+                Step::Unchanged(record) => return Ok(Step::Unchanged(record)),
+                Step::Changed(after) => after,
+            };
+            match store.change_devbox(&before, after).await {
+                Ok(written) => {
+                    let record = written.value.clone();
+                    self.record.send_replace(Arc::new(written));
+                    return Ok(Step::Changed(record));
+                }
+                Err(StoreError::Stale) => {
+                    let read = store.devbox(self.id).await?;
+                    let read = read.ok_or_else(|| FleetError::not_found("devbox", self.id))?;
+                    self.record.send_replace(Arc::new(read));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Takes a step of its life, and whatever goes with it.
+    pub(crate) async fn step(
+        &self,
+        store: &Store,
+        step: impl Fn(DevboxLife) -> Result<Step<DevboxLife>, Refused>,
+        with: impl Fn(&mut DevboxRecord),
+    ) -> Result<Step<DevboxRecord>, FleetError> {
+        self.change(store, |record| match step(record.life.clone())? {
+            Step::Unchanged(_) => Ok(Step::Unchanged(record)),
+            Step::Changed(life) => {
+                let mut after = DevboxRecord { life, ..record };
+                with(&mut after);
+                Ok(Step::Changed(after))
+            }
+        })
+        .await
+    }
+
+    /// The box is there and can be worked in.
+    pub(crate) fn settle(&self, workplace: Workplace) {
+        self.workplace.send_replace(Some(workplace));
+    }
+
+    /// The box, if it is there.
+    pub(crate) fn workplace(&self) -> Option<Workplace> {
+        self.workplace.borrow().clone()
+    }
+
+    /// The box, if it can be worked with now.
+    pub(crate) fn running(&self) -> Result<Workplace, FleetError> {
+        let record = self.record.borrow();
+        record.value.life.must_run()?;
+        let status = record.value.status().as_str();
+        drop(record);
+        self.workplace()
+            .ok_or(FleetError::Refused(Refused::DevboxNot(status, "running")))
+    }
+
+    pub(crate) fn commands(&self) -> MutexGuard<'_, HashMap<Uuid, Arc<Command>>> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that somebody uses it.
+    pub(crate) fn touch(&self, now: Timestamp) {
+        self.used_at.fetch_max(now.as_millis(), Ordering::Relaxed);
+    }
+
+    /// Since when nobody has used it; `None` while somebody does.
+    pub(crate) fn idle_since(&self) -> Option<Timestamp> {
+        let busy = self.is_held() || !self.followers.is_empty();
+        (!busy).then(|| Timestamp::from_millis(self.used_at.load(Ordering::Relaxed)))
+    }
+
+    pub(crate) fn hold(&self) {
+        self.holds.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn let_go(&self, now: Timestamp) {
+        self.touch(now);
+        self.holds.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.holds.load(Ordering::SeqCst) > 0
+    }
+}

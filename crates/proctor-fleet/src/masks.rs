@@ -1,0 +1,97 @@
+//! Secrets do not show in logs.
+
+/// What stands where a secret stood.
+const MASK: &str = "********";
+/// A shorter text is in too many words to be hidden.
+const SHORTEST: usize = 4;
+
+/// The texts that must not show.
+#[derive(Clone, Default)]
+pub(crate) struct Masks {
+    /// The longest first, so that no part of one is left when another is its beginning.
+    texts: Vec<String>,
+}
+
+impl Masks {
+    /// Hides these secrets, and every line of those that have several.
+    pub(crate) fn of<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut texts: Vec<String> = secrets
+            .into_iter()
+            .flat_map(|secret| std::iter::once(secret).chain(secret.lines()))
+            .map(str::trim_end)
+            .filter(|text| text.len() >= SHORTEST)
+            .map(str::to_owned)
+            .collect();
+        texts.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        texts.dedup();
+        Self { texts }
+    }
+
+    /// The text without secrets.
+    pub(crate) fn apply(&self, text: &str) -> String {
+        let mut masked = text.to_owned();
+        for secret in &self.texts {
+            if masked.contains(secret.as_str()) {
+                masked = masked.replace(secret.as_str(), MASK);
+            }
+        }
+        masked
+    }
+
+    /// Where to cut `bytes` at the latest before `at` so that no secret is cut in two; behind one that begins them.
+    pub(crate) fn cut_before_secret(&self, bytes: &[u8], at: usize) -> usize {
+        let from = at.saturating_sub(self.longest());
+        let to = (at + self.longest()).min(bytes.len());
+        let across = |secret: &String| {
+            let secret = secret.as_bytes();
+            bytes[from..to]
+                .windows(secret.len())
+                .enumerate()
+                .filter(|(_, window)| *window == secret)
+                .map(|(start, _)| (from + start, from + start + secret.len()))
+                .find(|(start, end)| *start < at && at < *end)
+        };
+        match self.texts.iter().filter_map(across).min() {
+            Some((0, end)) => end,
+            Some((start, _)) => start,
+            None => at,
+        }
+    }
+
+    /// How long the longest secret is: what ends earlier may be the beginning of one.
+    pub(crate) fn longest(&self) -> usize {
+        self.texts.first().map_or(0, String::len)
+    }
+}
+
+impl std::fmt::Debug for Masks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Masks({})", self.texts.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn secrets_and_their_lines_do_not_show() {
+        let masks = Masks::of(["hush", "hush-hush", "first line\nsecond line", "abc", ""]);
+        assert_eq!(
+            masks.apply("hush-hush hush second line abc"),
+            "******** ******** ******** abc"
+        );
+        assert_eq!(masks.longest(), "first line\nsecond line".len());
+    }
+
+    proptest! {
+        #[test]
+        fn no_secret_is_left_in_any_text(secret in "[a-z]{4,8}", before in ".{0,20}", after in ".{0,20}") {
+            let masks = Masks::of([secret.as_str()]);
+            let masked = masks.apply(&format!("{before}{secret}{after}"));
+            prop_assert!(!masked.contains(&secret));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What an earlier process left is taken up: every devbox of this machine is found again or honestly ended, and what
+//! nobody owns is removed.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use proctor_core::{
+    devbox::{DevboxFailure, DevboxStatus},
+    refused::Refused,
+};
+use proctor_devbox::{BoxState, Devbox, Error};
+use proctor_store::{devboxes::DevboxRecord, runs::Revised};
+
+use crate::{
+    devboxes::box_id,
+    error::FleetError,
+    fleet::Fleet,
+    launch::chain,
+    live::Live,
+    logs::{self, Log, Traces},
+    workplace::Workplace,
+};
+
+impl Fleet {
+    /// Finds every devbox of the store again, ends those that are lost, removes what nobody owns, and keeps clocks from
+    /// now on. To be called once, before anything is asked of the fleet.
+    pub async fn recover(&self) -> Result<(), FleetError> {
+        if self.backend().is_err() {
+            return Ok(());
+        }
+        let records = self.store().live_devboxes(&self.inner.node).await?;
+        let mut owned = BTreeSet::new();
+        for record in records {
+            let live = self.remember(record)?;
+            owned.insert(box_id(live.id));
+            if let Err(error) = self.take_up(&live).await {
+                let message = format!("the devbox was lost: {}", chain(&error));
+                self.fail(&live, DevboxFailure::HealthCheckFailed, &message)
+                    .await;
+            }
+        }
+        let backend = self.backend()?;
+        let swept = backend.sweep(&owned).await?;
+        if !swept.boxes.is_empty() {
+            tracing::info!(
+                boxes = swept.boxes.len(),
+                "boxes that nobody owns were removed"
+            );
+        }
+        self.settle_snapshots().await?;
+        self.remove_deleted_layers().await;
+        self.keep_clocks();
+        Ok(())
+    }
+
+    fn remember(&self, record: Revised<DevboxRecord>) -> Result<Arc<Live>, FleetError> {
+        let log = Log::open(self.log_file(record.value.id))?;
+        let live = Live::new(record, log, self.now());
+        self.insert(Arc::clone(&live));
+        Ok(live)
+    }
+
+    async fn take_up(&self, live: &Arc<Live>) -> Result<(), FleetError> {
+        let record = live.record();
+        let status = record.status();
+        let opened = self.backend()?.open(&box_id(live.id)).await;
+        if matches!(
+            status,
+            DevboxStatus::Provisioning | DevboxStatus::Initializing
+        ) && !was_suspended(&record)
+        {
+            // Launching goes on from wherever it was, also if there is no box yet.
+            self.launch(live);
+            return Ok(());
+        }
+        let devbox = opened?;
+        let known = devbox.record().await?;
+        match known.state {
+            BoxState::Running | BoxState::Suspended => {}
+            BoxState::Stopped | BoxState::Lost => {
+                return Err(FleetError::Box(Error::BoxEnded));
+            }
+        }
+        if known.state == BoxState::Suspended && status == DevboxStatus::Running {
+            // Its supervisor waited for us and brought it to a stand.
+            devbox.resume().await?;
+        }
+        let workplace = self.furnish(&record, Arc::clone(&devbox), &known).await?;
+        live.settle(workplace.clone());
+        self.take_up_executions(live, &workplace, &*devbox).await?;
+        self.watch(live, &workplace);
+        match status {
+            DevboxStatus::Running => {
+                if let Some(entrypoint) = &record.setup.entrypoint {
+                    self.run_entrypoint(live, &workplace, entrypoint).await?;
+                }
+            }
+            DevboxStatus::Suspending => self.in_background(live, |fleet, live| async move {
+                fleet.bring_to_a_stand(&live).await;
+            }),
+            DevboxStatus::Suspended => {
+                if known.state == BoxState::Running {
+                    devbox.suspend().await?;
+                }
+            }
+            DevboxStatus::Provisioning | DevboxStatus::Initializing => {
+                self.in_background(live, |fleet, live| async move {
+                    fleet.bring_back(&live).await;
+                });
+            }
+            DevboxStatus::Shutdown | DevboxStatus::Failure => {
+                return Err(Refused::DevboxOver(status.as_str()).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds executions again, and the commands that waited for their shells.
+    async fn take_up_executions(
+        &self,
+        live: &Arc<Live>,
+        workplace: &Workplace,
+        devbox: &dyn Devbox,
+    ) -> Result<(), FleetError> {
+        let path = live.log.path().to_owned();
+        let (entries, _) = tokio::task::spawn_blocking(move || logs::read(&path, 0))
+            .await
+            .map_err(std::io::Error::other)??;
+        let mut traces = Traces::of(&entries);
+        for id in devbox.executions().await? {
+            let execution = devbox.execution(&id).await?;
+            let trace = traces.begun.remove(id.as_str()).unwrap_or_default();
+            traces
+                .queued
+                .retain(|waiting| waiting.execution != id.as_str());
+            self.adopt(live, workplace, execution, trace);
+        }
+        for waiting in traces.queued {
+            self.queue_again(live, waiting);
+        }
+        Ok(())
+    }
+}
+
+/// Whether the devbox had stood still before, so that it is on its way back and not new.
+fn was_suspended(record: &DevboxRecord) -> bool {
+    record
+        .life
+        .transitions()
+        .iter()
+        .any(|step| step.status == DevboxStatus::Suspended)
+}

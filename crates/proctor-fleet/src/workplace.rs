@@ -1,0 +1,74 @@
+//! Where work is done in a devbox: the box, its user, its environment.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use proctor_devbox::{Devbox, ExecId, ExecSpec, User};
+
+use crate::masks::Masks;
+
+/// A box with what everything that runs in it has in common.
+#[derive(Clone)]
+pub struct Workplace {
+    /// The box.
+    pub devbox: Arc<dyn Devbox>,
+    /// Who works in it.
+    pub user: User,
+    /// Where that user is at home; commands begin there and paths are relative to it.
+    pub home: String,
+    /// Environment of every command, with the values of secrets.
+    pub environment: BTreeMap<String, String>,
+    /// What must not show in logs.
+    pub(crate) masks: Masks,
+    /// The environment variables that hold secrets, with spaces between them.
+    pub(crate) secret_variables: String,
+}
+
+impl Workplace {
+    /// A box with a user and without an environment.
+    pub fn plain(devbox: Arc<dyn Devbox>, user: User, home: impl Into<String>) -> Self {
+        Self {
+            devbox,
+            user,
+            home: home.into(),
+            environment: BTreeMap::new(),
+            masks: Masks::default(),
+            secret_variables: String::new(),
+        }
+    }
+
+    /// `command`, run by a shell as the user, at home, with the environment.
+    pub fn shell_command(&self, id: ExecId, command: &str) -> ExecSpec {
+        self.program(id, ["/bin/bash", "-c", command])
+    }
+
+    /// A program, run as the user, at home, with the environment.
+    pub fn program<'a>(&self, id: ExecId, argv: impl IntoIterator<Item = &'a str>) -> ExecSpec {
+        let mut spec = ExecSpec::new(id, argv);
+        spec.env = self.environment.clone();
+        spec.cwd = Some(self.home.clone());
+        spec.user = self.user.clone();
+        spec
+    }
+
+    /// A path as the user means it: `~` is home, and so is where relative paths begin.
+    pub fn resolve(&self, path: &str) -> String {
+        let home = self.home.trim_end_matches('/');
+        match path.strip_prefix('~') {
+            Some("") => self.home.clone(),
+            Some(rest) if rest.starts_with('/') => format!("{home}{rest}"),
+            _ if path.starts_with('/') => path.to_owned(),
+            _ => format!("{home}/{path}"),
+        }
+    }
+}
+
+impl std::fmt::Debug for Workplace {
+    /// Without the environment, which holds secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workplace")
+            .field("devbox", self.devbox.id())
+            .field("user", &self.user)
+            .field("home", &self.home)
+            .finish_non_exhaustive()
+    }
+}

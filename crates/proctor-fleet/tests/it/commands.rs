@@ -1,0 +1,204 @@
+use proctor_core::devbox::{DevboxSetup, DevboxStatus};
+use proctor_devbox::Stream;
+use proctor_fleet::{FleetError, NewCommand, logs::LogFilter, output::Pieces};
+use uuid::Uuid;
+
+use crate::support::{House, ended};
+
+#[tokio::test]
+async fn the_same_id_is_the_same_execution() {
+    let house = House::open().await;
+    let id = house.running(DevboxSetup::default()).await;
+    let new = NewCommand {
+        command: "echo x >>times; sleep 0.1".to_owned(),
+        id: Some(Uuid::from_u128(7)),
+        shell: None,
+        stdin: false,
+    };
+    let (first, second) = tokio::join!(
+        house.fleet.execute(house.organization, id, new.clone()),
+        house.fleet.execute(house.organization, id, new.clone()),
+    );
+    assert_eq!(ended(&*first.unwrap()).await.0, 0);
+    assert_eq!(ended(&*second.unwrap()).await.0, 0);
+    let third = house
+        .fleet
+        .execute(house.organization, id, new)
+        .await
+        .unwrap();
+    assert_eq!(ended(&third).await.0, 0);
+    assert_eq!(house.sh(id, "cat times").await.1, "x\n");
+    house.end().await;
+}
+
+#[tokio::test]
+async fn output_comes_in_pieces_that_add_up_exactly() {
+    let house = House::open().await;
+    let id = house.running(DevboxSetup::default()).await;
+    let script = "for i in $(seq 1 3000); do printf 'Zeile %s: äöü€\\n' $i; done; printf '\\360\\237'; sleep 0.1; printf '\\230\\200 end'";
+    let command = house.start(id, script, None).await;
+    let program = command.program().await.unwrap();
+    let mut pieces = Pieces::from(Stream::Stdout, 0);
+    let (mut told, mut positions) = (String::new(), Vec::new());
+    while let Some(piece) = pieces.next(&*program).await.unwrap() {
+        told.push_str(&piece.text);
+        positions.push((piece.end, told.len()));
+    }
+    assert!(told.ends_with("Zeile 3000: äöü€\n😀 end"));
+    for (end, length) in positions {
+        assert_eq!(end, length as u64, "a position is in bytes");
+        let mut rest = Pieces::from(Stream::Stdout, end);
+        let mut tail = String::new();
+        while let Some(piece) = rest.next(&*program).await.unwrap() {
+            tail.push_str(&piece.text);
+        }
+        assert_eq!(tail, told[length..]);
+    }
+    house.end().await;
+}
+
+#[tokio::test]
+async fn input_is_written_and_ended_and_a_command_can_be_killed() {
+    let house = House::open().await;
+    let id = house.running(DevboxSetup::default()).await;
+    let new = |command: &str| NewCommand {
+        command: command.to_owned(),
+        id: None,
+        shell: None,
+        stdin: true,
+    };
+    let cat = house
+        .fleet
+        .execute(house.organization, id, new("cat; echo over"))
+        .await
+        .unwrap();
+    cat.write_stdin(b"one\n").await.unwrap();
+    cat.write_stdin(b"two\n").await.unwrap();
+    cat.close_stdin().await.unwrap();
+    assert_eq!(ended(&cat).await.1, "one\ntwo\nover\n");
+    assert!(matches!(
+        cat.write_stdin(b"x").await,
+        Err(FleetError::Box(_))
+    ));
+
+    let stubborn = house.start(id, "trap '' TERM INT; sleep 1000", None).await;
+    stubborn.kill().await.unwrap();
+    assert_eq!(ended(&stubborn).await.0, 137);
+    stubborn.kill().await.unwrap();
+    house.end().await;
+}
+
+#[tokio::test]
+async fn secrets_are_in_the_environment_and_never_in_the_log() {
+    let house = House::open().await;
+    house
+        .store
+        .create_secret(house.organization, "PASSWORD", &"s3cr3t-value".into())
+        .await
+        .unwrap();
+    let setup = DevboxSetup {
+        secrets: [("DB_PASS".to_owned(), "PASSWORD".to_owned())].into(),
+        environment: [("PLAIN".to_owned(), "shown".to_owned())].into(),
+        ..DevboxSetup::default()
+    };
+    let id = house.running(setup).await;
+    let (_, stdout, _) = house.sh(id, "echo $DB_PASS $PLAIN").await;
+    assert_eq!(
+        stdout, "s3cr3t-value shown\n",
+        "the caller's own output is as it is"
+    );
+    house.sh_in(id, "main", "echo $DB_PASS; export X=1").await;
+    house.sh(id, "echo s3cr3t-value >&2").await;
+    let (_, kept, _) = house.sh(id, "cat /tmp/.shells/*").await;
+    assert!(!kept.contains("s3cr3t"), "{kept}");
+
+    house.fleet.shutdown(house.organization, id).await.unwrap();
+    house.reaches(id, DevboxStatus::Shutdown).await;
+    while house.fleet.live_devboxes() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let logs = house
+        .fleet
+        .logs(house.organization, id, LogFilter::default())
+        .await
+        .unwrap();
+    let told = serde_json::to_string(&logs).unwrap();
+    assert!(told.contains("******** shown"), "{told}");
+    assert!(!told.contains("s3cr3t"), "{told}");
+    house.end().await;
+}
+
+#[tokio::test]
+async fn what_a_command_did_can_be_read_after_its_devbox_ended() {
+    let house = House::open().await;
+    let id = house.running(DevboxSetup::default()).await;
+    let done = house
+        .start(id, "echo out; echo err >&2; exit 4", None)
+        .await;
+    ended(&done).await;
+    let going_on = house.start(id, "echo begun; sleep 1000", None).await;
+    while going_on
+        .tail(Stream::Stdout, 9)
+        .await
+        .unwrap()
+        .text
+        .is_empty()
+    {
+        tokio::task::yield_now().await;
+    }
+    house.fleet.shutdown(house.organization, id).await.unwrap();
+    assert_eq!(ended(&going_on).await.0, 137);
+    while house.fleet.live_devboxes() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let found = house
+        .fleet
+        .command(house.organization, id, done.id)
+        .await
+        .unwrap();
+    assert_eq!(
+        ended(&found).await,
+        (4, "out\n".to_owned(), "err\n".to_owned())
+    );
+    let found = house
+        .fleet
+        .command(house.organization, id, going_on.id)
+        .await
+        .unwrap();
+    assert_eq!(
+        ended(&found).await,
+        (137, "begun\n".to_owned(), String::new())
+    );
+    let unknown = house
+        .fleet
+        .command(house.organization, id, Uuid::from_u128(1))
+        .await;
+    assert!(matches!(unknown, Err(FleetError::NotFound { .. })));
+    house.end().await;
+}
+
+#[tokio::test]
+async fn what_is_no_command_is_refused() {
+    let house = House::open().await;
+    let id = house.running(DevboxSetup::default()).await;
+    let new = |command: &str, shell: Option<&str>| NewCommand {
+        command: command.to_owned(),
+        id: None,
+        shell: shell.map(str::to_owned),
+        stdin: false,
+    };
+    let long = "x".repeat(200_000);
+    for bad in [
+        new("a\0b", None),
+        new(&long, None),
+        new("true", Some(" ")),
+        new("true", Some("a\nb")),
+        new("true", Some(&long)),
+    ] {
+        let refused = house.fleet.execute(house.organization, id, bad).await;
+        assert!(matches!(refused, Err(FleetError::Invalid(_))));
+    }
+    let (status, _, _) = house.sh(id, "").await;
+    assert_eq!(status, 0, "an empty command does nothing");
+    house.end().await;
+}

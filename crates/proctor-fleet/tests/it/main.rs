@@ -1,0 +1,14 @@
+//! The fleet through its public surface, on real boxes.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on stops where it is"
+)]
+
+mod clocks;
+mod commands;
+mod lives;
+mod recovery;
+mod shells;
+mod snapshots;
+mod support;

@@ -1,0 +1,166 @@
+//! A fleet of the test's own, with everything it needs, gone when the test ends.
+
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
+
+use proctor_core::{
+    devbox::{DevboxSetup, DevboxStatus, Initiator},
+    id::kinds::{DevboxId, OrganizationId},
+    time::{ManualClock, Timestamp},
+};
+use proctor_devbox::{
+    Backend, Error, Stream,
+    local::{LocalBackend, LocalConfig, Program},
+};
+use proctor_fleet::{Command, DevboxRecord, Fleet, FleetOptions, NewCommand, NewDevbox};
+use proctor_store::{Store, StoreOptions, ambient::RandomIds, credentials::PlainKey};
+use tempfile::TempDir;
+
+/// Long enough for a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct House {
+    pub(crate) fleet: Fleet,
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) organization: OrganizationId,
+    pub(crate) backend: Arc<dyn Backend>,
+    directory: TempDir,
+}
+
+fn backend(data: &std::path::Path) -> Arc<dyn Backend> {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_fleet-test-boxes"));
+    let config = LocalConfig {
+        program: Program::File(program),
+        ..LocalConfig::new(data.join("boxes"))
+    };
+    Arc::new(LocalBackend::open(config).unwrap())
+}
+
+impl House {
+    pub(crate) async fn open() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_790_000_000_000)));
+        Self::on(directory, clock).await
+    }
+
+    async fn on(directory: TempDir, clock: Arc<ManualClock>) -> Self {
+        let options = StoreOptions::embedded(directory.path());
+        let ids = Arc::new(RandomIds::default());
+        let store = Store::open(&options, clock.clone(), ids).await.unwrap();
+        let organization = match store.bootstrap("Test", PlainKey::Random).await.unwrap() {
+            Some((organization, _)) => organization.id,
+            None => store.organizations().await.unwrap()[0].id,
+        };
+        let backend = backend(directory.path());
+        let options = FleetOptions::new(directory.path().join("fleet"));
+        let fleet = Fleet::open(options, store.clone(), Arc::clone(&backend), clock.clone())
+            .await
+            .unwrap();
+        fleet.recover().await.unwrap();
+        Self {
+            fleet,
+            store,
+            clock,
+            organization,
+            backend,
+            directory,
+        }
+    }
+
+    /// Lets go of everything, as a server that ends, and begins anew.
+    pub(crate) async fn restart(self) -> Self {
+        let (directory, clock) = self.leave().await;
+        Self::on(directory, clock).await
+    }
+
+    async fn leave(self) -> (TempDir, Arc<ManualClock>) {
+        self.fleet.close().await;
+        self.store.close().await;
+        let Self {
+            fleet,
+            backend,
+            directory,
+            clock,
+            ..
+        } = self;
+        drop((fleet, backend));
+        (directory, clock)
+    }
+
+    /// Ends every box and lets go.
+    pub(crate) async fn end(self) {
+        // A devbox that has just ended may take its box away at the same time.
+        while let Err(error) = self.backend.sweep(&BTreeSet::new()).await {
+            assert!(matches!(error, Error::NoSuchBox(_)), "{error}");
+        }
+        let _ = self.leave().await;
+    }
+
+    pub(crate) async fn create(&self, setup: DevboxSetup) -> DevboxRecord {
+        let new = NewDevbox {
+            name: Some("test".to_owned()),
+            metadata: [("kind".to_owned(), "test".to_owned())].into(),
+            setup,
+            initiator: Initiator::Invocation,
+        };
+        self.fleet.create(self.organization, new).await.unwrap()
+    }
+
+    /// A devbox that can be worked with.
+    pub(crate) async fn running(&self, setup: DevboxSetup) -> DevboxId {
+        let id = self.create(setup).await.id;
+        let record = self.reaches(id, DevboxStatus::Running).await;
+        assert_eq!(record.status(), DevboxStatus::Running, "{:?}", record.life);
+        id
+    }
+
+    /// The devbox when it has this status, or has ended.
+    pub(crate) async fn reaches(&self, id: DevboxId, status: DevboxStatus) -> DevboxRecord {
+        let statuses = [status, DevboxStatus::Shutdown, DevboxStatus::Failure];
+        let waited = self
+            .fleet
+            .wait_for(self.organization, id, &statuses, PATIENCE);
+        waited.await.unwrap().unwrap()
+    }
+
+    pub(crate) async fn start(
+        &self,
+        id: DevboxId,
+        command: &str,
+        shell: Option<&str>,
+    ) -> Arc<Command> {
+        let new = NewCommand {
+            command: command.to_owned(),
+            id: None,
+            shell: shell.map(str::to_owned),
+            stdin: false,
+        };
+        self.fleet
+            .execute(self.organization, id, new)
+            .await
+            .unwrap()
+    }
+
+    /// Runs a command to its end: its status and what it wrote.
+    pub(crate) async fn sh(&self, id: DevboxId, command: &str) -> (i32, String, String) {
+        ended(&*self.start(id, command, None).await).await
+    }
+
+    /// The same in a named shell.
+    pub(crate) async fn sh_in(
+        &self,
+        id: DevboxId,
+        shell: &str,
+        command: &str,
+    ) -> (i32, String, String) {
+        ended(&*self.start(id, command, Some(shell)).await).await
+    }
+}
+
+pub(crate) async fn ended(command: &Command) -> (i32, String, String) {
+    let completed = tokio::time::timeout(PATIENCE, command.completed());
+    let status = completed.await.unwrap().unwrap();
+    let stdout = command.tail(Stream::Stdout, 1000).await.unwrap().text;
+    let stderr = command.tail(Stream::Stderr, 1000).await.unwrap().text;
+    (status, stdout, stderr)
+}

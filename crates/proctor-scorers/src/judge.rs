@@ -1,0 +1,228 @@
+//! Judging a box: choose where the scorers run, run them in their order, and leave nothing behind.
+
+use std::time::Duration;
+
+use proctor_devbox::{Backend, BoxSpec, Devbox, Error as DevboxError, LayerId};
+use tokio::time::Instant;
+
+use crate::{
+    bench::Names,
+    error::JudgeError,
+    modes::{self, Place, ROLES},
+    order::{JudgeOrder, Mode},
+    scored::{Finding, Judgement, Scored},
+};
+
+/// Scores what an agent left in `devbox`.
+///
+/// An error means that there is no judgement: the platform failed, or the box was lost. A scorer that fails is a result.
+/// Dropping the future leaves boxes behind for the next sweep; cancel the order instead.
+pub async fn judge(
+    backend: &dyn Backend,
+    devbox: &dyn Devbox,
+    order: &JudgeOrder,
+) -> Result<Judgement, JudgeError> {
+    let judging = Judging::begin(backend, order)?;
+    let outcome = judging
+        .unless_cancelled(judging.box_of_the_agent(devbox))
+        .await;
+    if outcome.is_err() {
+        judging.end_executions(devbox).await;
+    }
+    judging.clean_up().await;
+    outcome
+}
+
+/// Scores a disk that was kept when a box of the agent was judged. `agent` is the specification of that box. The modes that need the
+/// agent's own box become [`Mode::Clone`].
+pub async fn rejudge(
+    backend: &dyn Backend,
+    layer: &LayerId,
+    agent: &BoxSpec,
+    order: &JudgeOrder,
+) -> Result<Judgement, JudgeError> {
+    let judging = Judging::begin(backend, order)?;
+    let mode = match order.mode {
+        Mode::Live | Mode::Quiet | Mode::Clone => Mode::Clone,
+        Mode::Artifacts => Mode::Artifacts,
+    };
+    let outcome = judging
+        .unless_cancelled(judging.disk(mode, agent, layer))
+        .await;
+    judging.clean_up().await;
+    outcome.map(|(results, timed_out)| Judgement {
+        mode,
+        results,
+        timed_out,
+        layer: Some(layer.clone()),
+    })
+}
+
+/// One judging while it goes on.
+pub(crate) struct Judging<'a> {
+    pub(crate) backend: &'a dyn Backend,
+    pub(crate) order: &'a JudgeOrder,
+    pub(crate) names: Names,
+    deadline: Instant,
+}
+
+impl<'a> Judging<'a> {
+    fn begin(backend: &'a dyn Backend, order: &'a JudgeOrder) -> Result<Self, JudgeError> {
+        Ok(Self {
+            backend,
+            order,
+            names: Names::new(&order.id)?,
+            deadline: Instant::now() + order.time_limit,
+        })
+    }
+
+    async fn unless_cancelled<T>(
+        &self,
+        work: impl Future<Output = Result<T, JudgeError>>,
+    ) -> Result<T, JudgeError> {
+        tokio::select! {
+            () = self.order.cancel.cancelled() => Err(JudgeError::Cancelled),
+            outcome = work => outcome,
+        }
+    }
+
+    async fn box_of_the_agent(&self, devbox: &dyn Devbox) -> Result<Judgement, JudgeError> {
+        let order = self.order;
+        let agent = devbox.record().await?.spec;
+        if order.mode == Mode::Quiet {
+            modes::silence(self, devbox).await?;
+        }
+        let fresh = match order.mode {
+            Mode::Live | Mode::Quiet => false,
+            Mode::Clone | Mode::Artifacts => true,
+        };
+        let mut layer = None;
+        if fresh || order.freeze.is_some() {
+            let name = order
+                .freeze
+                .clone()
+                .unwrap_or_else(|| self.names.of_layer());
+            devbox.snapshot(name.clone(), self.labels()).await?;
+            layer = Some(name);
+        }
+        let judged = match &layer {
+            Some(layer) if fresh => self.disk(order.mode, &agent, layer).await,
+            _ => self.score(Place::of_the_agent(devbox, order)).await,
+        };
+        if order.freeze.is_none()
+            && let Some(name) = layer.take()
+            && !self.removed(&name).await
+        {
+            layer = Some(name);
+        }
+        let (results, timed_out) = judged?;
+        Ok(Judgement {
+            mode: order.mode,
+            results,
+            timed_out,
+            layer,
+        })
+    }
+
+    /// Scores what is on a disk, in boxes made for it.
+    async fn disk(
+        &self,
+        mode: Mode,
+        agent: &BoxSpec,
+        layer: &LayerId,
+    ) -> Result<(Vec<Scored>, bool), JudgeError> {
+        let place = match mode {
+            Mode::Live | Mode::Quiet | Mode::Clone => modes::clone(self, agent, layer).await,
+            Mode::Artifacts => modes::artifacts(self, agent, layer).await,
+        };
+        let scored = match place? {
+            Ok(place) => self.score(place).await,
+            Err(why) => Ok(self.without_a_place(&why)),
+        };
+        // Before the layer is removed, because these boxes stand on it.
+        self.clean_up().await;
+        scored
+    }
+
+    async fn score(&self, place: Place<'_>) -> Result<(Vec<Scored>, bool), JudgeError> {
+        let mut results = Vec::with_capacity(self.order.scorers.len());
+        let mut timed_out = false;
+        for function in &self.order.scorers {
+            let began = Instant::now();
+            let finding = match self.time_for_one() {
+                Some(limit) => {
+                    let bench = place.bench(&self.names, &self.order.custom, limit);
+                    function.scorer.score(&bench).await?
+                }
+                None => Finding::none("the time for scoring was over before this scorer ran"),
+            };
+            timed_out |= self.left().is_zero();
+            results.push(finding.named(&function.name, function.weight, began.elapsed()));
+        }
+        Ok((results, timed_out))
+    }
+
+    fn without_a_place(&self, why: &str) -> (Vec<Scored>, bool) {
+        let result = |function: &crate::ScoringFunction| {
+            Finding::none(why).named(&function.name, function.weight, Duration::ZERO)
+        };
+        let results = self.order.scorers.iter().map(result).collect();
+        (results, self.left().is_zero())
+    }
+
+    /// How much of the time for everything is left.
+    pub(crate) fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    fn time_for_one(&self) -> Option<Duration> {
+        let left = self.left();
+        let limit = self.order.scorer_time_limit.unwrap_or(left).min(left);
+        (!limit.is_zero()).then_some(limit)
+    }
+
+    /// How boxes and layers of this judging are marked.
+    pub(crate) fn labels(&self) -> std::collections::BTreeMap<String, String> {
+        [("proctor.scoring".to_owned(), self.order.id.clone())].into()
+    }
+
+    /// Removes a layer, unless something stands on it still.
+    async fn removed(&self, layer: &LayerId) -> bool {
+        match self.backend.delete_layer(layer).await {
+            Ok(()) | Err(DevboxError::NoSuchLayer(_)) => true,
+            Err(error) => {
+                tracing::debug!(%layer, %error, "a disk is kept for as long as it is needed");
+                false
+            }
+        }
+    }
+
+    /// Ends what scorers started in a box that goes on living.
+    async fn end_executions(&self, devbox: &dyn Devbox) {
+        for id in self.names.executions() {
+            if let Ok(execution) = devbox.execution(&id).await
+                && let Err(error) = execution.kill().await
+            {
+                tracing::debug!(%id, %error, "a scorer may still run");
+            }
+        }
+    }
+
+    /// Destroys every box of this judging, by name: also one whose making was interrupted.
+    async fn clean_up(&self) {
+        for role in ROLES {
+            let id = self.names.of_box(role);
+            match self.backend.open(&id).await {
+                Ok(devbox) => {
+                    if let Err(error) = devbox.destroy().await {
+                        tracing::warn!(devbox = %id, %error, "a box of a scoring is left to the next sweep");
+                    }
+                }
+                Err(DevboxError::NoSuchBox(_)) => {}
+                Err(error) => {
+                    tracing::warn!(devbox = %id, %error, "a box of a scoring is left to the next sweep");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Scorers of coding tasks: programs and patterns that look at what an agent left in a box, and say how good it is.
+//!
+//! This crate owns the six kinds of scorers ([`Scorer`]), the rules by which output becomes a score ([`output`]), and the
+//! four [`Mode`]s, which say in which box a scorer runs and what of the agent's it meets there. It knows nothing of HTTP,
+//! of stored records or of runs, and it must never believe anything but what comes through a scorer's own pipe.
+//!
+//! ```text
+//! judge ── mode: which box ── Bench ── kinds/…: one scorer ── Scored
+//!          live, quiet, clone, artifacts      bash, command, tests, python, custom, ast-grep
+//! ```
+//!
+//! A new kind of scorer is a file in `kinds` and a line in `kinds/mod.rs`.
+
+mod bench;
+pub mod code;
+pub mod contract;
+mod error;
+mod judge;
+mod kinds;
+mod members;
+mod modes;
+pub mod order;
+pub mod output;
+pub mod problem;
+pub mod python_version;
+pub mod scored;
+mod scorer;
+pub mod settings;
+mod shell;
+
+pub use contract::{ScoringFunction, read_contract};
+pub use error::JudgeError;
+pub use judge::{judge, rejudge};
+pub use order::{JudgeOrder, Mode, UnknownMode};
+pub use problem::{Problem, Problems};
+pub use scored::{Judgement, Scored, ScoredState};
+pub use scorer::Scorer;
+pub use settings::ScoringSettings;

@@ -1,0 +1,131 @@
+//! Looking for runs, and for task runs that are done in boxes.
+
+use proctor_core::{
+    id::kinds::{BenchmarkId, OrganizationId, RunId, RunKind, TaskId, TaskRunId, TaskRunKind},
+    run::Run,
+    task_run::TaskRun,
+};
+
+use crate::{
+    Store, StoreError,
+    database::{Param, Query, Row},
+    names::Sought,
+    page::{Listing, Page, PageRequest},
+    runs::{RUN_COLUMNS, Revised, TASK_RUN_COLUMNS, read_run, read_task_run},
+};
+
+/// Which runs are listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Only those of this benchmark.
+    pub benchmark: Option<BenchmarkId>,
+    /// Only those that stand so, in the words of [`Run::status`].
+    pub statuses: Option<Vec<&'static str>>,
+    /// By name.
+    pub sought: Sought,
+}
+
+/// Which task runs are listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskRunFilter {
+    /// Only those of this run.
+    pub run: Option<RunId>,
+    /// Only those of this task.
+    pub task: Option<TaskId>,
+    /// Only those that stand so, in the words of [`TaskRun::status`].
+    pub statuses: Option<Vec<&'static str>>,
+    /// By name.
+    pub sought: Sought,
+}
+
+/// A task run with whose it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnedTaskRun {
+    /// Who pays for it.
+    pub organization: OrganizationId,
+    /// The task run.
+    pub task_run: Revised<TaskRun>,
+}
+
+impl OwnedTaskRun {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            organization: row.id("organization")?,
+            task_run: read_task_run(row)?,
+        })
+    }
+}
+
+impl Store {
+    /// The organization's runs, newest first.
+    pub async fn find_runs(
+        &self,
+        organization: OrganizationId,
+        filter: &RunFilter,
+        page: PageRequest<RunKind>,
+    ) -> Result<Page<Run>, StoreError> {
+        let mut listing = Listing::new(RUN_COLUMNS, "runs").filter("organization", organization);
+        if let Some(benchmark) = filter.benchmark {
+            listing = listing.filter("benchmark", benchmark);
+        }
+        if let Some(statuses) = &filter.statuses {
+            listing = listing.any_of("status", words(statuses));
+        }
+        let listing = listing
+            .sought::<RunKind>(self.database(), &filter.sought)
+            .await?;
+        let read = |row: &Row| read_run(row).map(|run| run.value);
+        listing.page(self.database(), page, read).await
+    }
+
+    /// The organization's task runs that are done in boxes, newest first.
+    pub async fn find_task_runs(
+        &self,
+        organization: OrganizationId,
+        filter: &TaskRunFilter,
+        page: PageRequest<TaskRunKind>,
+    ) -> Result<Page<TaskRun>, StoreError> {
+        let mut listing = Listing::new(TASK_RUN_COLUMNS, "task_runs")
+            .filter("organization", organization)
+            .only("devbox IS NOT NULL");
+        if let Some(run) = filter.run {
+            listing = listing.filter("run", run);
+        }
+        if let Some(task) = filter.task {
+            listing = listing.filter("task", task);
+        }
+        if let Some(statuses) = &filter.statuses {
+            listing = listing.any_of("status", words(statuses));
+        }
+        let listing = listing
+            .sought::<TaskRunKind>(self.database(), &filter.sought)
+            .await?;
+        let read = |row: &Row| read_task_run(row).map(|task_run| task_run.value);
+        listing.page(self.database(), page, read).await
+    }
+
+    /// A task run that is done in a box, whosever it is.
+    pub async fn boxed_task_run(&self, id: TaskRunId) -> Result<Option<OwnedTaskRun>, StoreError> {
+        let text = format!(
+            "SELECT organization, {TASK_RUN_COLUMNS} FROM task_runs WHERE id = $1 AND devbox IS NOT NULL"
+        );
+        let query = Query::assembled(text, vec![id.into()]);
+        let row = self.database().read_optional(query).await?;
+        row.map(|row| OwnedTaskRun::read(&row)).transpose()
+    }
+
+    /// The task runs that are done in boxes and not over.
+    pub async fn live_boxed_task_runs(&self) -> Result<Vec<OwnedTaskRun>, StoreError> {
+        let text = format!(
+            "SELECT organization, {TASK_RUN_COLUMNS} FROM task_runs WHERE devbox IS NOT NULL \
+             AND status IN ('created', 'started', 'scoring', 'scored') ORDER BY id"
+        );
+        let query = Query::assembled(text, Vec::new());
+        let rows = self.database().read_all(query).await?;
+        rows.iter().map(OwnedTaskRun::read).collect()
+    }
+}
+
+fn words(words: &[&'static str]) -> Vec<Param> {
+    words.iter().map(|word| (*word).into()).collect()
+}

@@ -1,0 +1,170 @@
+use std::collections::BTreeMap;
+
+use proctor_core::{
+    devbox::{DevboxFailure, DevboxLife, DevboxSetup, DevboxStatus, Initiator, Mount},
+    id::kinds::{DevboxId, OrganizationId},
+};
+use proctor_store::{
+    Store, StoreError,
+    devboxes::DevboxRecord,
+    disk_snapshots::{DiskSnapshot, SnapshotFilter, SnapshotStatus},
+    page::{PageRequest, PageStart},
+};
+use rstest::rstest;
+
+use crate::fixture::{Fixture, On, START};
+
+fn record(store: &Store, organization: OrganizationId) -> DevboxRecord {
+    DevboxRecord {
+        id: store.fresh_id(),
+        organization,
+        node: "here".to_owned(),
+        name: Some("box".to_owned()),
+        metadata: BTreeMap::from([("a".to_owned(), "b".to_owned())]),
+        initiator: Initiator::Scenario(store.fresh_id()),
+        setup: DevboxSetup {
+            mounts: vec![Mount::File {
+                target: "~/x".to_owned(),
+                content: "y".to_owned(),
+            }],
+            ..DevboxSetup::default()
+        },
+        life: DevboxLife::begin(START),
+        caveats: vec!["disk limit: soft".to_owned()],
+        deadline: None,
+        created_at: START,
+    }
+}
+
+fn snapshot(store: &Store, organization: OrganizationId, devbox: DevboxId) -> DiskSnapshot {
+    DiskSnapshot {
+        id: store.fresh_id(),
+        organization,
+        node: "here".to_owned(),
+        devbox,
+        blueprint: None,
+        name: None,
+        commit_message: Some("words".to_owned()),
+        metadata: BTreeMap::new(),
+        status: SnapshotStatus::InProgress,
+        error: None,
+        size_bytes: None,
+        created_at: START,
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_devbox_is_kept_and_changed_only_over_what_was_read(
+    #[values(On::Sqlite, On::Postgres)] on: On,
+) {
+    let fixture = Fixture::open(on).await;
+    let store = &fixture.store;
+    let organization = fixture.organization("Clinic").await;
+    let made = store
+        .create_devbox(record(store, organization))
+        .await
+        .unwrap();
+    let read = store.devbox(made.value.id).await.unwrap().unwrap();
+    assert_eq!(read, made);
+
+    let life = made.value.life.clone().run(START).unwrap().into_inner();
+    let running = DevboxRecord {
+        life,
+        deadline: Some(START),
+        ..made.value.clone()
+    };
+    let changed = store.change_devbox(&made, running.clone()).await.unwrap();
+    assert_eq!(
+        store.devbox(made.value.id).await.unwrap(),
+        Some(changed.clone())
+    );
+    let stale = store.change_devbox(&made, running.clone()).await;
+    assert!(matches!(stale, Err(StoreError::Stale)), "{stale:?}");
+
+    let page = PageRequest {
+        limit: 10,
+        from: PageStart::Newest,
+        count: true,
+    };
+    let list = async |status| {
+        let page = store.devboxes(organization, status, page).await.unwrap();
+        page.items.len()
+    };
+    assert_eq!(list(None).await, 1);
+    assert_eq!(list(Some(DevboxStatus::Running)).await, 1);
+    assert_eq!(list(Some(DevboxStatus::Failure)).await, 0);
+    assert_eq!(store.live_devboxes("here").await.unwrap().len(), 1);
+    assert_eq!(store.live_devboxes("elsewhere").await.unwrap().len(), 0);
+
+    let life = running
+        .life
+        .clone()
+        .fail(START, DevboxFailure::OutOfDisk, "full");
+    let failed = DevboxRecord {
+        life: life.into_inner(),
+        ..running
+    };
+    store.change_devbox(&changed, failed).await.unwrap();
+    assert_eq!(store.live_devboxes("here").await.unwrap(), []);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_snapshot_changes_only_from_the_status_it_was_seen_in(
+    #[values(On::Sqlite, On::Postgres)] on: On,
+) {
+    let fixture = Fixture::open(on).await;
+    let store = &fixture.store;
+    let organization = fixture.organization("Clinic").await;
+    let devbox = store
+        .create_devbox(record(store, organization))
+        .await
+        .unwrap()
+        .value
+        .id;
+    let mut taken = snapshot(store, organization, devbox);
+    store.create_disk_snapshot(&taken).await.unwrap();
+    assert_eq!(
+        store.disk_snapshot(taken.id).await.unwrap(),
+        Some(taken.clone())
+    );
+    taken.status = SnapshotStatus::Complete;
+    taken.size_bytes = Some(4096);
+    let change =
+        async |from, to: &DiskSnapshot| store.change_disk_snapshot(from, to).await.unwrap();
+    assert!(change(SnapshotStatus::InProgress, &taken).await);
+    assert!(!change(SnapshotStatus::InProgress, &taken).await);
+    assert_eq!(
+        store.disk_snapshot(taken.id).await.unwrap(),
+        Some(taken.clone())
+    );
+
+    let page = PageRequest {
+        limit: 10,
+        from: PageStart::Newest,
+        count: true,
+    };
+    let of = async |filter| {
+        let page = store.disk_snapshots(organization, filter, page).await;
+        page.unwrap().total
+    };
+    let filter = SnapshotFilter {
+        devbox: Some(devbox),
+        blueprint: None,
+    };
+    assert_eq!(of(filter).await, Some(1));
+    let filter = SnapshotFilter {
+        devbox: Some(store.fresh_id()),
+        blueprint: None,
+    };
+    assert_eq!(of(filter).await, Some(0));
+    taken.status = SnapshotStatus::Deleted;
+    assert!(change(SnapshotStatus::Complete, &taken).await);
+    assert_eq!(of(SnapshotFilter::default()).await, Some(0));
+    let deleted = store
+        .disk_snapshots_with("here", SnapshotStatus::Deleted)
+        .await
+        .unwrap();
+    assert_eq!(deleted, [taken]);
+}

@@ -1,0 +1,45 @@
+//! `proctor doctor` on this machine, whatever it can do.
+
+use std::process::{Command, Output};
+
+fn doctor(data: &std::path::Path, flags: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .arg("doctor")
+        .arg("--data")
+        .arg(data)
+        .args(flags)
+        .output()
+        .expect("the program runs")
+}
+
+#[test]
+fn the_verdict_the_findings_and_the_exit_code_agree() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let output = doctor(data.path(), &["--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let backend = &report["backends"][0];
+    assert_eq!(backend["backend"], "local");
+    let findings = backend["findings"].as_array().expect("findings");
+    assert!(findings.len() > 5, "{findings:?}");
+    let blocked = findings
+        .iter()
+        .any(|finding| finding["severity"] == "blocking");
+    assert_eq!(report["usable"], !blocked, "{report}");
+    assert_eq!(output.status.code(), Some(i32::from(blocked)), "{report}");
+    for finding in findings {
+        // What is missing says what that costs.
+        assert_eq!(finding["severity"] == "fine", finding["costs"].is_null());
+    }
+
+    let output = doctor(data.path(), &[]);
+    assert_eq!(output.status.code(), Some(i32::from(blocked)));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("local: devboxes "), "{text}");
+    for finding in findings {
+        let what = finding["what"].as_str().expect("text");
+        assert!(text.contains(&format!(" {what}: ")), "{what} in {text}");
+    }
+    let left: Vec<_> = data.path().read_dir().expect("a directory").collect();
+    assert!(left.is_empty(), "{left:?}");
+}
