@@ -97,7 +97,9 @@ fn read(archive: &[u8]) -> Result<Vec<(Member, Vec<u8>)>, ArchiveError> {
     let mut members = Vec::new();
     walk(archive, SMALL, &mut |member, content| {
         let mut bytes = Vec::new();
-        content.read_to_end(&mut bytes).unwrap();
+        content
+            .read_to_end(&mut bytes)
+            .map_err(|error| ArchiveError::reading(&error))?;
         members.push((member.clone(), bytes));
         Ok(())
     })?;
