@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::{
     id::kinds::{BlueprintId, NetworkPolicyId, ObjectId, OrganizationId},
+    mount::CodeMount,
     time::Timestamp,
 };
 
@@ -37,40 +38,6 @@ pub struct Recipe {
     pub launch_parameters: Option<Value>,
     /// Notes of its owner.
     pub metadata: BTreeMap<String, String>,
-}
-
-/// A repository to check out.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CodeMount {
-    /// Whose it is.
-    pub owner: String,
-    /// What it is called; also the name of the directory.
-    pub name: String,
-    /// What opens a private one.
-    pub token: Option<String>,
-    /// The branch, tag or commit; the default branch if absent.
-    pub reference: Option<String>,
-    /// What is run in it afterwards.
-    pub install: Option<String>,
-}
-
-impl CodeMount {
-    /// The repository's name in full.
-    pub fn repository(&self) -> String {
-        format!("{}/{}", self.owner, self.name)
-    }
-}
-
-// By hand, so that no log ever holds a token.
-impl std::fmt::Debug for CodeMount {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CodeMount")
-            .field("repository", &self.repository())
-            .field("token", &self.token.as_ref().map(|_| "…"))
-            .field("reference", &self.reference)
-            .field("install", &self.install)
-            .finish()
-    }
 }
 
 /// How another blueprint is named.
@@ -299,17 +266,5 @@ mod tests {
         for one in BuildStatus::ALL {
             assert_eq!(BuildStatus::read(one.name()), Some(*one));
         }
-    }
-
-    #[test]
-    fn debug_output_does_not_tell_a_token() {
-        let mount = CodeMount {
-            owner: "acme".to_owned(),
-            name: "rocket".to_owned(),
-            token: Some("hush".to_owned()),
-            reference: None,
-            install: None,
-        };
-        assert!(!format!("{mount:?}").contains("hush"));
     }
 }

@@ -8,7 +8,7 @@
 //! * [`canonical`]: the one byte form of a JSON value, and its digest.
 //! * [`run`], [`task_run`], [`job`]: the state machines; a transition is a method that either
 //!   succeeds or says why not.
-//! * [`object`], [`network_policy`], [`agent`], [`blueprint`]: what stands around devboxes.
+//! * [`object`], [`network_policy`], [`agent`], [`mount`], [`blueprint`]: what stands around devboxes.
 //! * [`profile`]: what whoever starts a run brings along.
 //! * [`phrase`]: whether words were said, however they were written.
 //! * [`scoring`]: marks, axes, verdicts; [`criterion_run`]: the record behind each mark.
@@ -24,6 +24,7 @@ pub mod devbox;
 pub mod environment;
 pub mod id;
 pub mod job;
+pub mod mount;
 pub mod network_policy;
 pub mod object;
 pub mod phrase;

@@ -1,19 +1,18 @@
-//! Mounts from the shelf: objects, repositories and agents that are put into a box before anybody works in it.
+//! Mounts: files, objects, repositories and agents that are put into a box before anybody works in it.
 //!
-//! [`Shelf`] is the [`Mounter`] of a server that has all of them. What goes wrong names the mount, and never a token.
+//! [`Mounter::apply`] is the one entry. What goes wrong names the mount, and tells a mistake of the client apart from a
+//! failure of the platform.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use async_trait::async_trait;
 use futures::TryStreamExt as _;
 use proctor_core::{
     agent::{Agent, AgentOrigin, Package},
-    blueprint::CodeMount,
-    devbox::Mount,
     id::kinds::{AgentId, EventKind, ObjectId, OrganizationId},
+    mount::{CodeMount, Mount},
     object::{ContentType, StoredObject},
 };
-use proctor_devbox::{ExecId, User};
+use proctor_devbox::{Devbox, ExecId, User};
 use proctor_store::{Store, StoreError};
 use tokio_util::io::StreamReader;
 
@@ -21,19 +20,44 @@ use crate::{
     archives::{self, ArchiveError, Limits, Owner, Unpacker},
     commands::{self, SetupCommand},
     git::{Address, Fetched, GitError, Repositories, Wanted},
-    mounting::{FilesOnly, Mounter},
     objects::{self, ObjectError},
-    workplace::Workplace,
 };
 
-/// How long each command of a mount may take.
-const TIME_LIMIT: Duration = Duration::from_secs(1800);
-
-/// Puts everything that can be mounted into boxes; cheap to clone.
+/// Puts mounts into boxes; cheap to clone.
 #[derive(Clone)]
-pub struct Shelf {
+pub struct Mounter {
     store: Store,
     repositories: Repositories,
+    /// How large an archive may become.
+    limits: Limits,
+    /// How long each command of a mount may take.
+    time_limit: Duration,
+}
+
+/// The box that mounts are put into, and for whom.
+#[derive(Clone, Copy)]
+pub struct Site<'s> {
+    /// The box; it runs.
+    pub devbox: &'s dyn Devbox,
+    /// Whose it is.
+    pub organization: OrganizationId,
+    /// Who will work in it.
+    pub user: &'s User,
+    /// Where that user is at home; paths that are not absolute begin here.
+    pub home: &'s str,
+    /// What commands of mounts get as their environment.
+    pub env: &'s BTreeMap<String, String>,
+}
+
+/// A mount that could not be put into its box.
+#[derive(Debug, thiserror::Error)]
+#[error("{mount}: {problem}")]
+pub struct MountError {
+    /// Which mount, in a few words.
+    pub mount: String,
+    /// What went wrong.
+    #[source]
+    pub problem: MountProblem,
 }
 
 /// What went wrong with a mount.
@@ -72,129 +96,74 @@ pub enum MountProblem {
     },
 }
 
-#[async_trait]
-impl Mounter for Shelf {
-    async fn mount(
-        &self,
-        organization: OrganizationId,
-        mount: &Mount,
-        workplace: &Workplace,
-    ) -> Result<(), String> {
-        let mounted = match mount {
-            Mount::File { .. } => {
-                let mounted = FilesOnly.mount(organization, mount, workplace).await;
-                mounted.map_err(MountProblem::Invalid)
-            }
-            Mount::Object { object, target } => {
-                self.object(organization, workplace, *object, target).await
-            }
-            Mount::Code {
-                owner,
-                name,
-                token,
-                reference,
-                install,
-            } => {
-                let code = CodeMount {
-                    owner: owner.clone(),
-                    name: name.clone(),
-                    token: token.clone(),
-                    reference: reference.clone(),
-                    install: install.clone(),
-                };
-                self.code(organization, workplace, &code).await
-            }
+impl Mounter {
+    /// A mounter with the usual limits.
+    pub fn new(store: Store, repositories: Repositories) -> Self {
+        Self {
+            store,
+            repositories,
+            limits: Limits::default(),
+            time_limit: Duration::from_secs(1800),
+        }
+    }
+
+    /// Puts one mount into its box.
+    pub async fn apply(&self, site: Site<'_>, mount: &Mount) -> Result<(), MountError> {
+        let applied = match mount {
+            Mount::File { target, content } => file(site, target, content).await,
+            Mount::Object { object, target } => self.object(site, *object, target).await,
+            Mount::Code(code) => self.code(site, code).await,
             Mount::Agent {
                 agent,
                 name,
                 target,
                 token,
             } => {
-                let agent = self.find_agent(organization, *agent, name.as_deref());
-                match agent.await {
-                    Err(problem) => Err(problem),
-                    Ok(agent) => {
-                        self.agent(organization, workplace, &agent, (target, token))
-                            .await
-                    }
-                }
+                self.agent(
+                    site,
+                    *agent,
+                    name.as_deref(),
+                    target.as_deref(),
+                    token.as_deref(),
+                )
+                .await
             }
         };
-        mounted.map_err(|problem| format!("{}: {problem}", label(mount)))
-    }
-}
-
-/// What is mounted, in a few words for messages. Never a token and never content.
-fn label(mount: &Mount) -> String {
-    match mount {
-        Mount::File { target, .. } => format!("file_mount {target}"),
-        Mount::Object { object, target } => format!("object_mount {object} at {target}"),
-        Mount::Agent { agent, name, .. } => match (agent, name) {
-            (Some(agent), _) => format!("agent_mount {agent}"),
-            (None, name) => format!("agent_mount {}", name.as_deref().unwrap_or_default()),
-        },
-        Mount::Code { owner, name, .. } => format!("code_mount {owner}/{name}"),
-    }
-}
-
-impl Shelf {
-    /// A shelf with what a store has and repositories from elsewhere.
-    pub fn new(store: Store, repositories: Repositories) -> Self {
-        Self {
-            store,
-            repositories,
-        }
+        applied.map_err(|problem| MountError {
+            mount: mount.label(),
+            problem,
+        })
     }
 
-    fn fresh_exec(&self) -> ExecId {
-        fresh_exec(&self.store)
-    }
-
-    fn unpacker(&self, workplace: &Workplace, target: String) -> Unpacker {
-        Unpacker {
-            exec: self.fresh_exec(),
-            user: workplace.user.clone(),
-            target,
-            owner: Owner::Unpacker,
-            time_limit: TIME_LIMIT,
-        }
-    }
-
-    async fn object(
-        &self,
-        organization: OrganizationId,
-        workplace: &Workplace,
-        id: ObjectId,
-        target: &str,
-    ) -> Result<(), MountProblem> {
-        let object = objects::find(&self.store, organization, id).await?;
+    async fn object(&self, site: Site<'_>, id: ObjectId, target: &str) -> Result<(), MountProblem> {
+        let object = objects::find(&self.store, site.organization, id).await?;
         let (_, bytes) = objects::open(&self.store, &object).await?;
         let mut bytes = StreamReader::new(bytes.map_err(std::io::Error::other));
-        let target = workplace.resolve(target);
-        let devbox = &*workplace.devbox;
+        let target = absolute(site.home, target);
         if is_archive(&object) {
-            let unpacker = self.unpacker(workplace, target);
-            archives::unpack(devbox, unpacker, bytes, Limits::default()).await?;
+            let unpacker = Unpacker {
+                exec: self.fresh_exec(),
+                user: site.user.clone(),
+                target,
+                owner: Owner::Unpacker,
+                time_limit: self.time_limit,
+            };
+            archives::unpack(site.devbox, unpacker, bytes, self.limits).await?;
         } else {
-            devbox
-                .write_file(&target, &workplace.user, None, &mut bytes)
+            site.devbox
+                .write_file(&target, site.user, None, &mut bytes)
                 .await?;
         }
         Ok(())
     }
 
     /// Checks a repository out below the user's home and runs its install command there.
-    pub(crate) async fn code(
-        &self,
-        organization: OrganizationId,
-        workplace: &Workplace,
-        code: &CodeMount,
-    ) -> Result<(), MountProblem> {
-        let target = workplace.resolve(&code.name);
-        let fetched = self.fetch_code(organization, code).await?;
-        self.check_out(workplace, &fetched, &target).await?;
+    async fn code(&self, site: Site<'_>, code: &CodeMount) -> Result<(), MountProblem> {
+        let target = absolute(site.home, &code.name);
+        let fetched = self.fetch_code(site.organization, code).await?;
+        self.check_out(site, &fetched, &target).await?;
         if let Some(install) = &code.install {
-            self.command(workplace, install, Some(target)).await?;
+            self.command(site, install, Some(target)).await?;
         }
         Ok(())
     }
@@ -218,9 +187,9 @@ impl Shelf {
     }
 
     /// Puts a repository into a box: with its history if the box has `git`, else its files alone.
-    async fn check_out(
+    pub(crate) async fn check_out(
         &self,
-        workplace: &Workplace,
+        site: Site<'_>,
         fetched: &Fetched,
         target: &str,
     ) -> Result<(), MountProblem> {
@@ -240,19 +209,36 @@ impl Shelf {
         "#;
         let spool = self.repositories.spool()?;
         let file = spool.path().join("transfer");
-        let has_git = self.run(workplace, HAS_GIT, Vec::new(), &workplace.user);
-        if !has_git.await?.0.success() {
+        let run = async |script, arguments| {
+            let command = SetupCommand {
+                id: self.fresh_exec(),
+                script,
+                arguments,
+                user: site.user,
+                directory: Some("/".to_owned()),
+                env: site.env.clone(),
+                time_limit: self.time_limit,
+            };
+            commands::run(site.devbox, command).await
+        };
+        let (has_git, _) = run(HAS_GIT, Vec::new()).await?;
+        if !has_git.success() {
             self.repositories.archive(fetched, &file).await?;
-            let unpacker = self.unpacker(workplace, target.to_owned());
             let archive = open(&file).await?;
-            archives::unpack(&*workplace.devbox, unpacker, archive, Limits::default()).await?;
+            let unpacker = Unpacker {
+                exec: self.fresh_exec(),
+                user: site.user.clone(),
+                target: target.to_owned(),
+                owner: Owner::Unpacker,
+                time_limit: self.time_limit,
+            };
+            archives::unpack(site.devbox, unpacker, archive, self.limits).await?;
             return Ok(());
         }
         self.repositories.bundle(fetched, &file).await?;
         let bundle = format!("/tmp/{}.bundle", self.fresh_exec());
-        workplace
-            .devbox
-            .write_file(&bundle, &workplace.user, None, &mut open(&file).await?)
+        site.devbox
+            .write_file(&bundle, site.user, None, &mut open(&file).await?)
             .await?;
         let arguments = vec![
             bundle,
@@ -261,48 +247,49 @@ impl Shelf {
             fetched.commit.clone(),
             fetched.branch.clone().unwrap_or_default(),
         ];
-        self.must(workplace, CLONE, arguments, (&workplace.user, "git clone"))
-            .await
-    }
-
-    async fn find_agent(
-        &self,
-        organization: OrganizationId,
-        id: Option<AgentId>,
-        name: Option<&str>,
-    ) -> Result<Agent, MountProblem> {
-        let agent = match (id, name) {
-            (Some(id), _) => self.store.agent(organization, id).await?,
-            (None, Some(name)) => self.store.agent_named(organization, name).await?,
-            (None, None) => None,
-        };
-        agent.ok_or(MountProblem::NoAgent)
+        let (exit, said) = run(CLONE, arguments).await?;
+        if exit.success() {
+            Ok(())
+        } else {
+            Err(MountProblem::Command {
+                command: "git clone".to_owned(),
+                status: exit.status(),
+                said,
+            })
+        }
     }
 
     async fn agent(
         &self,
-        organization: OrganizationId,
-        workplace: &Workplace,
-        agent: &Agent,
-        (target, token): (&Option<String>, &Option<String>),
+        site: Site<'_>,
+        id: Option<AgentId>,
+        name: Option<&str>,
+        target: Option<&str>,
+        token: Option<&str>,
     ) -> Result<(), MountProblem> {
+        let agent = match (id, name) {
+            (Some(id), _) => self.store.agent(site.organization, id).await?,
+            (None, Some(name)) => self.store.agent_named(site.organization, name).await?,
+            (None, None) => None,
+        };
+        let agent = agent.ok_or(MountProblem::NoAgent)?;
         let Some(source) = &agent.source else {
             return Err(MountProblem::Invalid("the agent has no source".to_owned()));
         };
         let place = || {
-            let target = target.as_deref().ok_or_else(|| {
+            let target = target.ok_or_else(|| {
                 let kind = source.origin.kind().name();
                 MountProblem::Invalid(format!("an agent from {kind} needs an agent_path"))
             })?;
-            Ok::<_, MountProblem>(workplace.resolve(target))
+            Ok::<_, MountProblem>(absolute(site.home, target))
         };
         let directory = match &source.origin {
             AgentOrigin::Npm(package) => {
-                self.install(workplace, NPM, agent, (package, "@")).await?;
+                self.install(site, NPM, &agent, package, "@").await?;
                 None
             }
             AgentOrigin::Pip(package) => {
-                self.install(workplace, PIP, agent, (package, "==")).await?;
+                self.install(site, PIP, &agent, package, "==").await?;
                 None
             }
             AgentOrigin::Git {
@@ -311,24 +298,23 @@ impl Shelf {
             } => {
                 let target = place()?;
                 let wanted = Wanted {
-                    organization,
+                    organization: site.organization,
                     address: Address::Url(repository),
-                    token: token.as_deref(),
+                    token,
                     reference: reference.as_deref(),
                 };
                 let fetched = self.repositories.fetch(wanted).await?;
-                self.check_out(workplace, &fetched, &target).await?;
+                self.check_out(site, &fetched, &target).await?;
                 Some(target)
             }
             AgentOrigin::Object(object) => {
                 let target = place()?;
-                self.object(organization, workplace, *object, &target)
-                    .await?;
+                self.object(site, *object, &target).await?;
                 Some(target)
             }
         };
         for command in &source.setup {
-            self.command(workplace, command, directory.clone()).await?;
+            self.command(site, command, directory.clone()).await?;
         }
         Ok(())
     }
@@ -336,76 +322,73 @@ impl Shelf {
     /// Installs a package with the box's own tool, for everybody in the box.
     async fn install(
         &self,
-        workplace: &Workplace,
+        site: Site<'_>,
         script: &str,
         agent: &Agent,
-        (package, joint): (&Package, &str),
+        package: &Package,
+        joint: &str,
     ) -> Result<(), MountProblem> {
         let wanted = match &agent.version {
             Some(version) => format!("{}{joint}{version}", package.name),
             None => package.name.clone(),
         };
-        let name = format!("install {wanted}");
-        let arguments = vec![wanted, package.registry_url.clone().unwrap_or_default()];
-        self.must(workplace, script, arguments, (&User::Root, &name))
-            .await
+        let command = SetupCommand {
+            id: self.fresh_exec(),
+            script,
+            arguments: vec![
+                wanted.clone(),
+                package.registry_url.clone().unwrap_or_default(),
+            ],
+            user: &User::Root,
+            directory: Some("/".to_owned()),
+            env: site.env.clone(),
+            time_limit: self.time_limit,
+        };
+        let (exit, said) = commands::run(site.devbox, command).await?;
+        if exit.success() {
+            Ok(())
+        } else {
+            Err(MountProblem::Command {
+                command: format!("install {wanted}"),
+                status: exit.status(),
+                said,
+            })
+        }
     }
 
     /// Runs a command of a client, in `directory` if that is one.
     async fn command(
         &self,
-        workplace: &Workplace,
+        site: Site<'_>,
         command: &str,
         directory: Option<String>,
     ) -> Result<(), MountProblem> {
         // An object agent may be a single file: then its setup runs at home.
-        const RUN: &str = r#"if [ -n "$2" ] && [ -d "$2" ]; then cd "$2" || exit 1; else cd "$3" || exit 1; fi
-            exec /bin/sh -c "$1""#;
-        let arguments = vec![
-            command.to_owned(),
-            directory.unwrap_or_default(),
-            workplace.home.clone(),
-        ];
-        self.must(workplace, RUN, arguments, (&workplace.user, command))
-            .await
-    }
-
-    /// Runs a script that must succeed; `name` is what it is called when it does not.
-    async fn must(
-        &self,
-        workplace: &Workplace,
-        script: &str,
-        arguments: Vec<String>,
-        (user, name): (&User, &str),
-    ) -> Result<(), MountProblem> {
-        let (exit, said) = self.run(workplace, script, arguments, user).await?;
-        if exit.success() {
-            return Ok(());
-        }
-        Err(MountProblem::Command {
-            command: name.to_owned(),
-            status: exit.status(),
-            said: workplace.masks.apply(said.trim_end()),
-        })
-    }
-
-    async fn run(
-        &self,
-        workplace: &Workplace,
-        script: &str,
-        arguments: Vec<String>,
-        user: &User,
-    ) -> proctor_devbox::Result<(proctor_devbox::Exit, String)> {
-        let command = SetupCommand {
+        const RUN: &str =
+            r#"if [ -n "$2" ] && [ -d "$2" ]; then cd "$2" || exit 1; fi; exec /bin/sh -c "$1""#;
+        let setup = SetupCommand {
             id: self.fresh_exec(),
-            script,
-            arguments,
-            user,
-            directory: Some("/".to_owned()),
-            env: workplace.environment.clone(),
-            time_limit: TIME_LIMIT,
+            script: RUN,
+            arguments: vec![command.to_owned(), directory.unwrap_or_default()],
+            user: site.user,
+            directory: Some(site.home.to_owned()),
+            env: site.env.clone(),
+            time_limit: self.time_limit,
         };
-        commands::run(&*workplace.devbox, command).await
+        let (exit, said) = commands::run(site.devbox, setup).await?;
+        if exit.success() {
+            Ok(())
+        } else {
+            Err(MountProblem::Command {
+                command: command.to_owned(),
+                status: exit.status(),
+                said,
+            })
+        }
+    }
+
+    fn fresh_exec(&self) -> ExecId {
+        fresh_exec(&self.store)
     }
 }
 
@@ -419,10 +402,27 @@ pub(crate) fn fresh_exec(store: &Store) -> ExecId {
     ExecId::new(format!("setup-{fresh}")).expect("letters and digits make a name")
 }
 
+async fn file(site: Site<'_>, target: &str, content: &str) -> Result<(), MountProblem> {
+    let target = absolute(site.home, target);
+    site.devbox
+        .write_file(&target, site.user, None, &mut content.as_bytes())
+        .await?;
+    Ok(())
+}
+
 async fn open(path: &std::path::Path) -> Result<tokio::fs::File, GitError> {
     tokio::fs::File::open(path)
         .await
         .map_err(GitError::Platform)
+}
+
+/// A path as it is inside the box.
+pub(crate) fn absolute(home: &str, path: &str) -> String {
+    match path.strip_prefix("~/") {
+        _ if path.starts_with('/') => path.to_owned(),
+        Some(rest) => format!("{}/{rest}", home.trim_end_matches('/')),
+        None => format!("{}/{path}", home.trim_end_matches('/')),
+    }
 }
 
 /// Whether an object is unpacked instead of copied. One compressed file is not an archive.
@@ -431,5 +431,21 @@ fn is_archive(object: &StoredObject) -> bool {
         ContentType::Tar | ContentType::Tgz => true,
         ContentType::Unspecified => archives::has_archive_name(&object.name),
         ContentType::Text | ContentType::Binary | ContentType::Gzip => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_begin_at_home_unless_they_are_absolute() {
+        for (path, whole) in [
+            ("/etc/x", "/etc/x"),
+            ("x", "/home/user/x"),
+            ("~/x/y", "/home/user/x/y"),
+        ] {
+            assert_eq!(absolute("/home/user/", path), whole);
+        }
     }
 }

@@ -24,18 +24,6 @@ pub struct Workplace {
 }
 
 impl Workplace {
-    /// A box with a user and without an environment.
-    pub fn plain(devbox: Arc<dyn Devbox>, user: User, home: impl Into<String>) -> Self {
-        Self {
-            devbox,
-            user,
-            home: home.into(),
-            environment: BTreeMap::new(),
-            masks: Masks::default(),
-            secret_variables: String::new(),
-        }
-    }
-
     /// `command`, run by a shell as the user, at home, with the environment.
     pub fn shell_command(&self, id: ExecId, command: &str) -> ExecSpec {
         self.program(id, ["/bin/bash", "-c", command])

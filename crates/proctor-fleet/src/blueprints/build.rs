@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use proctor_core::blueprint::{Blueprint, BuildFailure, Image, ImageDisk};
+use proctor_core::{
+    blueprint::{Blueprint, BuildFailure, Image, ImageDisk},
+    mount::Mount,
+};
 use proctor_devbox::{
     Backend, Base, BaseName, BoxId, BoxSpec, Devbox, Error as BoxError, ExecSpec, Execution, Exit,
     ExitCause, LayerId, Limits, Network, Stream, User,
@@ -25,18 +28,14 @@ use super::{
 };
 use crate::{
     commands::{self, SetupCommand},
-    mounts::{Shelf, fresh_exec},
-    workplace::Workplace,
+    mounts::{Mounter, Site, fresh_exec},
 };
-
-/// Where the usual user is at home.
-const HOME: &str = "/home/user";
 
 /// What a build needs.
 pub(super) struct Builder<'b> {
     pub(super) store: &'b Store,
     pub(super) backend: &'b Arc<dyn Backend>,
-    pub(super) shelf: &'b Shelf,
+    pub(super) mounter: &'b Mounter,
     pub(super) log: &'b BuildLog,
     pub(super) limits: Limits,
     pub(super) network: Network,
@@ -213,7 +212,7 @@ impl Builder<'_> {
                     let mut mount = mount.clone();
                     mount.token = self.tokens.get(place).cloned();
                     let fetched = self
-                        .shelf
+                        .mounter
                         .fetch_code(organization, &mount)
                         .await
                         .map_err(|error| Broken::because(format!("{}: {error}", step.title)))?;
@@ -282,7 +281,7 @@ impl Builder<'_> {
             for step in steps {
                 let layer = step.layer.clone();
                 self.log.add(Level::Info, &step.step.title);
-                self.step(&devbox, step, context).await?;
+                self.step(&*devbox, step, context).await?;
                 match devbox.snapshot(layer.clone(), BTreeMap::new()).await {
                     // Another build of the same was faster.
                     Ok(_) | Err(BoxError::Exists { .. }) => layers.push(layer.to_string()),
@@ -298,20 +297,19 @@ impl Builder<'_> {
 
     async fn step(
         &self,
-        devbox: &Arc<dyn Devbox>,
+        devbox: &dyn Devbox,
         prepared: Prepared<'_>,
         context: Option<&Context>,
     ) -> Result<(), Broken> {
         let step = prepared.step;
         match &step.kind {
-            StepKind::Run(command) => self.run(&**devbox, step, command).await,
+            StepKind::Run(command) => self.run(devbox, step, command).await,
             StepKind::MakeDirectory => {
-                self.prepare_target(&**devbox, &step.directory, true)
-                    .await?;
+                self.prepare_target(devbox, &step.directory, true).await?;
                 Ok(())
             }
             StepKind::WriteFile { path, content } => {
-                let path = joined(HOME, path);
+                let path = joined("/home/user", path);
                 let mut content = content.as_bytes();
                 devbox
                     .write_file(&path, &User::Root, None, &mut content)
@@ -322,16 +320,21 @@ impl Builder<'_> {
                 let mut mount = mount.clone();
                 mount.token = self.tokens.get(place).cloned();
                 let user = User::Named("user".to_owned());
-                let mut workplace = Workplace::plain(Arc::clone(devbox), user, HOME);
-                workplace.environment = step.env.clone();
-                workplace.environment.extend(self.secrets.clone());
-                let organization = self.blueprint.organization;
-                let mounted = self.shelf.code(organization, &workplace, &mount).await;
-                mounted.map_err(|error| Broken::because(format!("{}: {error}", step.title)))
+                let mut env = step.env.clone();
+                env.extend(self.secrets.clone());
+                let site = Site {
+                    devbox,
+                    organization: self.blueprint.organization,
+                    user: &user,
+                    home: "/home/user",
+                    env: &env,
+                };
+                let applied = self.mounter.apply(site, &Mount::Code(mount)).await;
+                applied.map_err(Broken::because)
             }
             StepKind::Copy(copy) => match (context, prepared.selection) {
                 (Some(context), Some(selection)) => {
-                    self.copy(&**devbox, step, copy, (context, selection)).await
+                    self.copy(devbox, step, copy, (context, selection)).await
                 }
                 _ => Err(Broken::because("there is no build context")),
             },

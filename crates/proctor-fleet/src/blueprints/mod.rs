@@ -29,7 +29,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     masks::Masks,
-    mounts::Shelf,
+    mounts::Mounter,
     network_policies,
     objects::{self, ObjectError},
 };
@@ -134,7 +134,7 @@ pub struct Blueprints {
 struct Inner {
     store: Store,
     backend: Arc<dyn Backend>,
-    shelf: Shelf,
+    mounter: Mounter,
     options: BlueprintOptions,
     turns: Semaphore,
     tasks: TaskTracker,
@@ -158,7 +158,7 @@ impl Blueprints {
     pub fn new(
         store: Store,
         backend: Arc<dyn Backend>,
-        shelf: Shelf,
+        mounter: Mounter,
         options: BlueprintOptions,
     ) -> Self {
         Self {
@@ -166,7 +166,7 @@ impl Blueprints {
                 turns: Semaphore::new(options.at_once.max(1)),
                 store,
                 backend,
-                shelf,
+                mounter,
                 options,
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
@@ -577,7 +577,7 @@ impl Blueprints {
             network,
             store: &self.inner.store,
             backend: &self.inner.backend,
-            shelf: &self.inner.shelf,
+            mounter: &self.inner.mounter,
             log,
             limits: self.inner.options.limits,
             time_limit: self.inner.options.time_limit,

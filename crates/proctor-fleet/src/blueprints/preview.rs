@@ -61,7 +61,7 @@ fn json(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proctor_core::blueprint::CodeMount;
+    use proctor_core::mount::CodeMount;
     use proptest::prelude::*;
 
     use super::{super::dockerfile::Dockerfile, *};

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proctor_core::blueprint::{CodeMount, Image, Recipe};
+use proctor_core::{
+    blueprint::{Image, Recipe},
+    mount::CodeMount,
+};
 
 use super::dockerfile::{
     Argument, CommandForm, Dockerfile, DockerfileError, Instruction, Transfer, expand,

@@ -1,7 +1,6 @@
 use proctor_core::{
-    blueprint::{
-        BaseReference, Blueprint, Build, BuildFailure, CodeMount, Image, ImageDisk, Recipe,
-    },
+    blueprint::{BaseReference, Blueprint, Build, BuildFailure, Image, ImageDisk, Recipe},
+    mount::CodeMount,
     object::ContentType,
 };
 use proctor_devbox::{Base, LayerId};

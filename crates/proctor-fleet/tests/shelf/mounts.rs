@@ -1,12 +1,12 @@
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use proctor_core::{
     agent::{AgentOrigin, AgentSource},
-    devbox::Mount,
+    mount::{CodeMount, Mount},
     object::ContentType,
 };
 use proctor_devbox::{Base, Devbox, User};
-use proctor_fleet::{Workplace, mounting::Mounter as _};
+use proctor_fleet::mounts::Site;
 
 use crate::support::{Shelf, sh, tar_of, worker};
 
@@ -18,21 +18,25 @@ async fn apply(
     user: &User,
     mount: &Mount,
 ) -> Result<(), String> {
-    let workplace = Workplace::plain(Arc::clone(devbox), user.clone(), HOME);
-    shelf
-        .mounter
-        .mount(shelf.organization, mount, &workplace)
-        .await
+    let site = Site {
+        devbox: &**devbox,
+        organization: shelf.organization,
+        user,
+        home: HOME,
+        env: &BTreeMap::new(),
+    };
+    let applied = shelf.mounter.apply(site, mount).await;
+    applied.map_err(|error| error.to_string())
 }
 
 fn code(name: &str, reference: Option<&str>, install: Option<&str>) -> Mount {
-    Mount::Code {
+    Mount::Code(CodeMount {
         owner: "acme".to_owned(),
         name: name.to_owned(),
         token: None,
         reference: reference.map(str::to_owned),
         install: install.map(str::to_owned),
-    }
+    })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -22,7 +22,8 @@ use proctor_devbox::{
 use proctor_fleet::{
     GitOptions, Repositories,
     blueprints::{BlueprintOptions, Blueprints},
-    mounts, objects,
+    mounts::Mounter,
+    objects,
 };
 use proctor_store::{
     Store, StoreOptions, ambient::RandomIds, credentials::PlainKey, objects::NewObject,
@@ -36,7 +37,7 @@ pub(crate) struct Shelf {
     pub(crate) store: Store,
     pub(crate) organization: OrganizationId,
     pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) mounter: mounts::Shelf,
+    pub(crate) mounter: Mounter,
     pub(crate) blueprints: Blueprints,
     pub(crate) directory: TempDir,
 }
@@ -64,7 +65,7 @@ impl Shelf {
             mirrors: Some(directory.path().join("mirrors")),
             ..GitOptions::new(directory.path().join("git"))
         };
-        let mounter = mounts::Shelf::new(store.clone(), Repositories::new(git));
+        let mounter = Mounter::new(store.clone(), Repositories::new(git));
         let blueprints = Blueprints::new(
             store.clone(),
             Arc::clone(&backend),

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    blueprint::{BaseReference, CodeMount, Recipe},
+    blueprint::{BaseReference, Recipe},
     id::{
         Dialect, Id, Kind,
         kinds::{BlueprintId, NetworkPolicyId, ObjectId},
     },
+    mount::CodeMount,
 };
 use proctor_fleet::is_repository_name;
 use serde::Deserialize;

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    blueprint::{BaseReference, Blueprint, Build, BuildFailure, CodeMount, Recipe},
+    blueprint::{BaseReference, Blueprint, Build, BuildFailure, Recipe},
     id::Dialect,
+    mount::CodeMount,
 };
 use proctor_fleet::blueprints::LogLine;
 use proctor_store::page::Page;
