@@ -1,9 +1,12 @@
 //! The Runloop dialect's routes.
 
 mod accounts;
+mod agents;
 mod benchmarks;
 mod contract;
 mod lists;
+mod network_policies;
+mod objects;
 mod runs;
 mod scenarios;
 mod secrets;
