@@ -46,6 +46,7 @@ impl Api {
             streaming: HashSet::new(),
         }
         .unhurried(runloop::OBJECT_CONTENT)
+        .unhurried(runloop::VALIDATE)
         .streaming(runloop::OBJECT_CONTENT)
     }
 

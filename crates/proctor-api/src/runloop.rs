@@ -23,6 +23,7 @@ mod secrets;
 
 pub(crate) use objects::CONTENT as OBJECT_CONTENT;
 pub use page::RunloopPage;
+pub(crate) use scenarios::validate::PATH as VALIDATE;
 
 /// The dialect's routes.
 pub(crate) fn routes() -> OpenApiRouter<ApiState> {
@@ -53,6 +54,7 @@ fn scenario_routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(scenarios::archive_scenario))
         .routes(routes!(scenarios::unarchive_scenario))
         .routes(routes!(scenarios::publish_scenario))
+        .routes(routes!(scenarios::validate::validate_scenario))
 }
 
 fn benchmark_routes() -> OpenApiRouter<ApiState> {
