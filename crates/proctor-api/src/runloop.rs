@@ -8,11 +8,14 @@ mod accounts;
 mod agents;
 mod benchmarks;
 mod blueprints;
+pub(crate) mod devboxes;
 mod ids;
 mod labels;
 mod launch;
+mod launch_parameters;
 mod links;
 mod lists;
+mod mounts;
 mod network_policies;
 mod objects;
 mod page;
@@ -32,6 +35,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(secrets::list_secrets, secrets::create_secret))
         .routes(routes!(secrets::get_secret, secrets::update_secret))
         .routes(routes!(secrets::delete_secret))
+        .merge(devboxes::routes())
         .merge(scenario_routes())
         .merge(benchmark_routes())
         .merge(run_routes())
