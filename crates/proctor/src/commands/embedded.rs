@@ -69,6 +69,14 @@ impl Embedded {
         })
     }
 
+    /// Whether tasks can be done in boxes here: tried, not guessed.
+    pub(crate) async fn has_devboxes(&self) -> bool {
+        match self.devboxes.fleet.backend() {
+            Ok(backend) => backend.doctor().await.usable(),
+            Err(_) => false,
+        }
+    }
+
     /// What stops it.
     pub(crate) fn stopping(&self) -> CancellationToken {
         self.stop.clone()

@@ -54,8 +54,10 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
     let devboxes = Devboxes::open(&settings.data_directory(), &storage).await?;
     let engine = Engine::new(storage.store.clone(), storage.clock, &public_url);
     engine.run().await?;
+    // A server that listens everywhere does not know its name: links then lead to where the request went.
+    let knows_its_name = serve.public_url.is_some() || serve.tls_cert.is_some();
     let options = ApiOptions {
-        public_url: Some(public_url),
+        public_url: knows_its_name.then_some(public_url),
         ..api_options(&serve)
     };
     let state = ApiState::new(options, engine.clone(), storage.ids, metrics);
@@ -180,7 +182,6 @@ fn api_options(settings: &ServeSettings) -> ApiOptions {
                 .rate_burst
                 .unwrap_or_else(|| a_seconds_worth(per_minute)),
         }),
-        public_url: settings.public_url.clone(),
         ..default
     }
 }
