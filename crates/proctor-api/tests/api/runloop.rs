@@ -4,6 +4,7 @@ mod accounts;
 mod agents;
 mod benchmarks;
 mod contract;
+mod devboxes;
 mod lists;
 mod network_policies;
 mod objects;
