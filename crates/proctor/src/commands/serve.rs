@@ -53,13 +53,13 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
     };
     let devboxes = Devboxes::open(&settings.data_directory(), &storage).await?;
     let engine = Engine::new(storage.store.clone(), storage.clock, &public_url);
-    engine.run().await?;
     let options = ApiOptions {
         public_url: Some(public_url),
         ..api_options(&serve)
     };
     let state = ApiState::new(options, engine.clone(), storage.ids, metrics);
     let state = devboxes.offer(state);
+    engine.run().await?;
     let router = Api::new().into_router(state.clone());
 
     let shutdown = CancellationToken::new();
@@ -77,8 +77,8 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
 
     let drained = server.serve(router, shutdown).await;
     state.finish_tasks().await;
-    devboxes.close().await;
     engine.close().await;
+    devboxes.close().await;
     storage.store.close().await;
     telemetry.shutdown();
     if let Drained::CutShort { connections } = drained {
