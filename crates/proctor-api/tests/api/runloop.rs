@@ -3,6 +3,7 @@
 mod accounts;
 mod benchmarks;
 mod contract;
+mod devboxes;
 mod lists;
 mod runs;
 mod scenarios;
