@@ -51,6 +51,8 @@ const SECURITY_SCHEMES: [(&str, &str); 3] = [
         (name = "Verial: taking a benchmark", description = "What an agent does: begin a run, start its tasks, complete them. The run's worlds answer below `/v1/benchmark-runs/{id}/`."),
         (name = "Verial: runs", description = "Runs as their organization sees them, with everything that was found."),
         (name = "Verial: playgrounds", description = "Worlds, their sandboxes, and everything that happened in them."),
+        (name = "Runloop: devboxes", description = "Linux boxes of one's own: their lives, commands, files and logs."),
+        (name = "Runloop: disk snapshots", description = "The disks of devboxes, kept to begin others with."),
         (name = "Runloop: scenarios", description = "Tasks that are done in a box and judged by scorers."),
         (name = "Runloop: scorers", description = "Scripts that an organization registers as scorers of its own."),
         (name = "Runloop: benchmarks", description = "Ordered sets of scenarios."),

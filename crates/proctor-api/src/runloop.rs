@@ -8,11 +8,14 @@ mod accounts;
 mod agents;
 mod benchmarks;
 mod blueprints;
+pub(crate) mod devboxes;
 mod ids;
 mod labels;
 mod launch;
+mod launch_parameters;
 mod links;
 mod lists;
+mod mounts;
 mod network_policies;
 mod objects;
 mod page;
@@ -23,6 +26,7 @@ mod secrets;
 
 pub(crate) use objects::CONTENT as OBJECT_CONTENT;
 pub use page::RunloopPage;
+pub(crate) use scenarios::validate::PATH as VALIDATE;
 
 /// The dialect's routes.
 pub(crate) fn routes() -> OpenApiRouter<ApiState> {
@@ -31,6 +35,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(secrets::list_secrets, secrets::create_secret))
         .routes(routes!(secrets::get_secret, secrets::update_secret))
         .routes(routes!(secrets::delete_secret))
+        .merge(devboxes::routes())
         .merge(scenario_routes())
         .merge(benchmark_routes())
         .merge(run_routes())
@@ -53,6 +58,7 @@ fn scenario_routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(scenarios::archive_scenario))
         .routes(routes!(scenarios::unarchive_scenario))
         .routes(routes!(scenarios::publish_scenario))
+        .routes(routes!(scenarios::validate::validate_scenario))
 }
 
 fn benchmark_routes() -> OpenApiRouter<ApiState> {

@@ -12,6 +12,7 @@ mod score;
 mod scorers;
 mod seams;
 mod start;
+mod validate;
 mod watch;
 
 pub use self::{
@@ -19,10 +20,11 @@ pub use self::{
     logs::LogFile,
     scorers::FleetJudge,
     seams::{
-        BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, Hold, Judge, LogStream, ScorerFinding,
-        ScorerState, Scoring, ScoringError, ScoringOrder,
+        BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Hold, Judge, LogStream,
+        ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder,
     },
     start::{NewBenchmarkRun, NewScenarioRun},
+    validate::{NewValidation, Trial, Validated},
 };
 
 use std::{

@@ -23,6 +23,27 @@ use crate::{catalog::PreparedTask, engine::Engine, error::EngineError, runs::jud
 impl Engine {
     /// Begins to score a scenario run, for the first time or again. While it is scored, asking again changes nothing.
     pub async fn score_scenario(&self, id: TaskRunId) -> Result<TaskRun, EngineError> {
+        let (after, has_begun) = self.begin_scoring(id).await?;
+        if has_begun {
+            self.score_in_background(id);
+        }
+        Ok(after)
+    }
+
+    /// Scores a scenario run, and returns when that is done.
+    pub(crate) async fn score_now(&self, id: TaskRunId) -> Result<(), EngineError> {
+        let cancel = self.inner.closing.child_token();
+        let is_first = self.inner.scorings.begin(id, cancel.clone());
+        let outcome = match self.begin_scoring(id).await {
+            Ok(_) if is_first => self.carry_out_scoring(id, cancel).await,
+            other => other.map(drop),
+        };
+        self.inner.scorings.end(id);
+        outcome
+    }
+
+    /// A scenario run that is being scored, and whether that began just now.
+    async fn begin_scoring(&self, id: TaskRunId) -> Result<(TaskRun, bool), EngineError> {
         self.workshop()?;
         let owned = self.boxed(id).await?;
         let prepared = self.definition_of_task_run(&owned.task_run.value).await?;
@@ -35,14 +56,12 @@ impl Engine {
                 Vec::new(),
             )
             .await?;
-        if stepped.is_changed() {
-            self.score_in_background(id);
-        }
+        let has_begun = stepped.is_changed();
         let after = stepped.into_inner();
         if after.is_over() {
             return Err(Refused::TaskRunOver(after.status()).into());
         }
-        Ok(after)
+        Ok((after, has_begun))
     }
 
     /// Lets the scorers of a task run that is being scored do their work.

@@ -67,6 +67,28 @@ impl BoxEnd {
     }
 }
 
+/// Something to be run in a box.
+#[derive(Clone, Debug)]
+pub struct BoxCommand {
+    /// For a shell.
+    pub script: String,
+    /// What it finds on its standard input.
+    pub input: String,
+    /// Where it starts; at the user's home without it.
+    pub directory: Option<String>,
+    /// How long it may take, the box's coming to be included.
+    pub time_limit: Duration,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandEnd {
+    /// Its exit status; not zero if its time was over.
+    pub status: i32,
+    /// What it printed.
+    pub output: String,
+}
+
 /// While this is kept, no clock ends the box.
 pub type Hold = Box<dyn Send + Sync>;
 
@@ -92,6 +114,14 @@ pub enum BoxError {
 pub trait Boxes: Send + Sync {
     /// Makes a box. Answers as soon as it has a name; it comes to be in the background.
     async fn create(&self, order: BoxOrder) -> Result<DevboxId, BoxError>;
+
+    /// Runs a command as soon as the box can be worked with, and waits for its end.
+    async fn run(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+        command: BoxCommand,
+    ) -> Result<CommandEnd, BoxError>;
 
     /// Returns when the box has ended, and how. At once, if it has.
     async fn ended(&self, organization: OrganizationId, devbox: DevboxId) -> BoxEnd;

@@ -1,7 +1,7 @@
 //! Boxes and scorers that exist only in memory.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -16,8 +16,8 @@ use proctor_core::{
     scoring::Score,
 };
 use proctor_engine::scenarios::{
-    BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, Hold, Judge, LogStream, ScorerFinding, ScorerState,
-    Scoring, ScoringError, ScoringOrder, Workshop,
+    BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Hold, Judge, LogStream,
+    ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, Workshop,
 };
 use secrecy::ExposeSecret as _;
 use tokio::sync::watch;
@@ -32,6 +32,8 @@ struct Inner {
     orders: Mutex<Vec<BoxOrder>>,
     boxes: Mutex<HashMap<DevboxId, watch::Sender<Option<BoxEnd>>>>,
     held: AtomicUsize,
+    /// Boxes in which something was run.
+    changed: Mutex<HashSet<DevboxId>>,
     /// Scorers wait while this is true.
     is_slow: watch::Sender<bool>,
 }
@@ -96,6 +98,21 @@ impl Boxes for Shop {
         Ok(id)
     }
 
+    async fn run(
+        &self,
+        _: OrganizationId,
+        devbox: DevboxId,
+        command: BoxCommand,
+    ) -> Result<CommandEnd, BoxError> {
+        let status = i32::from(command.input.contains("conflict"));
+        if status == 0 {
+            self.0.changed.lock().unwrap().insert(devbox);
+        }
+        let BoxCommand { script, input, .. } = command;
+        let output = format!("{script} < {} bytes", input.len());
+        Ok(CommandEnd { status, output })
+    }
+
     async fn ended(&self, _: OrganizationId, devbox: DevboxId) -> BoxEnd {
         let ended = {
             let boxes = self.0.boxes.lock().unwrap();
@@ -152,7 +169,10 @@ impl Judge for Shop {
                 return None;
             };
             let command = scorer["command"].as_str().unwrap_or_default();
+            let is_changed = self.0.changed.lock().unwrap().contains(&order.devbox);
             let (score, state) = match command {
+                "is changed" if is_changed => (Score::ONE, ScorerState::Complete),
+                "is unchanged" if !is_changed => (Score::ONE, ScorerState::Complete),
                 "true" => (Score::ONE, ScorerState::Complete),
                 "broken" => (Score::ZERO, ScorerState::Error),
                 _ => (Score::ZERO, ScorerState::Complete),
