@@ -14,6 +14,7 @@ use http::Method;
 
 mod authoring;
 mod engine;
+mod fleet;
 pub(crate) mod render;
 mod shelf;
 mod store;

@@ -40,12 +40,14 @@ impl Api {
             .routes(routes!(observe::healthz))
             .routes(routes!(observe::readyz))
             .routes(routes!(observe::metrics));
+        let among = |templates: &[&str]| templates.iter().map(|&text| text.to_owned()).collect();
         Self {
             routes,
-            unhurried: HashSet::new(),
-            streaming: HashSet::new(),
+            unhurried: among(&runloop::devboxes::UNHURRIED),
+            streaming: among(&runloop::devboxes::STREAMING),
         }
         .unhurried(runloop::OBJECT_CONTENT)
+        .unhurried(runloop::VALIDATE)
         .streaming(runloop::OBJECT_CONTENT)
     }
 

@@ -7,12 +7,13 @@ use std::{
 
 use proctor_core::id::IdSource;
 use proctor_engine::Engine;
-use proctor_fleet::blueprints::Blueprints;
+use proctor_fleet::{Fleet, blueprints::Blueprints};
 use proctor_store::Store;
 use tokio_util::task::TaskTracker;
 
 use crate::{
     metrics::Metrics,
+    problem::{Problem, ProblemKind},
     rate_limit::{Limiter, RateLimit},
 };
 
@@ -51,6 +52,7 @@ pub struct ApiState(Arc<Shared>);
 struct Shared {
     options: ApiOptions,
     engine: Engine,
+    fleet: OnceLock<Fleet>,
     tasks: TaskTracker,
     ids: Arc<dyn IdSource>,
     metrics: Metrics,
@@ -70,11 +72,19 @@ impl ApiState {
             limiter: options.rate_limit.map(Limiter::new),
             options,
             engine,
+            fleet: OnceLock::new(),
             tasks: TaskTracker::new(),
             ids,
             metrics,
             blueprints: OnceLock::new(),
         }))
+    }
+
+    /// The same with devboxes.
+    #[must_use]
+    pub fn with_fleet(self, fleet: Fleet) -> Self {
+        let _ = self.0.fleet.set(fleet);
+        self
     }
 
     /// Lets blueprints be built. A server without devboxes does without.
@@ -97,6 +107,14 @@ impl ApiState {
     /// What makes things happen.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
+    }
+
+    /// The devboxes, or the answer of a server that has none.
+    pub(crate) fn fleet(&self) -> Result<&Fleet, Problem> {
+        self.0
+            .fleet
+            .get()
+            .ok_or_else(|| Problem::new(ProblemKind::NotImplemented, "this server has no devboxes"))
     }
 
     /// Waits for what was begun for clients that did not wait for it. To be called when the

@@ -14,4 +14,4 @@ pub use launch::{
     AfterIdle, IdleAction, LaunchParameters, ResourceSize, Resources, Sizing, UserParameters,
 };
 pub use life::{DevboxFailure, DevboxLife, DevboxStatus, ShutdownReason, Transition};
-pub use setup::{DevboxBase, DevboxSetup, Initiator, Mount};
+pub use setup::{DevboxBase, DevboxSetup, Initiator};

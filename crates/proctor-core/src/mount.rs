@@ -38,6 +38,17 @@ pub enum Mount {
 }
 
 impl Mount {
+    /// The same without what opens a private repository: what may be written down.
+    #[must_use]
+    pub fn without_token(mut self) -> Self {
+        match &mut self {
+            Self::File { .. } | Self::Object { .. } => {}
+            Self::Agent { token, .. } => *token = None,
+            Self::Code(code) => code.token = None,
+        }
+        self
+    }
+
     /// What is mounted, in a few words for messages. Never a token and never content.
     pub fn label(&self) -> String {
         match self {

@@ -10,6 +10,7 @@ use proctor_core::{
         Dialect,
         kinds::{DevboxId, DevboxKind, OrganizationId},
     },
+    mount::Mount,
     refused::{Refused, Step},
 };
 use proctor_devbox::{BoxId, Devbox};
@@ -80,6 +81,9 @@ impl Fleet {
         self.backend()?;
         self.check_setup(organization, &new.setup).await?;
         let now = self.now();
+        let mut setup = new.setup;
+        let mounts = setup.mounts.clone();
+        setup.mounts = setup.mounts.into_iter().map(Mount::without_token).collect();
         let record = DevboxRecord {
             id: self.store().fresh_id(),
             organization,
@@ -87,7 +91,7 @@ impl Fleet {
             name: new.name,
             metadata: new.metadata,
             initiator: new.initiator,
-            setup: new.setup,
+            setup,
             life: DevboxLife::begin(now),
             caveats: Vec::new(),
             deadline: None,
@@ -96,7 +100,7 @@ impl Fleet {
         let log = Log::open(self.log_file(record.id))?;
         let stored = self.store().create_devbox(record).await?;
         let record = stored.value.clone();
-        let live = Live::new(stored, log, now);
+        let live = Live::new(stored, mounts, log, now);
         self.insert(Arc::clone(&live));
         self.launch(&live);
         Ok(record)
@@ -116,6 +120,19 @@ impl Fleet {
                     format!("there is no secret named '{secret}'"),
                 ));
             }
+        }
+        if let Some(policy) = setup.launch.network_policy
+            && self
+                .store()
+                .network_policy(organization, policy)
+                .await?
+                .is_none()
+        {
+            let id = policy.wire(Dialect::Runloop);
+            faults.push((
+                "launch_parameters.network_policy_id".to_owned(),
+                format!("there is no network policy {id}"),
+            ));
         }
         if let DevboxBase::Snapshot(id) = setup.base {
             let snapshot = self.store().disk_snapshot(id).await?;

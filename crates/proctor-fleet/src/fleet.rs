@@ -17,8 +17,9 @@ use uuid::Uuid;
 
 use crate::{
     error::FleetError,
+    git::{GitOptions, Repositories},
     live::Live,
-    mounting::{FilesOnly, Mounter},
+    mounts::Mounter,
 };
 
 /// How a fleet works.
@@ -27,8 +28,8 @@ pub struct FleetOptions {
     /// A directory of its own, for logs and for the name of this machine. Devboxes of a store belong to the machine that
     /// made them.
     pub data: PathBuf,
-    /// What puts mounts into boxes.
-    pub mounter: Arc<dyn Mounter>,
+    /// What puts mounts into boxes; one with repositories in `data` if absent.
+    pub mounter: Option<Mounter>,
 }
 
 impl FleetOptions {
@@ -36,7 +37,7 @@ impl FleetOptions {
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
             data: data.into(),
-            mounter: Arc::new(FilesOnly),
+            mounter: None,
         }
     }
 }
@@ -51,7 +52,7 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) data: PathBuf,
     pub(crate) node: String,
-    pub(crate) mounter: Arc<dyn Mounter>,
+    pub(crate) mounter: Mounter,
     pub(crate) tasks: TaskTracker,
     pub(crate) closing: CancellationToken,
     backend: Result<Arc<dyn Backend>, String>,
@@ -89,12 +90,16 @@ impl Fleet {
         fs_err::create_dir_all(options.data.join("logs"))?;
         let fresh: Uuid = store.fresh_id::<DevboxKind>().uuid();
         let node = name_of_this_machine(&options.data, fresh)?;
+        let mounter = options.mounter.unwrap_or_else(|| {
+            let repositories = GitOptions::new(options.data.join("repositories"));
+            Mounter::new(store.clone(), Repositories::new(repositories))
+        });
         Ok(Self {
             inner: Arc::new(Inner {
                 store,
                 data: options.data,
                 node,
-                mounter: options.mounter,
+                mounter,
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
                 backend,

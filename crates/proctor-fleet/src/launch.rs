@@ -6,13 +6,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use proctor_core::{
+    blueprint::ImageDisk,
     devbox::{DevboxBase, DevboxFailure, DevboxSetup, DevboxStatus, ShutdownReason},
     id::Dialect,
     refused::Refused,
 };
 use proctor_devbox::{
-    Base, BoxRecord, BoxSpec, Devbox, Error, ExecId, ExitCause, How, LayerId, Limits, Network,
-    Property, Stream,
+    Base, BaseName, BoxRecord, BoxSpec, Devbox, Error, ExecId, ExitCause, How, LayerId, Limits,
+    Network, Property, Stream,
 };
 use proctor_store::devboxes::DevboxRecord;
 use secrecy::ExposeSecret as _;
@@ -26,6 +27,8 @@ use crate::{
     live::Live,
     logs::{Source, Trace, What},
     masks::Masks,
+    mounts::Site,
+    network_policies::{self, Reach},
     output,
     workplace::Workplace,
 };
@@ -77,7 +80,16 @@ impl Fleet {
         devbox.start().await?;
         let known = devbox.record().await?;
         let workplace = self.furnish(&record, Arc::clone(&devbox), &known).await?;
-        let caveats = caveats(&known, &record.setup);
+        let mut caveats = caveats(&known, &record.setup);
+        caveats.extend(
+            self.reach(&record)
+                .await?
+                .not_offered
+                .into_iter()
+                .map(|what| {
+                    format!("network: {what} cannot be reached from devboxes of this server")
+                }),
+        );
         for caveat in &caveats {
             live.log.note(
                 self.now(),
@@ -86,7 +98,7 @@ impl Fleet {
             );
         }
         if record.status() == DevboxStatus::Provisioning {
-            self.put_mounts(&record, &workplace).await?;
+            self.put_mounts(live, &record, &workplace).await?;
         }
         live.settle(workplace.clone());
         if !self.run_launch_commands(live, &record, &workplace).await? {
@@ -113,10 +125,27 @@ impl Fleet {
     /// The box of the devbox, made unless it is there.
     async fn make_box(&self, record: &DevboxRecord) -> Result<Arc<dyn Devbox>, FleetError> {
         let backend = self.backend()?;
-        match backend.create(spec(record)?).await {
+        let mut spec = spec(record)?;
+        spec.network = self.reach(record).await?.network;
+        match backend.create(spec).await {
             Err(Error::Exists { .. }) => Ok(backend.open(&box_id(record.id)).await?),
             other => Ok(other?),
         }
+    }
+
+    /// What the devbox may reach: nothing without a policy.
+    async fn reach(&self, record: &DevboxRecord) -> Result<Reach, FleetError> {
+        let nothing = Reach {
+            network: Network::None,
+            not_offered: Vec::new(),
+        };
+        let Some(id) = record.setup.launch.network_policy else {
+            return Ok(nothing);
+        };
+        let policy = self.store().network_policy(record.organization, id).await?;
+        Ok(policy.map_or(nothing, |policy| {
+            network_policies::reach(&policy.text.egress)
+        }))
     }
 
     /// Who works in the box and with what environment.
@@ -142,11 +171,17 @@ impl Fleet {
         let masks = Masks::of(secrets.values().map(String::as_str));
         let secret_variables = secrets.keys().cloned().collect::<Vec<_>>().join(" ");
         let mut environment = BTreeMap::from([("HOME".to_owned(), account.home.clone())]);
+        let mut directory = None;
+        if let DevboxBase::Blueprint { image, .. } = &setup.base {
+            environment.extend(image.env.clone());
+            directory.clone_from(&image.working_directory);
+        }
         environment.extend(setup.environment.clone());
         environment.extend(secrets);
         Ok(Workplace {
             devbox,
             user: account.user,
+            directory: directory.unwrap_or_else(|| account.home.clone()),
             home: account.home,
             environment,
             masks,
@@ -156,18 +191,25 @@ impl Fleet {
 
     async fn put_mounts(
         &self,
+        live: &Live,
         record: &DevboxRecord,
         workplace: &Workplace,
     ) -> Result<(), NotLaunched> {
-        for (number, mount) in record.setup.mounts.iter().enumerate() {
-            let mounted = self
-                .inner
-                .mounter
-                .mount(record.organization, mount, workplace)
-                .await;
-            mounted.map_err(|why| NotLaunched {
-                failure: DevboxFailure::ExecutionFailed,
-                message: format!("mount {number} could not be put into the devbox: {why}"),
+        let site = Site {
+            devbox: &*workplace.devbox,
+            organization: record.organization,
+            user: &workplace.user,
+            home: &workplace.home,
+            env: &workplace.environment,
+        };
+        for mount in &live.mounts {
+            let mounted = self.inner.mounter.apply(site, mount).await;
+            mounted.map_err(|error| {
+                let told = workplace.masks.apply(&error.to_string());
+                NotLaunched {
+                    failure: DevboxFailure::ExecutionFailed,
+                    message: format!("a mount could not be put into the devbox: {told}"),
+                }
             })?;
         }
         Ok(())
@@ -397,11 +439,16 @@ fn spec(record: &DevboxRecord) -> Result<BoxSpec, FleetError> {
         LayerId::new(name).map_err(|error| FleetError::invalid("base", error.to_string()))
     };
     let base = match &record.setup.base {
-        DevboxBase::Host | DevboxBase::Blueprint { layer: None, .. } => Base::Host,
+        DevboxBase::Host => Base::Host,
         DevboxBase::Snapshot(id) => Base::Layer(layer(id.wire(Dialect::Runloop))?),
-        DevboxBase::Blueprint {
-            layer: Some(name), ..
-        } => Base::Layer(layer(name.clone())?),
+        DevboxBase::Blueprint { image, .. } => match &image.disk {
+            ImageDisk::Host => Base::Host,
+            ImageDisk::Layer(name) => Base::Layer(layer(name.clone())?),
+            ImageDisk::RootFs(name) => Base::RootFs(
+                BaseName::new(name.clone())
+                    .map_err(|error| FleetError::invalid("base", error.to_string()))?,
+            ),
+        },
     };
     let resources = record.setup.launch.sizing.resources();
     let mut spec = BoxSpec::new(box_id(record.id), base);
@@ -413,7 +460,6 @@ fn spec(record: &DevboxRecord) -> Result<BoxSpec, FleetError> {
         disk_files: None,
         open_files: None,
     };
-    spec.network = Network::None;
     // Root of a box is root of nothing else.
     spec.allow_sudo = true;
     Ok(spec)

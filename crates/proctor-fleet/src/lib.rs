@@ -30,7 +30,6 @@ mod launch;
 mod live;
 pub mod logs;
 mod masks;
-pub mod mounting;
 pub mod mounts;
 pub mod network_policies;
 pub mod objects;

@@ -11,6 +11,7 @@ use std::{
 use proctor_core::{
     devbox::DevboxLife,
     id::kinds::DevboxId,
+    mount::Mount,
     refused::{Refused, Step},
     time::Timestamp,
 };
@@ -31,6 +32,8 @@ pub(crate) struct Live {
     changing: tokio::sync::Mutex<()>,
     /// Held while the box is being made, so that it is not taken down at the same time.
     pub(crate) launching: tokio::sync::Mutex<()>,
+    /// What is to be put into the box, with the tokens that are not written down.
+    pub(crate) mounts: Vec<Mount>,
     workplace: watch::Sender<Option<Workplace>>,
     commands: Mutex<HashMap<Uuid, Arc<Command>>>,
     pub(crate) shells: Shells,
@@ -44,12 +47,18 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn new(record: Revised<DevboxRecord>, log: Log, now: Timestamp) -> Arc<Self> {
+    pub(crate) fn new(
+        record: Revised<DevboxRecord>,
+        mounts: Vec<Mount>,
+        log: Log,
+        now: Timestamp,
+    ) -> Arc<Self> {
         Arc::new(Self {
             id: record.value.id,
             record: watch::Sender::new(Arc::new(record)),
             changing: tokio::sync::Mutex::default(),
             launching: tokio::sync::Mutex::default(),
+            mounts,
             workplace: watch::Sender::new(None),
             commands: Mutex::default(),
             shells: Shells::default(),

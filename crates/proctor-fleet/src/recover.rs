@@ -54,7 +54,8 @@ impl Fleet {
 
     fn remember(&self, record: Revised<DevboxRecord>) -> Result<Arc<Live>, FleetError> {
         let log = Log::open(self.log_file(record.value.id))?;
-        let live = Live::new(record, log, self.now());
+        let mounts = record.value.setup.mounts.clone();
+        let live = Live::new(record, mounts, log, self.now());
         self.insert(Arc::clone(&live));
         Ok(live)
     }

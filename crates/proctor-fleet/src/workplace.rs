@@ -15,6 +15,8 @@ pub struct Workplace {
     pub user: User,
     /// Where that user is at home; commands begin there and paths are relative to it.
     pub home: String,
+    /// Where commands begin: at home, unless the devbox's blueprint says otherwise.
+    pub directory: String,
     /// Environment of every command, with the values of secrets.
     pub environment: BTreeMap<String, String>,
     /// What must not show in logs.
@@ -24,16 +26,16 @@ pub struct Workplace {
 }
 
 impl Workplace {
-    /// `command`, run by a shell as the user, at home, with the environment.
+    /// `command`, run by a shell as the user, where commands begin, with the environment.
     pub fn shell_command(&self, id: ExecId, command: &str) -> ExecSpec {
         self.program(id, ["/bin/bash", "-c", command])
     }
 
-    /// A program, run as the user, at home, with the environment.
+    /// A program, run as the user, where commands begin, with the environment.
     pub fn program<'a>(&self, id: ExecId, argv: impl IntoIterator<Item = &'a str>) -> ExecSpec {
         let mut spec = ExecSpec::new(id, argv);
         spec.env = self.environment.clone();
-        spec.cwd = Some(self.home.clone());
+        spec.cwd = Some(self.directory.clone());
         spec.user = self.user.clone();
         spec
     }

@@ -7,6 +7,7 @@
 
 mod cli;
 mod commands;
+mod devboxes;
 mod exit;
 mod settings;
 mod storage;
@@ -21,6 +22,7 @@ use crate::{cli::Cli, exit::Exit};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
+    // The devboxes' launcher and supervisors are this program too; as one of them it never comes back.
     proctor_devbox::local::maybe_run_inner(std::env::args_os());
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -1,6 +1,7 @@
 //! How a box is made, as clients say it.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 /// What a box is made of and what happens when it starts.
@@ -34,6 +35,16 @@ pub(crate) struct LaunchParameters {
     network_policy_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lifecycle: Option<LifecycleConfigurationParameters>,
+}
+
+impl LaunchParameters {
+    /// Its fields by name, without those that were not given.
+    pub(super) fn fields(&self) -> Map<String, Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(_) | Err(_) => Map::new(),
+        }
+    }
 }
 
 /// How large a box is.

@@ -7,5 +7,7 @@ mod contract;
 mod lists;
 mod network_policies;
 mod objects;
+mod runs;
 mod scenarios;
 mod secrets;
+mod workshop;

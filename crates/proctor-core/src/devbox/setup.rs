@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::LaunchParameters;
-use crate::id::kinds::{AgentId, BlueprintId, ObjectId, SnapshotId, TaskRunId};
+use crate::{
+    blueprint::Image,
+    id::kinds::{BlueprintId, SnapshotId, TaskRunId},
+    mount::Mount,
+};
 
 /// Everything that was asked for when a devbox was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -39,8 +43,8 @@ pub enum DevboxBase {
     Blueprint {
         /// The recipe.
         blueprint: BlueprintId,
-        /// The layer it ended with; none if it changed nothing.
-        layer: Option<String>,
+        /// What it came to.
+        image: Box<Image>,
     },
 }
 
@@ -52,48 +56,4 @@ pub enum Initiator {
     Invocation,
     /// The task run whose world it is.
     Scenario(TaskRunId),
-}
-
-/// Something that is put into a devbox before anything runs in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Mount {
-    /// A text file.
-    File {
-        /// Where it goes.
-        target: String,
-        /// What is in it.
-        content: String,
-    },
-    /// An uploaded object; an archive is unpacked.
-    Object {
-        /// Which.
-        object: ObjectId,
-        /// Where it goes.
-        target: String,
-    },
-    /// A registered agent.
-    Agent {
-        /// Which; the newest of `name` if absent.
-        agent: Option<AgentId>,
-        /// What it is called.
-        name: Option<String>,
-        /// Where it goes.
-        target: Option<String>,
-        /// What opens a private repository.
-        token: Option<String>,
-    },
-    /// A repository.
-    Code {
-        /// Whose it is.
-        owner: String,
-        /// What it is called.
-        name: String,
-        /// What opens a private one.
-        token: Option<String>,
-        /// The branch or tag; the default branch if absent.
-        reference: Option<String>,
-        /// What is run in it afterwards.
-        install: Option<String>,
-    },
 }

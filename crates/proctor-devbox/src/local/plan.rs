@@ -159,6 +159,7 @@ impl Places {
             fs_err::create_dir_all(directory)?;
         }
         scatter(&self.boxes());
+        scatter(&self.layers());
         Ok(())
     }
 }

@@ -19,8 +19,8 @@ async fn the_same_id_is_the_same_execution() {
         house.fleet.execute(house.organization, id, new.clone()),
         house.fleet.execute(house.organization, id, new.clone()),
     );
-    assert_eq!(ended(&*first.unwrap()).await.0, 0);
-    assert_eq!(ended(&*second.unwrap()).await.0, 0);
+    assert_eq!(ended(&first.unwrap()).await.0, 0);
+    assert_eq!(ended(&second.unwrap()).await.0, 0);
     let third = house
         .fleet
         .execute(house.organization, id, new)

@@ -1,8 +1,8 @@
 use proctor_core::{
     devbox::{
-        DevboxFailure, DevboxSetup, DevboxStatus, LaunchParameters, Mount, ShutdownReason,
-        UserParameters,
+        DevboxFailure, DevboxSetup, DevboxStatus, LaunchParameters, ShutdownReason, UserParameters,
     },
+    mount::Mount,
     refused::Refused,
 };
 use proctor_devbox::Error;

@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    devbox::{DevboxFailure, DevboxLife, DevboxSetup, DevboxStatus, Initiator, Mount},
+    devbox::{DevboxFailure, DevboxLife, DevboxSetup, DevboxStatus, Initiator},
     id::kinds::{DevboxId, OrganizationId},
+    mount::Mount,
 };
 use proctor_store::{
     Store, StoreError,

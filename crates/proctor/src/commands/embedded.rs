@@ -15,7 +15,7 @@ use proctor_store::{
 use secrecy::SecretString;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{exit::WrongUse, settings::Settings, storage};
+use crate::{devboxes::Devboxes, exit::WrongUse, settings::Settings, storage};
 
 /// A server at work.
 pub(crate) struct Embedded {
@@ -25,6 +25,7 @@ pub(crate) struct Embedded {
     pub(crate) key: SecretString,
     store: Store,
     engine: Engine,
+    devboxes: Devboxes,
     state: ApiState,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -46,10 +47,12 @@ impl Embedded {
         let server = Server::bind(options, metrics.clone()).await?;
         let key = organization_key(&storage.store).await?;
         let url = format!("http://{}", server.local_addr());
+        let devboxes = Devboxes::open(data, &storage).await?;
         let engine = Engine::new(storage.store.clone(), storage.clock, &url);
         engine.run().await?;
         let options = ApiOptions::default();
         let state = ApiState::new(options, engine.clone(), storage.ids, metrics);
+        let state = devboxes.offer(state);
         let router = Api::new().into_router(state.clone());
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let stopping = stop.clone();
@@ -59,6 +62,7 @@ impl Embedded {
             key,
             store: storage.store,
             engine,
+            devboxes,
             state,
             stop,
             tasks,
@@ -73,9 +77,11 @@ impl Embedded {
     /// Stops it, and waits until all is on disk.
     pub(crate) async fn stop(self) {
         self.stop.cancel();
+        self.devboxes.fleet.stop_waiting();
         self.tasks.close();
         self.tasks.wait().await;
         self.state.finish_tasks().await;
+        self.devboxes.close().await;
         self.engine.close().await;
         self.store.close().await;
     }

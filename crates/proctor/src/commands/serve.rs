@@ -21,6 +21,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     cli::Serve,
     commands::signals,
+    devboxes::{Devboxes, stop_waiting},
     exit::{Exit, WrongUse},
     settings::{LogFormat, ServeSettings},
     storage,
@@ -50,15 +51,23 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
         Some(url) => url.clone(),
         None => format!("{scheme}://{}", server.local_addr()),
     };
+    let devboxes = Devboxes::open(&settings.data_directory(), &storage).await?;
     let engine = Engine::new(storage.store.clone(), storage.clock, &public_url);
     engine.run().await?;
-    let state = ApiState::new(api_options(&serve), engine.clone(), storage.ids, metrics);
+    let options = ApiOptions {
+        public_url: Some(public_url),
+        ..api_options(&serve)
+    };
+    let state = ApiState::new(options, engine.clone(), storage.ids, metrics);
+    let state = devboxes.offer(state);
     let router = Api::new().into_router(state.clone());
 
     let shutdown = CancellationToken::new();
     let tasks = TaskTracker::new();
     tasks.spawn(signals::stop(shutdown.clone()));
     tasks.spawn(sweep(storage.store.clone(), shutdown.clone()));
+    let fleet = devboxes.fleet.clone();
+    tasks.spawn(stop_waiting(fleet, shutdown.clone()));
     announce(
         arguments.json,
         scheme,
@@ -68,6 +77,7 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
 
     let drained = server.serve(router, shutdown).await;
     state.finish_tasks().await;
+    devboxes.close().await;
     engine.close().await;
     storage.store.close().await;
     telemetry.shutdown();

@@ -1,0 +1,129 @@
+//! Mounts, as clients say them.
+
+use std::collections::BTreeMap;
+
+use proctor_core::{
+    id::{
+        Dialect, Id, Kind,
+        kinds::{AgentId, ObjectId},
+    },
+    mount::{CodeMount, Mount},
+};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::extract::{Checks, shortened};
+
+/// Something that is put into a devbox before anything runs in it. Which members count depends on the type.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(default)]
+pub(crate) struct MountBody {
+    /// file_mount, object_mount, agent_mount or code_mount.
+    #[serde(rename = "type")]
+    #[schema(value_type = String, required, example = "file_mount")]
+    kind: Option<String>,
+    /// Of a file: where it goes.
+    target: Option<String>,
+    /// Of a file: what is in it.
+    content: Option<String>,
+    /// Of an object: which.
+    object_id: Option<String>,
+    /// Of an object: where it goes; an archive is unpacked there.
+    object_path: Option<String>,
+    /// Of an agent: which.
+    agent_id: Option<String>,
+    /// Of an agent: what it is called, if its id is not given.
+    agent_name: Option<String>,
+    /// Of an agent: where it goes.
+    agent_path: Option<String>,
+    /// Of an agent: what opens a private repository.
+    auth_token: Option<String>,
+    /// Of code: whose the repository is.
+    repo_owner: Option<String>,
+    /// Of code: what the repository is called.
+    repo_name: Option<String>,
+    /// Of code: what opens a private repository.
+    token: Option<String>,
+    /// Of code: the branch or tag.
+    git_ref: Option<String>,
+    /// Of code: what is run in it afterwards.
+    install_command: Option<String>,
+}
+
+impl MountBody {
+    /// What the client means; `place` is where this stands in the request.
+    pub(crate) fn read(self, checks: &mut Checks, place: &str) -> Option<Mount> {
+        let at = |field: &str| format!("{place}.{field}");
+        match checks.required(&at("type"), self.kind.clone())?.as_str() {
+            "file_mount" => {
+                let target = checks.required(&at("target"), self.target);
+                let content = checks.required(&at("content"), self.content);
+                Some(Mount::File {
+                    target: target?,
+                    content: content?,
+                })
+            }
+            "object_mount" => {
+                let object = checks.required(&at("object_id"), self.object_id);
+                let target = checks.required(&at("object_path"), self.object_path);
+                let object: Option<ObjectId> = id(checks, &at("object_id"), object);
+                Some(Mount::Object {
+                    object: object?,
+                    target: target?,
+                })
+            }
+            "agent_mount" => {
+                let agent: Option<AgentId> = id(checks, &at("agent_id"), self.agent_id);
+                if agent.is_none() && self.agent_name.is_none() {
+                    checks.refuse(&at("agent_id"), "either this or agent_name is required");
+                }
+                Some(Mount::Agent {
+                    agent,
+                    name: self.agent_name,
+                    target: self.agent_path,
+                    token: self.auth_token,
+                })
+            }
+            "code_mount" => self.read_code(checks, place),
+            "broker_mount" => {
+                checks.refuse(&at("type"), "brokers are not offered");
+                None
+            }
+            other => {
+                let message = format!(
+                    "'{}' is none of file_mount, object_mount, agent_mount, code_mount",
+                    shortened(other)
+                );
+                checks.refuse(&at("type"), message);
+                None
+            }
+        }
+    }
+
+    /// The same for a repository, whatever the type says.
+    pub(crate) fn read_code(self, checks: &mut Checks, place: &str) -> Option<Mount> {
+        let owner = checks.required(&format!("{place}.repo_owner"), self.repo_owner);
+        let name = checks.required(&format!("{place}.repo_name"), self.repo_name);
+        Some(Mount::Code(CodeMount {
+            owner: owner?,
+            name: name?,
+            token: self.token,
+            reference: self.git_ref,
+            install: self.install_command,
+        }))
+    }
+}
+
+/// Files by their paths: the older way to say the same.
+pub(crate) fn files(files: Option<BTreeMap<String, String>>) -> impl Iterator<Item = Mount> {
+    files
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(target, content)| Mount::File { target, content })
+}
+
+fn id<K: Kind>(checks: &mut Checks, field: &str, text: Option<String>) -> Option<Id<K>> {
+    let read = Id::from_wire(&text?, Dialect::Runloop);
+    read.map_err(|bad| checks.refuse(field, bad.to_string()))
+        .ok()
+}
