@@ -3,6 +3,7 @@
 mod accounts;
 mod agents;
 mod benchmarks;
+mod blueprints;
 mod contract;
 mod devboxes;
 mod lists;

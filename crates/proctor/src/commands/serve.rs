@@ -21,7 +21,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     cli::Serve,
     commands::signals,
-    devboxes::{Devboxes, stop_waiting},
+    devboxes::{Devboxes, Supplies, stop_waiting},
     exit::{Exit, WrongUse},
     settings::{LogFormat, ServeSettings},
     storage,
@@ -51,7 +51,11 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
         Some(url) => url.clone(),
         None => format!("{scheme}://{}", server.local_addr()),
     };
-    let devboxes = Devboxes::open(&settings.data_directory(), &storage).await?;
+    let supplies = Supplies {
+        images: serve.images.clone().unwrap_or_default(),
+        code_mirrors: serve.code_mirrors.clone(),
+    };
+    let devboxes = Devboxes::open(&settings.data_directory(), &storage, supplies).await?;
     let engine = Engine::new(storage.store.clone(), storage.clock, &public_url);
     // A server that listens everywhere does not know its name: links then lead to where the request went.
     let knows_its_name = serve.public_url.is_some() || serve.tls_cert.is_some();
@@ -196,6 +200,12 @@ async fn sweep(store: Store, shutdown: CancellationToken) {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "old answers could not be forgotten"
+            );
+        }
+        if let Err(error) = proctor_fleet::objects::sweep(&store).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "objects whose time is over stay for now"
             );
         }
     }
