@@ -56,6 +56,8 @@ const SECURITY_SCHEMES: [(&str, &str); 3] = [
         (name = "Runloop: scenarios", description = "Tasks that are done in a box and judged by scorers."),
         (name = "Runloop: scorers", description = "Scripts that an organization registers as scorers of its own."),
         (name = "Runloop: benchmarks", description = "Ordered sets of scenarios."),
+        (name = "Runloop: scenario runs", description = "Scenarios being taken: each in a devbox of its own, scored when asked for."),
+        (name = "Runloop: benchmark runs", description = "Benchmarks being taken."),
         (name = "Runloop: secrets", description = "Named values for devboxes. A value goes in and never comes back."),
         (name = "Runloop: objects", description = "Bytes that are uploaded once, by signed link, and then only read."),
         (name = "Runloop: network policies", description = "What devboxes may reach."),

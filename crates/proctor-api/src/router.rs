@@ -47,6 +47,7 @@ impl Api {
             streaming: among(&runloop::devboxes::STREAMING),
         }
         .unhurried(runloop::OBJECT_CONTENT)
+        .unhurried(runloop::VALIDATE)
         .streaming(runloop::OBJECT_CONTENT)
     }
 

@@ -11,7 +11,6 @@ mod blueprints;
 pub(crate) mod devboxes;
 mod ids;
 mod labels;
-mod launch;
 mod launch_parameters;
 mod links;
 mod lists;
@@ -19,11 +18,15 @@ mod mounts;
 mod network_policies;
 mod objects;
 mod page;
+mod profile;
+mod runs;
 mod scenarios;
 mod secrets;
+pub(crate) mod workshop;
 
 pub(crate) use objects::CONTENT as OBJECT_CONTENT;
 pub use page::RunloopPage;
+pub(crate) use scenarios::validate::PATH as VALIDATE;
 
 /// The dialect's routes.
 pub(crate) fn routes() -> OpenApiRouter<ApiState> {
@@ -35,6 +38,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .merge(devboxes::routes())
         .merge(scenario_routes())
         .merge(benchmark_routes())
+        .merge(run_routes())
         .merge(shelf_routes())
 }
 
@@ -54,6 +58,7 @@ fn scenario_routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(scenarios::archive_scenario))
         .routes(routes!(scenarios::unarchive_scenario))
         .routes(routes!(scenarios::publish_scenario))
+        .routes(routes!(scenarios::validate::validate_scenario))
 }
 
 fn benchmark_routes() -> OpenApiRouter<ApiState> {
@@ -74,6 +79,41 @@ fn benchmark_routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(benchmarks::archive_runloop_benchmark))
         .routes(routes!(benchmarks::unarchive_runloop_benchmark))
         .routes(routes!(benchmarks::publish_runloop_benchmark))
+}
+
+#[expect(
+    deprecated,
+    reason = "older clients look for benchmark runs below benchmarks"
+)]
+fn run_routes() -> OpenApiRouter<ApiState> {
+    use runs::{benchmark_runs, scenario_runs};
+    OpenApiRouter::new()
+        .routes(routes!(scenario_runs::start_scenario_run))
+        .routes(routes!(scenario_runs::list_scenario_runs))
+        .routes(routes!(scenario_runs::list_runs_of_scenario))
+        .routes(routes!(scenario_runs::get_scenario_run))
+        .routes(routes!(scenario_runs::score_scenario_run))
+        .routes(routes!(scenario_runs::complete_scenario_run))
+        .routes(routes!(scenario_runs::cancel_scenario_run))
+        .routes(routes!(scenario_runs::download_scenario_run_logs))
+        .routes(routes!(benchmark_runs::start_benchmark_run))
+        .routes(routes!(benchmark_runs::list_runs_of_benchmark))
+        .routes(routes!(benchmark_runs::list_runloop_benchmark_runs))
+        .routes(routes!(benchmark_runs::list_benchmark_runs_deprecated))
+        .routes(routes!(benchmark_runs::get_runloop_benchmark_run))
+        .routes(routes!(benchmark_runs::get_benchmark_run_deprecated))
+        .routes(routes!(benchmark_runs::complete_runloop_benchmark_run))
+        .routes(routes!(benchmark_runs::complete_benchmark_run_deprecated))
+        .routes(routes!(benchmark_runs::cancel_runloop_benchmark_run))
+        .routes(routes!(benchmark_runs::cancel_benchmark_run_deprecated))
+        .routes(routes!(benchmark_runs::list_scenario_runs_of_benchmark_run))
+        .routes(routes!(
+            benchmark_runs::list_scenario_runs_of_benchmark_run_deprecated
+        ))
+        .routes(routes!(benchmark_runs::download_benchmark_run_logs))
+        .routes(routes!(
+            benchmark_runs::download_benchmark_run_logs_deprecated
+        ))
 }
 
 fn shelf_routes() -> OpenApiRouter<ApiState> {

@@ -214,7 +214,11 @@ impl Api {
 fn reasons(text: &str) -> String {
     let body: Value = serde_json::from_str(text).unwrap_or_default();
     let error = &body["error"];
-    let mut said = match error["message"].as_str() {
+    // One dialect says it below `error`, the other at the top.
+    let message = error["message"]
+        .as_str()
+        .or_else(|| body["message"].as_str());
+    let mut said = match message {
         Some(message) => message.to_owned(),
         None => text.chars().take(300).collect(),
     };
@@ -237,6 +241,8 @@ mod tests {
     fn an_error_tells_its_details() {
         let text = r#"{"error":{"code":"VALIDATION_ERROR","message":"not valid","details":{"name":["is required"]}}}"#;
         assert_eq!(reasons(text), "not valid\n  name: is required");
+        let text = r#"{"message":"not so","code":"BAD_REQUEST"}"#;
+        assert_eq!(reasons(text), "not so");
         assert_eq!(reasons("<html>"), "<html>");
     }
 

@@ -3,7 +3,7 @@
 //! * [`ReadFile::read`]: from text to content, with everything that is wrong named at once and in its
 //!   place; [`BenchmarkFile::to_yaml`]: the way back.
 //! * [`ReadFile::check`]: all that can be known before anybody takes it, without a server.
-//! * [`push`], [`pull`]: to a server and back, over the public API.
+//! * [`push`], [`pull`]: to a server and back, over the public API; [`push_scenarios`]: the same way for coding scenarios.
 //! * [`take`]: the built-in agents that prove a benchmark, the oracle and the null agent.
 //! * [`SHIPPED`]: the benchmarks that are part of the program.
 //!
@@ -21,9 +21,11 @@ mod push;
 mod read;
 mod reader;
 mod remote;
+mod scenarios;
 mod shipped;
 mod solution;
 mod take;
+mod take_scenarios;
 mod write;
 mod yaml;
 
@@ -39,6 +41,8 @@ pub use problem::{Problem, Report, Severity, Source};
 pub use push::{Pushed, push};
 pub use read::ReadFile;
 pub use remote::{PullError, pull};
+pub use scenarios::{PushedScenario, PushedScenarios, push_scenarios};
 pub use shipped::{SHIPPED, Shipped};
 pub use solution::Solution;
 pub use take::{Agent, TakeError, Taken, TakenCheck, TakenTask, enroll, take};
+pub use take_scenarios::take_scenarios;

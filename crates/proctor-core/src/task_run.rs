@@ -285,6 +285,18 @@ impl TaskRun {
         Step::Changed(self.end(now, Outcome::TimedOut { cause }))
     }
 
+    /// Ends the task run because judging took longer than it may. What is not being judged stays as it is.
+    #[must_use]
+    pub fn time_out_scoring(self, now: Timestamp) -> Step<Self> {
+        match self.state {
+            TaskRunState::Scoring { .. } => {
+                let cause = Cause::ScorerError;
+                Step::Changed(self.end(now, Outcome::TimedOut { cause }))
+            }
+            _ => Step::Unchanged(self),
+        }
+    }
+
     /// Ends what is left when the run's token has expired: what was started has timed out, what
     /// was never started has failed.
     #[must_use]

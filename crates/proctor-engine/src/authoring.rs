@@ -8,12 +8,13 @@ pub(crate) mod compose;
 mod inspect;
 pub mod null_agent;
 mod review;
+mod scripts;
 mod warnings;
 
 use proctor_core::{
     canonical::Digest,
     definition::{Benchmark, BenchmarkVersion, Slug, Visibility},
-    id::kinds::{BenchmarkId, OrganizationId},
+    id::kinds::{BenchmarkId, OrganizationId, TaskId},
 };
 use proctor_store::{Store, StoreError, benchmarks::BenchmarkRecord};
 
@@ -58,6 +59,9 @@ pub enum NotFrozen {
     /// The organization has no such benchmark.
     #[error("no benchmark '{0}'")]
     NoSuchBenchmark(BenchmarkId),
+    /// There is no such scenario.
+    #[error("no scenario '{0}'")]
+    NoSuchScenario(TaskId),
     /// The drafts are not fit for it; all problems are named.
     #[error("the benchmark is not fit for it: {} problems", .0.len())]
     Unfit(Vec<Problem>),
@@ -77,6 +81,41 @@ pub async fn freeze(
 ) -> Result<Frozen, NotFrozen> {
     let (_, frozen) = freeze_for(store, organization, benchmark, Prevents::Running).await?;
     Ok(frozen)
+}
+
+/// Freezes a benchmark of scenarios as its drafts stand, for a run of them. It may be empty.
+pub async fn freeze_suite(
+    store: &Store,
+    organization: OrganizationId,
+    benchmark: BenchmarkId,
+) -> Result<Frozen, NotFrozen> {
+    let whole = store
+        .whole_benchmark(organization, benchmark)
+        .await?
+        .ok_or(NotFrozen::NoSuchBenchmark(benchmark))?;
+    if whole.tasks.is_empty()
+        && let Some(definition) = compose::benchmark(&whole, None)
+    {
+        return keep(store, definition).await;
+    }
+    freeze(store, organization, benchmark).await
+}
+
+/// Freezes a scenario as its drafts stand, as the only task of a benchmark.
+pub async fn freeze_scenario(store: &Store, scenario: TaskId) -> Result<Frozen, NotFrozen> {
+    let whole = store.whole_task(scenario).await?;
+    let definition = whole.as_ref().and_then(compose::alone);
+    match definition {
+        Some(definition) => keep(store, definition).await,
+        None => Err(NotFrozen::NoSuchScenario(scenario)),
+    }
+}
+
+/// Keeps a definition with everything that it refers to.
+async fn keep(store: &Store, definition: Benchmark) -> Result<Frozen, NotFrozen> {
+    let definition = scripts::put_in(store, definition).await?;
+    let digest = store.put_definition(&definition).await?;
+    Ok(Frozen { definition, digest })
 }
 
 /// Freezes a benchmark as its drafts stand, and makes that its next version.
@@ -122,8 +161,7 @@ async fn freeze_for(
     };
     match compose::benchmark(&whole, place) {
         Some(definition) if problems.is_empty() => {
-            let digest = store.put_definition(&definition).await?;
-            Ok((whole.benchmark, Frozen { definition, digest }))
+            Ok((whole.benchmark, keep(store, definition).await?))
         }
         _ => Err(NotFrozen::Unfit(problems)),
     }

@@ -1,6 +1,6 @@
 //! The engine: what it owns, how it begins and ends.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use proctor_core::time::{Clock, Timestamp};
 use proctor_playground::world::Surroundings;
@@ -8,7 +8,12 @@ use proctor_store::Store;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    catalog::Catalog, deadlines::Deadlines, error::EngineError, routes::Routes, worlds::Worlds,
+    catalog::Catalog,
+    deadlines::Deadlines,
+    error::EngineError,
+    routes::Routes,
+    scenarios::{Scorings, Workshop},
+    worlds::Worlds,
 };
 
 /// Makes things happen; cheap to clone.
@@ -23,9 +28,11 @@ pub(crate) struct Inner {
     pub(crate) worlds: Worlds,
     pub(crate) routes: Routes,
     pub(crate) deadlines: Deadlines,
+    pub(crate) workshop: OnceLock<Workshop>,
+    pub(crate) scorings: Scorings,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) closing: CancellationToken,
     clock: Arc<dyn Clock>,
-    tasks: TaskTracker,
-    closing: CancellationToken,
 }
 
 impl Engine {
@@ -47,6 +54,8 @@ impl Engine {
                 catalog: Catalog::default(),
                 routes: Routes::default(),
                 deadlines: Deadlines::default(),
+                workshop: OnceLock::new(),
+                scorings: Scorings::default(),
                 clock,
                 tasks,
                 closing,
@@ -59,6 +68,7 @@ impl Engine {
         for (task_run, deadline) in self.store().deadlines().await? {
             self.inner.deadlines.keep(task_run, deadline);
         }
+        self.recover_scenarios().await?;
         self.inner.tasks.spawn(crate::deadlines::watch(
             self.clone(),
             self.inner.closing.clone(),

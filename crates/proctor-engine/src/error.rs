@@ -9,7 +9,7 @@ use proctor_playground::{
 };
 use proctor_store::StoreError;
 
-use crate::authoring::NotFrozen;
+use crate::{authoring::NotFrozen, scenarios::BoxError};
 
 /// Why the engine did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +32,12 @@ pub enum EngineError {
     /// The drafts cannot be frozen.
     #[error(transparent)]
     NotFrozen(#[from] NotFrozen),
+    /// What was asked for makes no sense; each place with its fault.
+    #[error("{}", told(.0))]
+    Invalid(Vec<(String, String)>),
+    /// A box failed.
+    #[error(transparent)]
+    Box(BoxError),
     /// What was to be put in does not fit.
     #[error("{0}")]
     NotProvided(String),
@@ -47,6 +53,14 @@ pub enum EngineError {
     /// A record contradicts itself: a fault of ours.
     #[error("{0}")]
     Fault(String),
+}
+
+fn told(faults: &[(String, String)]) -> String {
+    let parts: Vec<_> = faults
+        .iter()
+        .map(|(place, fault)| format!("{place}: {fault}"))
+        .collect();
+    parts.join("; ")
 }
 
 impl From<OpenError> for EngineError {

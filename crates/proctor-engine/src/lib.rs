@@ -3,6 +3,7 @@
 //! * [`engine`]: what the engine owns, how it begins and ends.
 //! * [`authoring`]: from drafts to frozen benchmarks.
 //! * [`runs`]: one file for each thing that can happen to a run.
+//! * [`scenarios`]: task runs that are done in boxes.
 //! * [`playgrounds`]: playgrounds that belong to no run, and what is behind sandboxes.
 //! * [`catalog`]: frozen definitions, prepared once.
 //!
@@ -18,6 +19,7 @@ pub mod error;
 pub mod playgrounds;
 mod routes;
 pub mod runs;
+pub mod scenarios;
 mod worlds;
 
 pub use engine::Engine;

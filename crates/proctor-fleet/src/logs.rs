@@ -30,6 +30,8 @@ pub(crate) use self::{
 
 /// A log does not grow beyond this.
 const LONGEST_LOG: u64 = 64 << 20;
+/// This many bytes of a log are read at a time.
+const PART: u64 = 256 << 10;
 /// This many of a log's last entries are shown.
 const SHOWN: usize = 5000;
 
@@ -204,6 +206,11 @@ fn ends_a_line(path: &Path, length: u64) -> std::io::Result<bool> {
 
 /// The entries of a log from `offset` on, and where it ends now. What cannot be read as an entry is passed over.
 pub(crate) fn read(path: &Path, offset: u64) -> std::io::Result<(Vec<LogEntry>, u64)> {
+    read_part(path, offset, u64::MAX)
+}
+
+/// The same, but no more than the entries that begin within the next `most` bytes.
+fn read_part(path: &Path, offset: u64, most: u64) -> std::io::Result<(Vec<LogEntry>, u64)> {
     let mut file = match fs_err::File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
@@ -215,7 +222,7 @@ pub(crate) fn read(path: &Path, offset: u64) -> std::io::Result<(Vec<LogEntry>, 
     loop {
         line.clear();
         let length = reader.read_until(b'\n', &mut line)?;
-        if length == 0 || line.last() != Some(&b'\n') {
+        if length == 0 || line.last() != Some(&b'\n') || at - offset >= most {
             return Ok((entries, at));
         }
         at += length as u64;
@@ -287,6 +294,19 @@ impl Fleet {
         let surplus = wanted.len().saturating_sub(SHOWN);
         wanted.drain(..surplus);
         Ok(wanted)
+    }
+
+    /// Some entries of a devbox's log from `offset` on, and where they end: where they began if there are no more.
+    pub async fn log_part(
+        &self,
+        id: DevboxId,
+        offset: u64,
+    ) -> Result<(Vec<LogEntry>, u64), FleetError> {
+        let path = self.log_file(id);
+        let part = tokio::task::spawn_blocking(move || read_part(&path, offset, PART))
+            .await
+            .map_err(std::io::Error::other)??;
+        Ok(part)
     }
 
     /// A devbox's log from its beginning, as it grows, until the devbox ends.

@@ -82,11 +82,6 @@ impl<'a> Members<'a> {
         Some(text)
     }
 
-    /// A text that must be there and may be empty.
-    pub(crate) fn any_text(&self, name: &str) -> Option<&'a str> {
-        self.text_of(name, self.required(name)?)
-    }
-
     fn text_of(&self, name: &str, value: &'a Value) -> Option<&'a str> {
         let Value::String(text) = value else {
             self.refuse(name, "must be a text");

@@ -134,7 +134,6 @@ mod tests {
                 "test_files.0.file_path: must be a path below the working directory",
                 "test_files.1.file_path: is required and missing",
                 "test_files.2.file_path: must be a path below the working directory",
-                "test_files.3.file_contents: is required and missing",
             ]
         );
         assert_eq!(

@@ -265,6 +265,13 @@ impl Store {
         }))
     }
 
+    /// Whose a task is.
+    pub async fn owner_of_task(&self, id: TaskId) -> Result<Option<OrganizationId>, StoreError> {
+        let query = Query::new("SELECT organization FROM tasks WHERE id = $1").bind(id);
+        let row = self.database().read_optional(query).await?;
+        row.map(|row| row.id("organization")).transpose()
+    }
+
     async fn with_criteria(
         &self,
         page: Page<Placed<TaskRecord>>,

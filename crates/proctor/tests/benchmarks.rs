@@ -341,3 +341,104 @@ fn a_server_that_is_not_there_or_does_not_know_the_key_is_told_apart() {
         text(&stranger.stderr)
     );
 }
+
+fn coding(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../benchmarks/coding")
+        .join(name)
+}
+
+#[tokio::test]
+async fn imported_scenarios_keep_their_ids_when_they_are_imported_again() {
+    let server = Server::start();
+    let import = |file: &str| {
+        proctor()
+            .args(["import", "--json", "--server", &server.url, "--key", KEY])
+            .arg(coding(file))
+            .output()
+            .unwrap()
+    };
+    for file in ["repairs.yaml", "tools.yaml", "systems.yaml"] {
+        let first = import(file);
+        assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+        let (first, again) = (said(&first), said(&import(file)));
+        assert_eq!(
+            (&first["created"], &again["created"]),
+            (&json!(true), &json!(false))
+        );
+        assert_eq!(first["benchmark_id"], again["benchmark_id"]);
+        let ids = |said: &Value| -> Vec<String> {
+            let scenarios = said["scenarios"].as_array().unwrap().iter();
+            scenarios
+                .map(|one| one["id"].as_str().unwrap().to_owned())
+                .collect()
+        };
+        assert_eq!(ids(&first), ids(&again));
+        let path = format!("/v1/benchmarks/{}", first["benchmark_id"].as_str().unwrap());
+        let benchmark = server.ask(reqwest::Method::GET, &path).await;
+        assert_eq!(benchmark["scenarioIds"], json!(ids(&first)), "{benchmark}");
+    }
+    let scorers = server
+        .ask(reqwest::Method::GET, "/v1/scenarios/scorers")
+        .await;
+    assert_eq!(scorers["scorers"][0]["type"], "program-answers");
+}
+
+#[test]
+fn instances_are_imported_with_their_repository_from_a_mirror() {
+    let mirror = tempfile::tempdir().unwrap();
+    let repository = mirror.path().join("tiny/tiny");
+    fs_err::create_dir_all(&repository).unwrap();
+    fs_err::write(repository.join("a.py"), "A = 1\n").unwrap();
+    for arguments in [
+        &["init", "-q"][..],
+        &["add", "."],
+        &[
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@localhost",
+            "commit",
+            "-q",
+            "-m",
+            "base",
+        ],
+    ] {
+        let done = Command::new("git")
+            .args(arguments)
+            .current_dir(&repository)
+            .status();
+        assert!(done.unwrap().success());
+    }
+    let instance = json!({
+        "instance_id": "tiny__tiny-1", "repo": "tiny/tiny", "base_commit": "HEAD", "problem_statement": "Repair it.",
+        "patch": "", "test_patch": "", "FAIL_TO_PASS": ["a.py::t"], "PASS_TO_PASS": "[]",
+    });
+    let file = mirror.path().join("instances.jsonl");
+    fs_err::write(&file, format!("{instance}\n{instance}\n")).unwrap();
+    let import = |mirror: &Path, file: &Path| {
+        let mut command = proctor();
+        command
+            .args(["import", "--dry-run", "--mirror"])
+            .arg(mirror)
+            .arg(file);
+        command.output().unwrap()
+    };
+    let output = import(mirror.path(), &file);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines: Vec<Value> = text(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["metadata"]["instance_id"], "tiny__tiny-1");
+    let launch = &lines[0]["environment_parameters"]["launch_parameters"]["launch_commands"];
+    assert!(launch.as_array().unwrap().len() >= 4, "{launch}");
+
+    let output = import(&mirror.path().join("nowhere"), &file);
+    assert_eq!(output.status.code(), Some(2));
+    fs_err::write(&file, "{\"instance_id\": 3}").unwrap();
+    let output = import(mirror.path(), &file);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("instance 1: repo is required"));
+}

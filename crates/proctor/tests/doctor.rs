@@ -43,3 +43,33 @@ fn the_verdict_the_findings_and_the_exit_code_agree() {
     let left: Vec<_> = data.path().read_dir().expect("a directory").collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+#[test]
+fn a_machine_that_forbids_user_namespaces_is_a_no_with_what_to_do() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    // In a user namespace of its own, anybody may forbid further ones.
+    let output = Command::new("unshare")
+        .args(["-Ur", "sh", "-c"])
+        .arg("echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" doctor --data \"$1\"")
+        .arg(env!("CARGO_BIN_EXE_proctor"))
+        .arg(data.path())
+        .output()
+        .expect("unshare runs");
+    let text = String::from_utf8(output.stdout).expect("text");
+    if text.is_empty() {
+        eprintln!(
+            "skipped: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+        return;
+    }
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        text.starts_with("local: devboxes do not work here"),
+        "{text}"
+    );
+    assert!(
+        text.contains("  blocking  user namespaces: user.max_user_namespaces is 0\n            no boxes: set user.max_user_namespaces above 0\n"),
+        "{text}"
+    );
+}

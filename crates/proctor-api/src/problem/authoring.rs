@@ -7,7 +7,9 @@ use super::{FieldErrors, Problem};
 impl From<NotFrozen> for Problem {
     fn from(error: NotFrozen) -> Self {
         match error {
-            NotFrozen::NoSuchBenchmark(_) => Self::not_found(error.to_string()),
+            NotFrozen::NoSuchBenchmark(_) | NotFrozen::NoSuchScenario(_) => {
+                Self::not_found(error.to_string())
+            }
             NotFrozen::Unfit(problems) => {
                 let mut errors = FieldErrors::default();
                 for problem in problems {

@@ -27,6 +27,14 @@ impl From<EngineError> for Problem {
                 }
                 Self::validation(errors)
             }
+            EngineError::Invalid(faults) => {
+                let mut errors = FieldErrors::default();
+                for (place, fault) in faults {
+                    errors.add(place, fault);
+                }
+                Self::validation(errors)
+            }
+            EngineError::Box(_) => Self::internal(error),
             EngineError::NotFrozen(problem) => problem.into(),
             EngineError::NotProvided(message) => Self::bad_request(message),
             EngineError::Store(error) => error.into(),

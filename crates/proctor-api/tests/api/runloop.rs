@@ -1,9 +1,15 @@
 //! The Runloop dialect's routes.
 
 mod accounts;
+mod agents;
 mod benchmarks;
+mod blueprints;
 mod contract;
 mod devboxes;
 mod lists;
+mod network_policies;
+mod objects;
+mod runs;
 mod scenarios;
 mod secrets;
+mod workshop;

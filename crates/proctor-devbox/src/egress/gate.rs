@@ -68,7 +68,12 @@ impl Gate {
         let mut last = io::Error::from(io::ErrorKind::NotFound);
         for address in addresses.into_iter().take(MOST_TRIED) {
             match timeout(PATIENCE, TcpStream::connect(address)).await {
-                Ok(Ok(stream)) => return Ok(stream),
+                Ok(Ok(stream)) => {
+                    // Both only wishes: a connection without them works as well.
+                    let _ = stream.set_nodelay(true);
+                    let _ = keep_alive(&stream);
+                    return Ok(stream);
+                }
                 Ok(Err(error)) => last = error,
                 Err(_) => last = io::ErrorKind::TimedOut.into(),
             }
@@ -116,6 +121,13 @@ impl Gate {
         let ip = address.ip().to_canonical();
         self.policy.lists(ip, address.port()) || (is_public(ip) && !is_own(ip))
     }
+}
+
+/// Notices a host that went away without a word, so that its connection does not take room for ever.
+fn keep_alive(stream: &TcpStream) -> rustix::io::Result<()> {
+    rustix::net::sockopt::set_socket_keepalive(stream, true)?;
+    rustix::net::sockopt::set_tcp_keepidle(stream, Duration::from_secs(60))?;
+    rustix::net::sockopt::set_tcp_keepintvl(stream, Duration::from_secs(30))
 }
 
 #[cfg(test)]

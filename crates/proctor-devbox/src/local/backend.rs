@@ -21,7 +21,7 @@ use super::{
     devbox::{LocalBox, supervised},
     enforcement::{self, ExactDisk},
     host_base::HostBase,
-    id_ranges::IdRanges,
+    id_ranges::{self, IdRanges},
     image,
     launch::Launcher,
     layers,
@@ -133,7 +133,7 @@ impl LocalBackend {
     }
 
     fn ids(&self) -> Result<Ids> {
-        if !rustix::process::geteuid().is_root() {
+        if !id_ranges::available() {
             return Ok(Ids::Single);
         }
         let first = self.shared.ranges.take();
@@ -252,15 +252,11 @@ impl LocalBackend {
         }
     }
 
-    async fn attached(&self, plan: Plan) -> Result<Arc<LocalBox>> {
-        let found = Arc::clone(
-            self.shared
-                .boxes()
-                .entry(plan.spec.id.clone())
-                .or_insert_with(|| LocalBox::new(Arc::clone(&self.shared), plan)),
-        );
-        found.attach().await?;
-        Ok(found)
+    /// The box with this plan, as it is known or made known.
+    fn found(&self, plan: Plan) -> Arc<LocalBox> {
+        let mut boxes = self.shared.boxes();
+        let known = boxes.entry(plan.spec.id.clone());
+        Arc::clone(known.or_insert_with(|| LocalBox::new(Arc::clone(&self.shared), plan)))
     }
 
     /// Removes what belongs to no box: unfinished directories, the trash, groups without a supervisor.
@@ -372,13 +368,20 @@ impl Backend for LocalBackend {
         if !places.plan().exists() {
             return Err(Error::NoSuchBox(id.clone()));
         }
-        Ok(self.attached(places.read_plan()?).await?)
+        let found = self.found(places.read_plan()?);
+        found.attach().await?;
+        Ok(found)
     }
 
     async fn list(&self) -> Result<Vec<BoxRecord>> {
         let mut records = Vec::new();
         for plan in plans(&self.shared.places).collect::<Vec<_>>() {
-            records.push(self.attached(plan).await?.record().await?);
+            let found = self.found(plan);
+            // One that does not answer is listed as lost; the others are not its fault.
+            if let Err(error) = found.attach().await {
+                tracing::warn!(devbox = %found.id, %error, "a devbox does not answer");
+            }
+            records.push(found.record().await?);
         }
         records.sort_by(|a, b| a.spec.id.cmp(&b.spec.id));
         Ok(records)

@@ -12,17 +12,17 @@ use std::{
 
 use async_trait::async_trait;
 use rustix::fs::{FlockOperation, Mode, OFlags};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     backend::Shared,
     execution::{LocalExecution, settled},
     inside::{Order, StatusFile},
-    link::{self, Link, Watches, expect_done, next_frame},
+    link::{self, Link, Watches, expect_done},
     plan::{Bottom, BoxPlaces, Ids, Plan, read_json, remove_if_there},
     tree,
-    wire::{Action, Answer, Event, Request, frame},
+    wire::{Action, Answer, Request, frame},
 };
 use crate::{
     backend::{Devbox, Execution, FileContent},
@@ -34,6 +34,9 @@ use crate::{
 
 /// How long a supervisor may take to end its box before it is ended itself.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How often is looked whether a supervisor is there or gone.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// One box.
 pub(super) struct LocalBox {
@@ -115,18 +118,34 @@ impl LocalBox {
         }
     }
 
-    /// Connects to the supervisor, if there is one.
+    /// Connects to the supervisor, if there is one. One that is just coming up or ending is waited for.
     pub(super) async fn attach(&self) -> Result<()> {
         let mut slot = self.link.lock().await;
-        if slot.as_ref().is_some_and(|link| !link.is_closed()) || !supervised(&self.places) {
-            return Ok(());
+        let mut waited = Duration::ZERO;
+        loop {
+            if slot.as_ref().is_some_and(|link| !link.is_closed()) || !supervised(&self.places) {
+                return Ok(());
+            }
+            match self.try_attach().await {
+                Ok(link) => {
+                    *slot = Some(link);
+                    return Ok(());
+                }
+                Err(error) if waited >= PATIENCE => return Err(error),
+                Err(_) => {
+                    tokio::time::sleep(PAUSE).await;
+                    waited += PAUSE;
+                }
+            }
         }
+    }
+
+    async fn try_attach(&self) -> Result<Arc<Link>> {
         let doing = |source| Error::platform("attaching to a supervisor", source);
         let mut stream = link::connect(&self.places.directory).await.map_err(doing)?;
         let request = frame(&Request::Attach, &[]).map_err(|error| doing(error.into()))?;
         stream.write_all(&request).await.map_err(doing)?;
-        *slot = Some(self.follow(stream).await?);
-        Ok(())
+        self.follow(stream).await
     }
 
     async fn follow(&self, stream: tokio::net::UnixStream) -> Result<Arc<Link>> {
@@ -184,7 +203,7 @@ impl LocalBox {
                 break;
             }
             self.kill_supervisor();
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::time::sleep(PAUSE).await;
         }
         self.frozen.store(false, Ordering::Relaxed);
     }
@@ -213,15 +232,6 @@ impl LocalBox {
             .map_err(|error| Error::platform(doing, io::Error::other(error)))?
             .map_err(|source| Error::platform(doing, source))
     }
-
-    async fn file_stream(&self, request: &Request) -> Result<tokio::net::UnixStream> {
-        self.running_link().await?;
-        let doing = |source| Error::platform("reaching the devbox", source);
-        let request = frame(request, &[]).map_err(|error| Error::Invalid(error.to_string()))?;
-        let mut stream = link::connect(&self.places.directory).await.map_err(doing)?;
-        stream.write_all(&request).await.map_err(doing)?;
-        Ok(stream)
-    }
 }
 
 /// Whether a supervisor holds the box's lock.
@@ -231,17 +241,6 @@ pub(super) fn supervised(places: &BoxPlaces) -> bool {
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared)
             == Err(rustix::io::Errno::WOULDBLOCK)
     })
-}
-
-fn failed(path: &str, event: Option<Event>) -> Error {
-    match event {
-        Some(Event::FileFailed { kind, why }) => Error::File {
-            path: path.to_owned(),
-            kind,
-            why,
-        },
-        _ => Error::BoxEnded,
-    }
 }
 
 #[async_trait]
@@ -371,24 +370,7 @@ impl Devbox for LocalBox {
     }
 
     async fn read_file(&self, path: &str, user: &User, limit: Option<u64>) -> Result<FileContent> {
-        let request = Request::ReadFile {
-            path: path.to_owned(),
-            user: user.clone(),
-            limit,
-        };
-        let mut stream = self.file_stream(&request).await?;
-        let mut buffer = Vec::new();
-        let event = next_frame::<Event>(&mut stream, &mut buffer)
-            .await
-            .map_err(|source| Error::platform("reading a file", source))?;
-        match event.map(|frame| frame.message) {
-            Some(Event::FileOpened { size, mode }) => Ok(FileContent {
-                size,
-                mode,
-                reader: Box::new(io::Cursor::new(buffer).chain(stream).take(size)),
-            }),
-            other => Err(failed(path, other)),
-        }
+        self.read_out(path, user, limit).await
     }
 
     async fn write_file(
@@ -398,37 +380,7 @@ impl Devbox for LocalBox {
         mode: Option<FileMode>,
         content: &mut (dyn AsyncRead + Send + Unpin),
     ) -> Result<u64> {
-        let request = Request::WriteFile {
-            path: path.to_owned(),
-            user: user.clone(),
-            mode,
-        };
-        let mut stream = self.file_stream(&request).await?;
-        let mut chunk = vec![0; 64 << 10];
-        loop {
-            let length = content
-                .read(&mut chunk)
-                .await
-                .map_err(|source| Error::platform("reading what is to be written", source))?;
-            let head = u32::try_from(length)
-                .expect("a chunk is small")
-                .to_le_bytes();
-            let sent = async {
-                stream.write_all(&head).await?;
-                stream.write_all(&chunk[..length]).await
-            };
-            // A refusal comes early: then the answer says why.
-            if sent.await.is_err() || length == 0 {
-                break;
-            }
-        }
-        let event = next_frame::<Event>(&mut stream, &mut Vec::new())
-            .await
-            .map_err(|source| Error::platform("writing a file", source))?;
-        match event.map(|frame| frame.message) {
-            Some(Event::FileWritten { size }) => Ok(size),
-            other => Err(failed(path, other)),
-        }
+        self.write_in(path, user, mode, content).await
     }
 
     async fn snapshot(

@@ -13,7 +13,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use super::{plan::Places, tree};
+use super::{id_ranges, plan::Places, tree};
 
 /// What is copied from `/etc`: needed by programs, known to everybody who has the distribution.
 const ETC: &[&str] = &[
@@ -210,7 +210,7 @@ fn build(root: &Path) -> io::Result<()> {
     fs_err::write(etc.join("resolv.conf"), "")?;
     fs_err::write(etc.join("machine-id"), "")?;
     symlink("/proc/self/mounts", etc.join("mtab"))?;
-    if rustix::process::geteuid().is_root() {
+    if id_ranges::available() {
         std::os::unix::fs::chown(root.join("home/user"), Some(USER), Some(USER))?;
         fs_err::create_dir_all(etc.join("sudoers.d"))?;
         fs_err::write(

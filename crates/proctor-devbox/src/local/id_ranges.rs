@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, OnceLock, PoisonError},
 };
 
 /// The first id that is given out: above what accounts, subordinate ids and other container tools use.
@@ -11,6 +11,31 @@ const FIRST: u32 = 0x7000_0000;
 const EACH: u32 = 65_536;
 /// How many ranges there are.
 const RANGES: u32 = 4096;
+
+/// Whether this process may give out ranges: it is root of the machine, not only of a user namespace that has few ids.
+pub(super) fn available() -> bool {
+    static AVAILABLE: OnceLock<bool> = OnceLock::new();
+    *AVAILABLE.get_or_init(|| {
+        let whole = |path| fs_err::read_to_string(path).is_ok_and(|map| is_whole(&map));
+        rustix::process::geteuid().is_root()
+            && whole("/proc/self/uid_map")
+            && whole("/proc/self/gid_map")
+    })
+}
+
+/// Whether every id of every range means itself according to this map of a user namespace.
+fn is_whole(map: &str) -> bool {
+    map.lines().any(|line| {
+        let mut numbers = line.split_whitespace().map(str::parse::<u64>);
+        let (Some(Ok(inside)), Some(Ok(outside)), Some(Ok(count))) =
+            (numbers.next(), numbers.next(), numbers.next())
+        else {
+            return false;
+        };
+        let end = u64::from(FIRST) + u64::from(EACH) * u64::from(RANGES);
+        inside == outside && inside <= u64::from(FIRST) && inside + count >= end
+    })
+}
 
 /// The ranges that are in use.
 #[derive(Debug)]
@@ -61,6 +86,16 @@ impl IdRanges {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_root_of_the_whole_machine_has_ranges() {
+        assert!(is_whole("         0          0 4294967295\n"));
+        assert!(!is_whole("         0       1000          1\n"));
+        assert!(!is_whole("0 100000 65536\n"));
+        assert!(!is_whole("0 100000 4294867295\n"));
+        assert!(!is_whole("0 0\n"));
+        assert!(!is_whole(""));
+    }
 
     #[test]
     fn every_range_is_given_out_once_and_can_be_had_again() {

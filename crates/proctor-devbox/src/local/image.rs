@@ -15,7 +15,7 @@ use rustix::{
     mount::{FsMountFlags, FsOpenFlags, MountAttrFlags},
 };
 
-use super::sys;
+use super::{id_ranges, sys};
 use crate::spec::Limits;
 
 /// The programs that can make such a file system, as they are found on the path or beside it.
@@ -34,8 +34,8 @@ const TRIES: usize = 64;
 
 /// Why this host cannot do it, if it cannot.
 pub(crate) fn missing() -> Option<String> {
-    if !rustix::process::geteuid().is_root() {
-        return Some("the server is not root".to_owned());
+    if !id_ranges::available() {
+        return Some("the server is not root of this machine".to_owned());
     }
     if maker().is_none() {
         return Some("there is no mkfs.ext4 (package e2fsprogs)".to_owned());

@@ -21,6 +21,7 @@ mod plan;
 mod probe;
 mod snapshot;
 mod sys;
+mod transfer;
 mod tree;
 mod wire;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{
     backend::LocalBackend,
     cgroup::{Groups, Role},
-    sys,
+    id_ranges, sys,
 };
 use crate::{
     backend::Backend,
@@ -43,7 +43,7 @@ fn finding(
 }
 
 fn privileges() -> Finding {
-    if rustix::process::geteuid().is_root() {
+    if id_ranges::available() {
         return finding(
             "privileges",
             Severity::Fine,
@@ -54,7 +54,7 @@ fn privileges() -> Finding {
     finding(
         "privileges",
         Severity::Weaker,
-        "not root",
+        "not root of this machine",
         Some(
             "one user per box, which is the server's own outside; /usr read-only; limits only with a delegated cgroup. Run the server as root, or under systemd with Delegate=yes",
         ),
@@ -77,7 +77,7 @@ fn user_namespaces() -> Finding {
             Some(costs),
         );
     }
-    let root = rustix::process::geteuid().is_root();
+    let root = id_ranges::available();
     for (path, forbids) in [
         ("/proc/sys/kernel/unprivileged_userns_clone", "0"),
         (

@@ -16,7 +16,8 @@ use std::{
 };
 
 use proctor_devbox::{
-    Backend, Base, BoxId, BoxSpec, Devbox, ExecId, ExecSpec, LayerId, Limits, local::LocalBackend,
+    Backend, Base, BoxId, BoxSpec, Devbox, EgressPolicy, Error, ExecId, ExecSpec, LayerId, Limits,
+    Network, Property, Shared, local::LocalBackend,
 };
 
 use crate::{
@@ -50,7 +51,26 @@ async fn live(backend: &dyn Backend, id: &str, turn: u32) {
     } else {
         Limits::default()
     };
-    let devbox = backend.create(spec(id, limits)).await.unwrap();
+    let mut spec = spec(id, limits);
+    if turn % 3 == 1 {
+        spec.network = Network::Allow(EgressPolicy::default());
+    }
+    if turn % 4 == 2 {
+        spec.read_only = vec![Shared {
+            host: "/usr/share".into(),
+            at: "/host/share".to_owned(),
+        }];
+    }
+    if turn % 8 == 6 && rustix::process::geteuid().is_root() {
+        spec.require = vec![Property::ExactDisk];
+    }
+    let devbox = match backend.create(spec.clone()).await {
+        Err(Error::Unsupported { .. }) => {
+            spec.require.clear();
+            backend.create(spec).await.unwrap()
+        }
+        other => other.unwrap(),
+    };
     devbox.start().await.unwrap();
     let script = "echo $$ > /tmp/f; (setsid sleep 8888 &); echo hello";
     let hello = devbox.exec(shell("hello", script)).await.unwrap();

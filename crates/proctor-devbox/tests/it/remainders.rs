@@ -9,7 +9,7 @@ use proctor_devbox::{
 
 use crate::{
     support::{EVERY_LIMIT, Local, sh},
-    traces::traces,
+    traces::{loop_files, traces},
 };
 
 async fn busy(local: &Local, name: &str) -> Arc<dyn Devbox> {
@@ -103,15 +103,6 @@ async fn a_killed_supervisor_takes_its_box_along_and_the_rest_is_swept() {
     devbox.destroy().await.unwrap();
     local.end().await;
     assert_eq!(traces(&data, "orphaned"), Vec::<String>::new());
-}
-
-/// Files of the backend that a loop device still has.
-fn loop_files(data: &std::path::Path) -> Vec<String> {
-    let devices = fs_err::read_dir("/sys/block").unwrap().flatten();
-    devices
-        .filter_map(|device| fs_err::read_to_string(device.path().join("loop/backing_file")).ok())
-        .filter(|file| file.contains(data.to_str().unwrap()))
-        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

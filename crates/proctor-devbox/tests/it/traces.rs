@@ -1,4 +1,4 @@
-//! What boxes leave behind that can be seen from outside: mounts, processes, control groups, files.
+//! What boxes leave behind that can be seen from outside: mounts, processes, control groups, loop devices, files.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,20 @@ pub(crate) fn traces(data: &Path, prefix: &str) -> Vec<String> {
     let mut traces = mounts(data);
     traces.extend(processes(data, prefix));
     traces.extend(groups(prefix));
+    traces.extend(loop_files(data));
     traces
+}
+
+/// Files of the backend that a loop device has.
+pub(crate) fn loop_files(data: &Path) -> Vec<String> {
+    let devices = fs_err::read_dir("/sys/block")
+        .into_iter()
+        .flatten()
+        .flatten();
+    devices
+        .filter_map(|device| fs_err::read_to_string(device.path().join("loop/backing_file")).ok())
+        .filter(|file| file.contains(data.to_str().unwrap()))
+        .collect()
 }
 
 fn mounts(data: &Path) -> Vec<String> {

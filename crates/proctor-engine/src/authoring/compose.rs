@@ -1,10 +1,10 @@
 //! Puts drafts together into definitions.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, num::NonZeroU32};
 
 use proctor_core::{
     canonical::Digest,
-    definition::{Benchmark, Criterion, Task, World},
+    definition::{Benchmark, Criterion, Requirements, Task, World},
     environment::{Dataset, Entity, Environment, Simulator},
     id::kinds::{DatasetId, EnvironmentId},
 };
@@ -73,6 +73,19 @@ pub(super) fn benchmark(
             .iter()
             .map(|whole| task(whole, environment))
             .collect::<Option<_>>()?,
+    })
+}
+
+/// A benchmark of one task that is done in a box; none if it is not.
+pub(super) fn alone(whole: &WholeTask) -> Option<Benchmark> {
+    Some(Benchmark {
+        name: whole.task.content.name.clone(),
+        description: None,
+        timeout: None,
+        concurrency: NonZeroU32::MIN,
+        metadata: BTreeMap::new(),
+        requires: Requirements::default(),
+        tasks: vec![task(whole, None)?],
     })
 }
 

@@ -59,7 +59,13 @@ impl Engine {
     /// Freezes the worlds of task runs that have just ended. The records say already that they are
     /// over, so a world that cannot be frozen now is merely left: nobody is let in any more.
     pub(crate) async fn freeze_worlds(&self, progress: &Progress, prepared: &Prepared) {
-        for (before, _) in &progress.task_runs {
+        for (before, after) in &progress.task_runs {
+            if after.devbox.is_some() {
+                if after.is_over() {
+                    self.let_go(after).await;
+                }
+                continue;
+            }
             if before.value.started_at().is_none() {
                 continue;
             }

@@ -55,6 +55,9 @@ impl Engine {
         let Some(task_run) = self.store().task_run(id).await? else {
             return Ok(());
         };
+        if task_run.value.devbox.is_some() {
+            return self.expire_scenario(id).await;
+        }
         let Some(run) = task_run.value.run else {
             return Ok(());
         };

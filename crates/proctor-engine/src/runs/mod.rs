@@ -9,7 +9,7 @@ mod complete;
 mod create;
 mod expire;
 mod find;
-mod judge;
+pub(crate) mod judge;
 mod rank;
 mod rescore;
 mod start;
@@ -26,6 +26,7 @@ pub use self::{
 use std::sync::Arc;
 
 use proctor_core::{
+    definition::World,
     id::kinds::{RunId, TaskId, TaskRunId},
     refused::Step,
     run::Run,
@@ -65,7 +66,7 @@ impl Standing {
     }
 
     /// All task runs after `step`, and before and after those that it changed.
-    fn step_all(
+    pub(crate) fn step_all(
         &self,
         step: impl Fn(TaskRun) -> Step<TaskRun>,
     ) -> (Vec<(Revised<TaskRun>, TaskRun)>, Vec<TaskRun>) {
@@ -82,9 +83,19 @@ impl Standing {
         (changed, all)
     }
 
-    /// The tasks of the definition.
-    fn wanted(&self) -> impl Iterator<Item = TaskId> {
-        self.prepared.benchmark.tasks.iter().map(|task| task.id)
+    /// The tasks that are to be taken before the run completes by itself. Only a run with a token can take those that
+    /// are done in playgrounds.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = TaskId> {
+        let has_token = self.run.value.expires_at.is_some();
+        let tasks = self.prepared.benchmark.tasks.iter();
+        tasks
+            .filter(move |task| has_token || matches!(task.world, World::Devbox { .. }))
+            .map(|task| task.id)
+    }
+
+    /// The task runs.
+    pub(crate) fn values(&self) -> Vec<TaskRun> {
+        self.task_runs.iter().map(|one| one.value.clone()).collect()
     }
 
     /// One of the run's task runs.
@@ -96,13 +107,13 @@ impl Standing {
     }
 
     /// The run before and after, when all of `task_runs` settle it or it changed otherwise.
-    fn change_of_run(&self, after: Run) -> Option<(Revised<Run>, Run)> {
+    pub(crate) fn change_of_run(&self, after: Run) -> Option<(Revised<Run>, Run)> {
         (after != self.run.value).then(|| (self.run.clone(), after))
     }
 }
 
 /// What was decided about a run.
-enum Decided<T> {
+pub(crate) enum Decided<T> {
     /// It stands as it is.
     Unchanged(T),
     /// This is to be written.
@@ -112,7 +123,7 @@ enum Decided<T> {
 impl Engine {
     /// Decides about a run as it stands, writes what follows, and freezes the worlds of task runs that
     /// ended with it; decides again if somebody else was first.
-    async fn decide<T>(
+    pub(crate) async fn decide<T>(
         &self,
         run: RunId,
         decide: impl Fn(&Standing, Timestamp) -> Result<Decided<T>, EngineError>,

@@ -11,6 +11,8 @@ use proctor_core::{canonical::Digest, id::kinds::BlueprintId};
 use proctor_store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
 
+use crate::masks::Masks;
+
 /// A line of a build's log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
@@ -54,8 +56,7 @@ const LONGEST_LINE: usize = 8 << 10;
 pub(super) struct BuildLog {
     store: Store,
     path: PathBuf,
-    /// Texts that must not show.
-    hidden: Vec<String>,
+    masks: Masks,
     open: Mutex<Open>,
 }
 
@@ -75,7 +76,7 @@ impl BuildLog {
         store: &Store,
         spool: &Path,
         id: BlueprintId,
-        hidden: Vec<String>,
+        masks: Masks,
     ) -> std::io::Result<Self> {
         fs_err::create_dir_all(spool)?;
         let path = path(spool, id);
@@ -86,18 +87,18 @@ impl BuildLog {
                 bytes: 0,
             }),
             path,
-            hidden,
+            masks,
         })
     }
 
     /// Adds a line. A log that cannot be written does not end a build.
     pub(super) fn add(&self, level: Level, message: &str) {
-        let mut message: String = message.chars().take(LONGEST_LINE).collect();
-        for secret in &self.hidden {
-            if message.contains(secret.as_str()) {
-                message = message.replace(secret.as_str(), "********");
-            }
-        }
+        let message: String = self
+            .masks
+            .apply(message)
+            .chars()
+            .take(LONGEST_LINE)
+            .collect();
         let mut line = LogLine {
             level,
             message,

@@ -28,6 +28,7 @@ use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    masks::Masks,
     mounts::Mounter,
     network_policies,
     objects::{self, ObjectError},
@@ -510,15 +511,14 @@ impl Blueprints {
         }
         let secrets = build::secrets(&self.inner.store, &blueprint).await;
         let tokens = self.inner.store.blueprint_tokens(id).await?;
-        let hidden = secrets
-            .iter()
-            .flatten()
-            .map(|(_, value)| value)
-            .chain(tokens.values())
-            .filter(|value| value.len() > 3)
-            .cloned()
-            .collect();
-        let log = BuildLog::begin(&self.inner.store, &self.inner.options.spool, id, hidden)
+        let masks = Masks::of(
+            secrets
+                .iter()
+                .flat_map(|secrets| secrets.values())
+                .chain(tokens.values())
+                .map(String::as_str),
+        );
+        let log = BuildLog::begin(&self.inner.store, &self.inner.options.spool, id, masks)
             .map_err(|error| {
                 StoreError::Configuration(format!("the log of a build cannot be written: {error}"))
             })?;

@@ -64,10 +64,10 @@ fn read_file(members: &Members<'_>) -> Option<TestFile> {
         }
         below
     });
-    let contents = members.any_text("file_contents");
+    let contents = members.optional_text("file_contents").unwrap_or_default();
     Some(TestFile {
         path: path?.to_owned(),
-        contents: contents?.to_owned(),
+        contents: contents.to_owned(),
     })
 }
 

@@ -5,6 +5,7 @@ mod demo;
 mod doctor;
 mod embedded;
 mod fhir;
+mod import;
 mod keys;
 mod serve;
 mod signals;
@@ -24,6 +25,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Keys(arguments) => keys::run(arguments).await,
         Command::VerifyJournal(arguments) => verify_journal::run(arguments).await,
         Command::Benchmark(arguments) => benchmark::run(arguments).await,
+        Command::Import(arguments) => import::run(arguments).await,
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Fhir(arguments) => fhir::run(arguments).await,
         Command::Doctor(arguments) => doctor::run(arguments).await,

@@ -32,7 +32,7 @@ use crate::{
 type Found = Placed<BenchmarkRecord>;
 
 /// A benchmark that the caller may read.
-async fn find(
+pub(super) async fn find(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: BenchmarkId,

@@ -3,6 +3,7 @@
 mod body;
 mod contract;
 pub(crate) mod scorers;
+pub(crate) mod validate;
 mod view;
 
 use axum::extract::State;

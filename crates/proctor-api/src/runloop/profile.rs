@@ -1,0 +1,96 @@
+//! What whoever starts a run brings along, as clients say it.
+
+use std::collections::BTreeMap;
+
+use proctor_core::profile::{Particulars, RunProfile};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::{launch_parameters::LaunchParametersBody, mounts::MountBody};
+use crate::{
+    extract::{Checks, shortened},
+    problem::Problem,
+};
+
+const LONGEST_NAME: usize = 500;
+
+/// What a box gets from whoever starts the run.
+#[derive(Default, Deserialize, ToSchema)]
+pub(crate) struct RunProfileBody {
+    /// What the run is for.
+    purpose: Option<String>,
+    /// Environment variables.
+    #[serde(rename = "envVars")]
+    env_vars: Option<BTreeMap<String, String>>,
+    /// Environment variables whose values are secrets, by the secrets' names.
+    secrets: Option<BTreeMap<String, String>>,
+    #[serde(rename = "launchParameters")]
+    launch_parameters: Option<LaunchParametersBody>,
+    /// What is put into the box.
+    #[schema(value_type = Option<Vec<Object>>)]
+    mounts: Option<Vec<Value>>,
+}
+
+/// What was said at the start of a run.
+pub(super) fn particulars(
+    name: Option<String>,
+    metadata: Option<BTreeMap<String, String>>,
+    profile: Option<RunProfileBody>,
+) -> Result<Particulars, Problem> {
+    let mut checks = Checks::default();
+    let name = checks.optional_text("run_name", name, 0..=LONGEST_NAME);
+    let profile = profile.unwrap_or_default();
+    let mounts = profile.mounts.unwrap_or_default();
+    for (number, mount) in mounts.iter().enumerate() {
+        check_mount(&mut checks, number, mount);
+    }
+    let launch_parameters = launch_fields(&mut checks, profile.launch_parameters);
+    let environment = profile.env_vars.unwrap_or_default();
+    let secrets = profile.secrets.unwrap_or_default();
+    for (field, names) in [("envVars", &environment), ("secrets", &secrets)] {
+        for (variable, value) in names {
+            let place = format!("runProfile.{field}.{}", shortened(variable));
+            if variable.is_empty() || variable.contains(['=', '\0']) {
+                checks.refuse(&place, "is no name of an environment variable");
+            }
+            if value.contains('\0') {
+                checks.refuse(&place, "must not contain a NUL");
+            }
+        }
+    }
+    checks.finish()?;
+    Ok(Particulars {
+        name: name.filter(|name| !name.trim().is_empty()),
+        metadata: metadata.unwrap_or_default(),
+        profile: RunProfile {
+            purpose: profile.purpose,
+            environment,
+            secrets,
+            launch_parameters,
+            mounts,
+        },
+    })
+}
+
+/// Names what is wrong with a mount; it is kept as it was given.
+fn check_mount(checks: &mut Checks, number: usize, mount: &Value) {
+    let place = format!("runProfile.mounts.{number}");
+    checks.document(&place, mount);
+    match serde_json::from_value::<MountBody>(mount.clone()) {
+        Ok(mount) => drop(mount.read(checks, &place)),
+        Err(error) => checks.refuse(&place, error.to_string()),
+    }
+}
+
+/// Launch parameters by field, without those that were not given; what is wrong with them is named.
+fn launch_fields(checks: &mut Checks, given: Option<LaunchParametersBody>) -> Map<String, Value> {
+    let Some(given) = given else {
+        return Map::new();
+    };
+    given.clone().read(checks, "runProfile.launchParameters");
+    match serde_json::to_value(given) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) | Err(_) => Map::new(),
+    }
+}

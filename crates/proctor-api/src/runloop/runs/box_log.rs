@@ -1,0 +1,87 @@
+//! The log of a devbox as text.
+
+use proctor_core::time::Timestamp;
+use proctor_engine::scenarios::BoxLog;
+use proctor_fleet::logs::{LogEntry, Source, What};
+
+/// The entries that belong to `log`, a line each.
+pub(crate) fn text(entries: &[LogEntry], log: BoxLog) -> String {
+    let mut text = String::new();
+    for entry in entries {
+        let belongs = match entry.source {
+            Source::Setup | Source::Entrypoint => log == BoxLog::Setup,
+            Source::Exec | Source::Files => log == BoxLog::Executions,
+        };
+        if belongs && entry.is_shown() {
+            line(&mut text, entry);
+        }
+    }
+    text
+}
+
+fn line(text: &mut String, entry: &LogEntry) {
+    let at = Timestamp::from_millis(entry.at);
+    let of = match &entry.execution {
+        Some(execution) => format!("{at} [{execution}]"),
+        None => at.to_string(),
+    };
+    let told = match &entry.what {
+        What::Queued { .. } => return,
+        What::Started { command } => format!("{of} $ {command}\n"),
+        What::Line {
+            error: true, text, ..
+        } => format!("{of} stderr: {text}\n"),
+        What::Line { text, .. } => format!("{of} {text}\n"),
+        What::Ended { status } => format!("{of} exited with {status}\n"),
+        What::Note { text } => format!("{of} {text}\n"),
+    };
+    text.push_str(&told);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_entry_is_a_line_of_its_own_log() {
+        let entry = |source, what| LogEntry {
+            at: 1_776_790_800_000,
+            source,
+            execution: Some("e1".to_owned()),
+            shell: None,
+            what,
+        };
+        let entries = [
+            entry(
+                Source::Setup,
+                What::Note {
+                    text: "made".to_owned(),
+                },
+            ),
+            entry(
+                Source::Exec,
+                What::Queued {
+                    command: "x".to_owned(),
+                    stdin: false,
+                },
+            ),
+            entry(
+                Source::Exec,
+                What::Started {
+                    command: "ls".to_owned(),
+                },
+            ),
+            entry(
+                Source::Exec,
+                What::Line {
+                    error: true,
+                    text: "no".to_owned(),
+                    end: 2,
+                },
+            ),
+            entry(Source::Exec, What::Ended { status: 2 }),
+        ];
+        insta::assert_snapshot!(text(&entries, BoxLog::Setup), @"");
+        insta::assert_snapshot!(text(&entries, BoxLog::Executions), @"");
+    }
+}

@@ -1,0 +1,10 @@
+//! Scenario runs and benchmark runs: how they are started, looked at and ended.
+
+pub(crate) mod benchmark_runs;
+pub(crate) mod box_log;
+mod logs;
+pub(crate) mod scenario_runs;
+mod view;
+mod zip;
+
+pub(crate) use self::view::ScenarioRunView;

@@ -1,0 +1,255 @@
+//! Runs as clients see them.
+
+use std::collections::BTreeMap;
+
+use proctor_core::{
+    run::{Ending, Run, RunState},
+    task_run::{Cause, Outcome, TaskRun, TaskRunState},
+    time::Timestamp,
+};
+use proctor_engine::scenarios::{ScenarioRun, ScoredFunction};
+use proctor_store::page::Page;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::runloop::ids::wire;
+
+/// The words for states of scenario runs, and those of the domain that they stand for.
+pub(super) const SCENARIO_STATES: [(&str, &str); 8] = [
+    ("running", "created"),
+    ("running", "started"),
+    ("scoring", "scoring"),
+    ("scored", "scored"),
+    ("completed", "completed"),
+    ("canceled", "cancelled"),
+    ("timeout", "timed_out"),
+    ("failed", "failed"),
+];
+
+/// The words for states of benchmark runs, and those of the domain that they stand for.
+pub(super) const RUN_STATES: [(&str, &str); 5] = [
+    ("running", "created"),
+    ("running", "started"),
+    ("completed", "completed"),
+    ("canceled", "cancelled"),
+    ("failed", "failed"),
+];
+
+/// The label that says in which way a scenario run was scored.
+const MODE: &str = "proctor.scoring";
+/// The label that says what ended a run that did not complete.
+const CAUSE: &str = "proctor.cause";
+
+/// A scenario run.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ScenarioRunView {
+    #[schema(example = "scr_01K0000000000000000000000A")]
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    scenario_id: String,
+    devbox_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    benchmark_run_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scoring_contract_result: Option<ScoringContractResultView>,
+    start_time_ms: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+    #[schema(value_type = String, example = "running")]
+    state: &'static str,
+    /// The taker's labels; `proctor.scoring` says in which way it was scored and `proctor.cause` what ended it.
+    metadata: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    purpose: Option<String>,
+    environment_variables: BTreeMap<String, String>,
+    /// Environment variables with the names of their secrets.
+    secrets_provided: BTreeMap<String, String>,
+}
+
+/// What the scorers said.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ScoringContractResultView {
+    score: f64,
+    scoring_function_results: Vec<ScoringFunctionResultView>,
+}
+
+/// What a scorer said.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ScoringFunctionResultView {
+    score: f64,
+    scoring_function_name: String,
+    output: String,
+    #[schema(example = "complete")]
+    state: String,
+}
+
+/// A part of a list of scenario runs, newest first.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ScenarioRunListView {
+    runs: Vec<ScenarioRunView>,
+    has_more: bool,
+    /// How many there are in all, unless that was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_count: Option<u64>,
+}
+
+/// A benchmark run.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct BenchmarkRunView {
+    #[schema(example = "bmr_01K0000000000000000000000A")]
+    id: String,
+    benchmark_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    start_time_ms: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+    #[schema(value_type = String, example = "running")]
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f64>,
+    metadata: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    purpose: Option<String>,
+    environment_variables: BTreeMap<String, String>,
+    /// Environment variables with the names of their secrets.
+    secrets_provided: BTreeMap<String, String>,
+}
+
+/// A part of a list of benchmark runs, newest first.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct BenchmarkRunListView {
+    runs: Vec<BenchmarkRunView>,
+    has_more: bool,
+    /// How many there are in all, unless that was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_count: Option<u64>,
+}
+
+impl ScenarioRunView {
+    pub(crate) fn of(run: ScenarioRun) -> Self {
+        let result = result(&run);
+        let mode = run.mode().map(str::to_owned);
+        let task_run = run.task_run;
+        let (state, settled_at) = state(&task_run);
+        let cause = task_run.cause();
+        let started = task_run.started_at().unwrap_or(task_run.created_at);
+        let particulars = task_run.particulars;
+        let mut metadata = particulars.metadata;
+        metadata.extend(mode.map(|mode| (MODE.to_owned(), mode)));
+        metadata.extend(cause.map(|cause| (CAUSE.to_owned(), word(cause).to_owned())));
+        Self {
+            id: wire(task_run.id),
+            name: particulars.name,
+            scenario_id: wire(task_run.task),
+            devbox_id: task_run.devbox.map(wire).unwrap_or_default(),
+            benchmark_run_id: task_run.run.map(wire),
+            scoring_contract_result: result,
+            start_time_ms: started.as_millis(),
+            duration_ms: settled_at.map(|at| millis_between(started, at)),
+            state,
+            metadata,
+            purpose: particulars.profile.purpose,
+            environment_variables: particulars.profile.environment,
+            secrets_provided: particulars.profile.secrets,
+        }
+    }
+}
+
+impl ScenarioRunListView {
+    pub(crate) fn of(page: Page<ScenarioRun>) -> Self {
+        Self {
+            has_more: page.has_more,
+            total_count: page.total,
+            runs: page.items.into_iter().map(ScenarioRunView::of).collect(),
+        }
+    }
+}
+
+impl BenchmarkRunView {
+    pub(crate) fn of(run: Run) -> Self {
+        let started = run
+            .started_at()
+            .unwrap_or(run.created_at)
+            .min(run.created_at);
+        let score = run.card().map(|card| card.score.value());
+        let state = match &run.state {
+            RunState::Created | RunState::Started { .. } => "running",
+            RunState::Ended { ending, .. } => match ending {
+                Ending::Completed { .. } => "completed",
+                Ending::Cancelled { .. } => "canceled",
+                Ending::Failed { .. } => "failed",
+            },
+        };
+        Self {
+            id: wire(run.id),
+            benchmark_id: wire(run.pinned.benchmark),
+            start_time_ms: started.as_millis(),
+            duration_ms: run.ended_at().map(|at| millis_between(started, at)),
+            state,
+            score,
+            name: run.particulars.name,
+            metadata: run.particulars.metadata,
+            purpose: run.particulars.profile.purpose,
+            environment_variables: run.particulars.profile.environment,
+            secrets_provided: run.particulars.profile.secrets,
+        }
+    }
+}
+
+impl BenchmarkRunListView {
+    pub(crate) fn of(page: Page<Run>) -> Self {
+        Self {
+            has_more: page.has_more,
+            total_count: page.total,
+            runs: page.items.into_iter().map(BenchmarkRunView::of).collect(),
+        }
+    }
+}
+
+/// The state in one word, and since when nothing more is expected of the agent.
+fn state(task_run: &TaskRun) -> (&'static str, Option<Timestamp>) {
+    match &task_run.state {
+        TaskRunState::Created | TaskRunState::Started(_) => ("running", None),
+        TaskRunState::Scoring { .. } => ("scoring", None),
+        TaskRunState::Scored { at, .. } => ("scored", Some(*at)),
+        TaskRunState::Ended { at, outcome, .. } => {
+            let word = match outcome {
+                Outcome::Completed { .. } => "completed",
+                Outcome::TimedOut { .. } => "timeout",
+                Outcome::Cancelled { .. } => "canceled",
+                Outcome::Failed { .. } => "failed",
+            };
+            (word, Some(*at))
+        }
+    }
+}
+
+fn result(run: &ScenarioRun) -> Option<ScoringContractResultView> {
+    let card = run.card()?;
+    let of_one = |function: &ScoredFunction| ScoringFunctionResultView {
+        score: function.score.value(),
+        scoring_function_name: function.name.clone(),
+        output: function.output.clone(),
+        state: function.state.clone(),
+    };
+    Some(ScoringContractResultView {
+        score: card.score.value(),
+        scoring_function_results: run.functions.iter().map(of_one).collect(),
+    })
+}
+
+fn millis_between(from: Timestamp, to: Timestamp) -> u64 {
+    u64::try_from(to.since(from).as_millis()).unwrap_or(u64::MAX)
+}
+
+const fn word(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Infrastructure => "infrastructure",
+        Cause::AgentTimeout => "agent_timeout",
+        Cause::AgentCrash => "agent_crash",
+        Cause::ScorerError => "scorer_error",
+        Cause::Cancelled => "cancelled",
+    }
+}

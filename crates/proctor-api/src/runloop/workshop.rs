@@ -1,0 +1,255 @@
+//! Where scenarios are done: the devboxes of this server, made as clients make theirs.
+//!
+//! A scenario says what its box shall be in the words of this dialect; here they become a devbox.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use futures::{StreamExt as _, stream};
+use proctor_core::{
+    devbox::{DevboxFailure, DevboxStatus, Initiator, ShutdownReason},
+    id::kinds::{DevboxId, DevboxKind, OrganizationId},
+};
+use proctor_devbox::{ExecId, Stream};
+use proctor_engine::scenarios::{
+    BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, FleetJudge, Hold, LogStream,
+    Workshop,
+};
+use proctor_fleet::{DevboxRecord, Fleet, FleetError, Workplace};
+use serde_json::{Map, Value, json};
+
+use super::{devboxes::DevboxCreateParameters, runs::box_log};
+use crate::{
+    problem::{Problem, ProblemKind},
+    state::{ApiState, WeakState},
+};
+
+/// How long an end is waited for at a time.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// How much of what a command prints is kept.
+const MOST_OUTPUT: u64 = 64 << 10;
+
+/// Lets scenarios be run in the devboxes of a server, if it has any.
+pub(crate) fn equip(state: &ApiState) {
+    if let Ok(fleet) = state.fleet() {
+        state.engine().equip(Workshop {
+            judge: Arc::new(FleetJudge::new(fleet.clone())),
+            boxes: Arc::new(ScenarioBoxes {
+                state: state.downgrade(),
+                fleet: fleet.clone(),
+            }),
+        });
+    }
+}
+
+/// The devboxes of scenario runs.
+struct ScenarioBoxes {
+    state: WeakState,
+    fleet: Fleet,
+}
+
+#[async_trait]
+impl Boxes for ScenarioBoxes {
+    async fn create(&self, order: BoxOrder) -> Result<DevboxId, BoxError> {
+        let state = self.state.upgrade().ok_or_else(|| {
+            BoxError::Impossible("the server is about to end; try again later".to_owned())
+        })?;
+        let parameters: DevboxCreateParameters = serde_json::from_value(parameters(&order))
+            .map_err(|error| {
+                BoxError::Invalid(vec![("environment".to_owned(), error.to_string())])
+            })?;
+        let mut new = parameters
+            .read(&state, order.organization)
+            .await
+            .map_err(refused)?;
+        new.initiator = Initiator::Scenario(order.task_run);
+        let record = self.fleet.create(order.organization, new).await;
+        record.map(|record| record.id).map_err(failed)
+    }
+
+    async fn run(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+        command: BoxCommand,
+    ) -> Result<CommandEnd, BoxError> {
+        const SETTLED: [DevboxStatus; 3] = [
+            DevboxStatus::Running,
+            DevboxStatus::Shutdown,
+            DevboxStatus::Failure,
+        ];
+        let (fleet, limit) = (&self.fleet, command.time_limit);
+        let waited = fleet.wait_for(organization, devbox, &SETTLED, limit).await;
+        if waited.map_err(failed)?.is_none() {
+            return Ok(CommandEnd {
+                status: -1,
+                output: "the devbox took too long to come to be".to_owned(),
+            });
+        }
+        let place = fleet.workplace(devbox).await.map_err(failed)?;
+        run_in(&place, fleet, command).await.map_err(box_failed)
+    }
+
+    async fn ended(&self, organization: OrganizationId, devbox: DevboxId) -> BoxEnd {
+        const OVER: [DevboxStatus; 2] = [DevboxStatus::Shutdown, DevboxStatus::Failure];
+        loop {
+            let waited = self
+                .fleet
+                .wait_for(organization, devbox, &OVER, PATIENCE)
+                .await;
+            match waited {
+                Ok(Some(record)) => return end_of(&record),
+                Ok(None) => {}
+                Err(FleetError::NotFound { .. }) => return BoxEnd::Lost,
+                Err(error) => {
+                    tracing::warn!(error = &error as &dyn std::error::Error, %devbox, "a devbox cannot be watched");
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            }
+            if self.fleet.closing().is_cancelled() {
+                // The box goes on without this server; whoever waits is about to end too.
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    async fn shut_down(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+    ) -> Result<(), BoxError> {
+        match self.fleet.shutdown(organization, devbox).await {
+            Ok(_) | Err(FleetError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    async fn hold(&self, _: OrganizationId, devbox: DevboxId) -> Result<Hold, BoxError> {
+        let hold = self.fleet.hold(devbox).await.map_err(failed)?;
+        Ok(Box::new(hold))
+    }
+
+    async fn log(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+        log: BoxLog,
+    ) -> Result<LogStream, BoxError> {
+        self.fleet
+            .devbox(organization, devbox)
+            .await
+            .map_err(failed)?;
+        let reading = (self.fleet.clone(), Some(0));
+        let parts = stream::unfold(reading, move |(fleet, offset)| async move {
+            let offset = offset?;
+            match fleet.log_part(devbox, offset).await {
+                Ok((entries, end)) => {
+                    let text = box_log::text(&entries, log);
+                    let next = (end > offset).then_some(end);
+                    Some((Ok(text.into()), (fleet, next)))
+                }
+                Err(error) => Some((Err(std::io::Error::other(error)), (fleet, None))),
+            }
+        });
+        Ok(parts.boxed())
+    }
+}
+
+/// Runs a command as the user of a box, with the run's environment.
+async fn run_in(
+    place: &Workplace,
+    fleet: &Fleet,
+    command: BoxCommand,
+) -> Result<CommandEnd, proctor_devbox::Error> {
+    let name = fleet.store().fresh_id::<DevboxKind>().bare();
+    let id = ExecId::new(format!("run-{}", name.to_lowercase()))
+        .map_err(|error| proctor_devbox::Error::Invalid(error.to_string()))?;
+    let mut spec = place.shell_command(id, &command.script);
+    if let Some(directory) = &command.directory {
+        spec.cwd = Some(place.resolve(directory));
+    }
+    spec.stdin = true;
+    spec.timeout = Some(command.time_limit);
+    spec.output_limit = MOST_OUTPUT;
+    let execution = place.devbox.exec(spec).await?;
+    // A command need not read all of its input.
+    let _ = execution.write_stdin(command.input.as_bytes()).await;
+    let _ = execution.close_stdin().await;
+    let exit = execution.wait().await?;
+    let mut output = Vec::new();
+    for stream in [Stream::Stdout, Stream::Stderr] {
+        let limit = usize::try_from(MOST_OUTPUT).unwrap_or(usize::MAX);
+        let chunk = execution.read_output(stream, 0, limit).await?;
+        output.extend_from_slice(&chunk.bytes);
+    }
+    execution.forget().await?;
+    Ok(CommandEnd {
+        status: exit.status(),
+        output: String::from_utf8_lossy(&output).into_owned(),
+    })
+}
+
+/// The box in the words in which clients ask for one.
+fn parameters(order: &BoxOrder) -> Value {
+    let profile = &order.profile;
+    let mut parameters = Map::new();
+    for member in ["blueprint_id", "snapshot_id"] {
+        if let Some(id) = order.parameters.get(member) {
+            parameters.insert(member.to_owned(), id.clone());
+        }
+    }
+    parameters.insert("name".to_owned(), order.name.as_str().into());
+    parameters.insert(
+        "environment_variables".to_owned(),
+        json!(profile.environment),
+    );
+    parameters.insert("secrets".to_owned(), json!(profile.secrets));
+    parameters.insert(
+        "launch_parameters".to_owned(),
+        json!(profile.launch_parameters),
+    );
+    parameters.insert("mounts".to_owned(), json!(profile.mounts));
+    Value::Object(parameters)
+}
+
+fn end_of(record: &DevboxRecord) -> BoxEnd {
+    match (record.life.failure(), record.life.shutdown_reason()) {
+        (Some((DevboxFailure::OutOfMemory | DevboxFailure::OutOfDisk, _)), _) => BoxEnd::Exhausted,
+        (Some((DevboxFailure::ExecutionFailed | DevboxFailure::HealthCheckFailed, _)), _)
+        | (None, None) => BoxEnd::Lost,
+        (None, Some(ShutdownReason::ApiShutdown | ShutdownReason::EntrypointExit)) => {
+            BoxEnd::ShutDown
+        }
+        (None, Some(ShutdownReason::KeepAliveTimeout | ShutdownReason::Idle)) => BoxEnd::OutOfTime,
+    }
+}
+
+fn refused(problem: Problem) -> BoxError {
+    match problem.kind() {
+        ProblemKind::Validation(errors) => {
+            let faults = errors.iter().flat_map(|(field, messages)| {
+                let of_field = move |message: &String| (field.to_owned(), message.clone());
+                messages.iter().map(of_field)
+            });
+            BoxError::Invalid(faults.collect())
+        }
+        ProblemKind::Internal | ProblemKind::Unavailable { .. } => {
+            BoxError::Failed(Box::new(problem))
+        }
+        _ => BoxError::Impossible(problem.message().to_owned()),
+    }
+}
+
+fn box_failed(error: proctor_devbox::Error) -> BoxError {
+    failed(FleetError::Box(error))
+}
+
+fn failed(error: FleetError) -> BoxError {
+    match error {
+        FleetError::Impossible(_) => BoxError::Impossible(error.to_string()),
+        FleetError::Invalid(faults) => BoxError::Invalid(faults),
+        FleetError::NotFound { .. } | FleetError::Refused(_) => BoxError::Ended,
+        other => BoxError::Failed(Box::new(other)),
+    }
+}

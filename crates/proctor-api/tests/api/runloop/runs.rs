@@ -1,0 +1,733 @@
+use std::{io::Read as _, time::Duration};
+
+use proctor_engine::scenarios::BoxEnd;
+use reqwest::Method;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::{
+    contract::Contract,
+    scenarios::{create, parameters},
+    workshop::Shop,
+};
+use crate::support::{Answer, TestServer};
+
+struct Desk {
+    server: TestServer,
+    shop: Shop,
+    contract: Contract,
+}
+
+impl Desk {
+    async fn new() -> Self {
+        let server = TestServer::start().await;
+        let shop = Shop::default();
+        server.engine.equip(shop.workshop());
+        Self {
+            server,
+            shop,
+            contract: Contract::read(),
+        }
+    }
+
+    async fn post(&self, path: &str, body: Value) -> Answer {
+        self.server.ask(Method::POST, path, body).await
+    }
+
+    async fn scenario(&self, name: &str, command: &str) -> String {
+        let mut body = parameters(name);
+        body["scoring_contract"]["scoring_function_parameters"][0]["scorer"]["command"] =
+            command.into();
+        create(&self.server, body).await
+    }
+
+    async fn benchmark(&self, scenarios: &[&String]) -> String {
+        let body = json!({"name": "bench", "scenario_ids": scenarios});
+        self.post("/v1/benchmarks", body).await.text("id")
+    }
+
+    async fn start_benchmark(&self, benchmark: &str) -> String {
+        let answer = self
+            .post(
+                "/v1/benchmarks/start_run",
+                json!({"benchmark_id": benchmark}),
+            )
+            .await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        self.contract
+            .check("POST", "/v1/benchmarks/start_run", &answer.body);
+        answer.text("id")
+    }
+
+    async fn start(&self, body: Value) -> String {
+        let answer = self.post("/v1/scenarios/start_run", body).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        self.contract.check_schema("ScenarioRunView", &answer.body);
+        assert_eq!(answer.body["state"], "running");
+        answer.text("id")
+    }
+
+    async fn in_run(&self, run: &str, scenario: &str) -> String {
+        self.start(json!({"scenario_id": scenario, "benchmark_run_id": run}))
+            .await
+    }
+
+    async fn act(&self, run: &str, action: &str) -> Answer {
+        let path = format!("/v1/scenarios/runs/{run}/{action}");
+        let answer = self.post(&path, Value::Null).await;
+        if answer.status == 200 {
+            self.contract.check_schema("ScenarioRunView", &answer.body);
+        }
+        answer
+    }
+
+    async fn run(&self, run: &str) -> Value {
+        let answer = self.server.read(&format!("/v1/scenarios/runs/{run}")).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        self.contract.check_schema("ScenarioRunView", &answer.body);
+        answer.body
+    }
+
+    async fn benchmark_run(&self, run: &str) -> Value {
+        let answer = self.server.read(&format!("/v1/benchmark_runs/{run}")).await;
+        self.contract
+            .check("GET", "/v1/benchmark_runs/{id}", &answer.body);
+        answer.body
+    }
+
+    /// The scenario run as soon as it is no longer in `state`.
+    async fn leaves(&self, run: &str, state: &str) -> Value {
+        loop {
+            let seen = self.run(run).await;
+            if seen["state"] != state {
+                return seen;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Scores and waits for the score.
+    async fn scored(&self, run: &str) -> Value {
+        let answer = self.act(run, "score").await;
+        assert_eq!(
+            (answer.status, &answer.body["state"]),
+            (200, &json!("scoring")),
+            "{}",
+            answer.body
+        );
+        self.leaves(run, "scoring").await
+    }
+}
+
+#[tokio::test]
+async fn a_scenario_is_started_scored_and_completed() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("fix", "true").await;
+    let body = json!({"scenario_id": scenario, "run_name": "first try", "metadata": {"seed": "1"},
+        "benchmark_run_id": null, "runProfile": {"purpose": "trial", "envVars": {"MODEL": "m"}, "secrets": null}});
+    let started = desk.post("/v1/scenarios/start_run", body).await;
+    insta::assert_snapshot!("run_started", started.shape());
+    let run = started.text("id");
+    let order = desk.shop.orders().remove(0);
+    assert_eq!(order.name, "first try");
+    assert_eq!(order.profile.environment["MODEL"], "m");
+
+    desk.shop.slow_down(true);
+    let scoring = desk.act(&run, "score").await;
+    assert_eq!(scoring.body["state"], "scoring");
+    assert_eq!(
+        desk.act(&run, "score").await.body["state"],
+        "scoring",
+        "asking again changes nothing"
+    );
+    let early = desk.act(&run, "complete").await;
+    insta::assert_snapshot!("run_in_scoring", early.shape());
+    while desk.shop.held() == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    desk.shop.slow_down(false);
+    let scored = desk.leaves(&run, "scoring").await;
+    assert_eq!(scored["state"], "scored");
+    assert_eq!(scored["scoring_contract_result"]["score"], 1.0);
+    assert_eq!(
+        (desk.shop.live(), desk.shop.held()),
+        (1, 0),
+        "the box stays"
+    );
+    let again = desk.scored(&run).await;
+    assert_eq!(
+        again["scoring_contract_result"],
+        scored["scoring_contract_result"]
+    );
+
+    let completed = desk.act(&run, "complete").await;
+    insta::assert_snapshot!("run_completed", completed.shape());
+    assert_eq!(desk.shop.live(), 0);
+    for action in ["complete", "cancel"] {
+        let unchanged = desk.act(&run, action).await;
+        assert_eq!(unchanged.body, completed.body, "{action}");
+    }
+    let late = desk.act(&run, "score").await;
+    insta::assert_snapshot!("run_over", late.shape());
+}
+
+#[rstest]
+#[case("true", json!({"state": "complete", "score": 1.0}))]
+#[case("false", json!({"state": "complete", "score": 0.0}))]
+#[case("broken", json!({"state": "error", "score": 0.0}))]
+#[tokio::test]
+async fn a_scorer_without_a_result_scores_zero_and_the_run_is_scored(
+    #[case] command: &str,
+    #[case] expected: Value,
+) {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("fix", command).await;
+    let run = desk.start(json!({"scenario_id": scenario})).await;
+    let scored = desk.scored(&run).await;
+    assert_eq!(scored["state"], "scored");
+    let result = &scored["scoring_contract_result"]["scoring_function_results"][0];
+    assert_eq!(
+        json!({"state": result["state"], "score": result["score"]}),
+        expected
+    );
+}
+
+#[rstest]
+#[case("sleep", "timeout", "scorer_error")]
+#[case("crash", "failed", "infrastructure")]
+#[tokio::test]
+async fn what_cannot_be_scored_has_a_cause(
+    #[case] command: &str,
+    #[case] state: &str,
+    #[case] cause: &str,
+) {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("fix", command).await;
+    let run = desk.start(json!({"scenario_id": scenario})).await;
+    let over = desk.scored(&run).await;
+    assert_eq!(over["state"], state);
+    assert_eq!(over["metadata"]["proctor.cause"], cause);
+    assert_eq!(desk.shop.live(), 0, "the box is shut down");
+}
+
+#[tokio::test]
+async fn scoring_has_a_clock_of_its_own() {
+    let desk = Desk::new().await;
+    let mut body = parameters("slow");
+    body["scorer_timeout_sec"] = 60.into();
+    let scenario = create(&desk.server, body).await;
+    let run = desk.start(json!({"scenario_id": scenario})).await;
+    desk.shop.slow_down(true);
+    desk.act(&run, "score").await;
+    desk.server.clock.advance(Duration::from_secs(61));
+    assert_eq!(desk.run(&run).await["state"], "timeout");
+    assert_eq!(desk.shop.live(), 0);
+    desk.shop.slow_down(false);
+}
+
+#[rstest]
+#[case(BoxEnd::Lost, "infrastructure")]
+#[case(BoxEnd::OutOfTime, "agent_timeout")]
+#[case(BoxEnd::Exhausted, "agent_crash")]
+#[tokio::test]
+async fn a_lost_box_fails_its_run(#[case] end: BoxEnd, #[case] cause: &str) {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("fix", "true").await;
+    let run = desk.start(json!({"scenario_id": scenario})).await;
+    desk.shop.end_newest(end);
+    let over = desk.leaves(&run, "running").await;
+    assert_eq!(over["state"], "failed");
+    assert_eq!(over["metadata"]["proctor.cause"], cause);
+    assert_eq!(desk.act(&run, "score").await.status, 400);
+}
+
+#[tokio::test]
+async fn canceling_stops_the_box_and_the_scorers() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("fix", "true").await;
+    let run = desk.start(json!({"scenario_id": scenario})).await;
+    desk.shop.slow_down(true);
+    desk.act(&run, "score").await;
+    let canceled = desk.act(&run, "cancel").await;
+    assert_eq!(canceled.body["state"], "canceled");
+    assert_eq!(desk.shop.live(), 0);
+    while desk.shop.held() > 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    desk.shop.slow_down(false);
+    assert_eq!(desk.run(&run).await["state"], "canceled");
+}
+
+#[tokio::test]
+async fn a_benchmark_run_completes_with_its_last_scenario() {
+    let desk = Desk::new().await;
+    let good = desk.scenario("good", "true").await;
+    let bad = desk.scenario("bad", "false").await;
+    let outside = desk.scenario("outside", "true").await;
+    let benchmark = desk.benchmark(&[&good, &bad]).await;
+    let run = desk.start_benchmark(&benchmark).await;
+    assert_eq!(desk.benchmark_run(&run).await["state"], "running");
+    let stranger = desk
+        .post(
+            "/v1/scenarios/start_run",
+            json!({"scenario_id": outside, "benchmark_run_id": run}),
+        )
+        .await;
+    insta::assert_snapshot!("run_outside", stranger.shape());
+    assert_eq!(desk.shop.live(), 0);
+
+    let first = desk.in_run(&run, &good).await;
+    desk.scored(&first).await;
+    desk.act(&first, "complete").await;
+    assert_eq!(
+        desk.benchmark_run(&run).await["state"],
+        "running",
+        "the other scenario was not taken"
+    );
+    let second = desk.in_run(&run, &bad).await;
+    desk.scored(&second).await;
+    desk.act(&second, "complete").await;
+    let done = desk.benchmark_run(&run).await;
+    assert_eq!(
+        (&done["state"], &done["score"]),
+        (&json!("completed"), &json!(0.5))
+    );
+    assert!(done["duration_ms"].is_number());
+    let late = desk
+        .post(
+            "/v1/scenarios/start_run",
+            json!({"scenario_id": good, "benchmark_run_id": run}),
+        )
+        .await;
+    insta::assert_snapshot!("run_after_the_end", late.shape());
+    assert_eq!(desk.shop.live(), 0);
+}
+
+#[tokio::test]
+async fn an_edited_benchmark_never_changes_a_run_under_way() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("fix", "true").await;
+    let benchmark = desk.benchmark(&[&scenario]).await;
+    let run = desk.start_benchmark(&benchmark).await;
+    let harder = json!({"scoring_contract": {"scoring_function_parameters": [
+        {"name": "x", "weight": 1, "scorer": {"type": "command_scorer", "command": "false"}}]}});
+    desk.post(&format!("/v1/scenarios/{scenario}"), harder)
+        .await;
+    desk.post(
+        &format!("/v1/benchmarks/{benchmark}"),
+        json!({"scenario_ids": []}),
+    )
+    .await;
+    let taken = desk.in_run(&run, &scenario).await;
+    let scored = desk.scored(&taken).await;
+    assert_eq!(scored["scoring_contract_result"]["score"], 1.0);
+    let alone = desk.start(json!({"scenario_id": scenario})).await;
+    let scored = desk.scored(&alone).await;
+    assert_eq!(scored["scoring_contract_result"]["score"], 0.0);
+}
+
+#[tokio::test]
+async fn completing_a_benchmark_run_counts_what_is_missing_as_zero() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("good", "true").await;
+    let other = desk.scenario("other", "true").await;
+    let benchmark = desk.benchmark(&[&scenario, &other]).await;
+    let run = desk.start_benchmark(&benchmark).await;
+    let scored = desk.in_run(&run, &scenario).await;
+    desk.scored(&scored).await;
+    desk.in_run(&run, &scenario).await;
+    let canceled = desk.in_run(&run, &scenario).await;
+    desk.act(&canceled, "cancel").await;
+    assert_eq!(desk.shop.live(), 2);
+    let path = format!("/v1/benchmark_runs/{run}/complete");
+    let done = desk.post(&path, Value::Null).await;
+    desk.contract
+        .check("POST", "/v1/benchmark_runs/{id}/complete", &done.body);
+    assert_eq!(
+        (&done.body["state"], &done.body["score"]),
+        (&json!("completed"), &json!(0.5)),
+        "one of two counts, the canceled one does not"
+    );
+    assert_eq!(desk.shop.live(), 0);
+    let again = desk.post(&path, Value::Null).await;
+    assert_eq!(again.body, done.body);
+    let canceled = desk
+        .post(&format!("/v1/benchmark_runs/{run}/cancel"), Value::Null)
+        .await;
+    assert_eq!(canceled.body, done.body, "what is over stays as it is");
+}
+
+#[tokio::test]
+async fn canceling_a_benchmark_run_keeps_results_and_stops_boxes() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("good", "true").await;
+    let benchmark = desk.benchmark(&[&scenario]).await;
+    let empty = desk.start_benchmark(&benchmark).await;
+    let canceled = desk
+        .post(&format!("/v1/benchmark_runs/{empty}/cancel"), Value::Null)
+        .await;
+    assert_eq!(canceled.body["state"], "canceled");
+    assert!(canceled.body.get("score").is_none(), "nothing has a result");
+
+    let run = desk.start_benchmark(&benchmark).await;
+    let scored = desk.in_run(&run, &scenario).await;
+    desk.scored(&scored).await;
+    let at_work = desk.in_run(&run, &scenario).await;
+    let canceled = desk
+        .post(&format!("/v1/benchmark_runs/{run}/cancel"), Value::Null)
+        .await;
+    desk.contract
+        .check("POST", "/v1/benchmark_runs/{id}/cancel", &canceled.body);
+    assert_eq!(
+        (&canceled.body["state"], &canceled.body["score"]),
+        (&json!("canceled"), &json!(1.0))
+    );
+    assert_eq!(desk.shop.live(), 0);
+    assert_eq!(desk.run(&at_work).await["state"], "canceled");
+    let kept = desk.run(&scored).await;
+    assert_eq!(kept["scoring_contract_result"]["score"], 1.0);
+}
+
+#[tokio::test]
+async fn what_is_required_and_missing_is_named_all_at_once() {
+    let desk = Desk::new().await;
+    let mut body = parameters("needy");
+    body["required_environment_variables"] = json!(["MODEL", "REGION"]);
+    body["required_secret_names"] = json!(["TOKEN", "KEY"]);
+    let scenario = create(&desk.server, body).await;
+    let profile = json!({"envVars": {"REGION": "eu"}, "secrets": {"TOKEN": "NOT_THERE"}});
+    let refused = desk
+        .post(
+            "/v1/scenarios/start_run",
+            json!({"scenario_id": scenario, "runProfile": profile}),
+        )
+        .await;
+    insta::assert_snapshot!("run_missing", refused.shape());
+    assert!(desk.shop.orders().is_empty());
+
+    let body = json!({"name": "bench", "scenario_ids": [scenario], "required_environment_variables": ["TEAM"]});
+    let benchmark = desk.post("/v1/benchmarks", body).await.text("id");
+    let refused = desk
+        .post(
+            "/v1/benchmarks/start_run",
+            json!({"benchmark_id": benchmark}),
+        )
+        .await;
+    assert_eq!(refused.status, 400);
+    assert!(refused.text("message").contains("TEAM"));
+
+    desk.post("/v1/secrets", json!({"name": "MINE", "value": "hush"}))
+        .await;
+    let profile = json!({"envVars": {"TEAM": "a", "MODEL": "general", "REGION": "eu"}, "secrets": {"TOKEN": "MINE"},
+        "launchParameters": {"resource_size_request": "LARGE", "keep_alive_time_seconds": 60},
+        "mounts": [{"type": "file_mount", "target": "/a", "content": "1"}]});
+    let started = desk
+        .post(
+            "/v1/benchmarks/start_run",
+            json!({"benchmark_id": benchmark, "runProfile": profile, "run_name": "r", "metadata": {"a": "b"}}),
+        )
+        .await;
+    insta::assert_snapshot!("benchmark_run_started", started.shape());
+    let run = started.text("id");
+    let profile = json!({"envVars": {"MODEL": "special"}, "secrets": {"KEY": "MINE"},
+        "launchParameters": {"resource_size_request": "SMALL"},
+        "mounts": [{"type": "file_mount", "target": "/b", "content": "2"}]});
+    let id = desk
+        .start(json!({"scenario_id": scenario, "benchmark_run_id": run, "runProfile": profile}))
+        .await;
+    let order = desk.shop.orders().pop().unwrap();
+    assert_eq!(
+        json!(order.profile.environment),
+        json!({"TEAM": "a", "MODEL": "special", "REGION": "eu"})
+    );
+    assert_eq!(
+        json!(order.profile.launch_parameters),
+        json!({"resource_size_request": "SMALL", "keep_alive_time_seconds": 60})
+    );
+    assert_eq!(order.profile.mounts.len(), 2);
+
+    let scored = desk.scored(&id).await;
+    let result = &scored["scoring_contract_result"]["scoring_function_results"][0];
+    assert_eq!(result["output"], "ran true *** ***", "no secret leaves");
+    assert!(!scored.to_string().contains("hush"));
+}
+
+#[rstest]
+#[case("nothing", json!({}))]
+#[case("unknown", json!({"scenario_id": "scn_01J00000000000000000000000"}))]
+#[case("no_id", json!({"scenario_id": "x"}))]
+#[case("mount", json!({"scenario_id": "scn_01J00000000000000000000000", "runProfile": {"mounts": [{}, {"type": "magic"}],
+    "envVars": {"A=B": "c"}}}))]
+#[tokio::test]
+async fn a_wrong_start_is_refused(#[case] name: &str, #[case] body: Value) {
+    let desk = Desk::new().await;
+    let answer = desk.post("/v1/scenarios/start_run", body).await;
+    insta::assert_snapshot!(format!("start_{name}"), answer.shape());
+}
+
+#[tokio::test]
+async fn what_is_archived_or_cannot_be_boxed_is_not_started() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("fix", "true").await;
+    let benchmark = desk.benchmark(&[&scenario]).await;
+    for path in [
+        format!("/v1/scenarios/{scenario}/archive"),
+        format!("/v1/benchmarks/{benchmark}/archive"),
+    ] {
+        desk.post(&path, Value::Null).await;
+    }
+    let body = json!({"scenario_id": scenario, "benchmark_id": benchmark});
+    for path in ["/v1/scenarios/start_run", "/v1/benchmarks/start_run"] {
+        let answer = desk.post(path, body.clone()).await;
+        assert_eq!(answer.status, 400, "{}", answer.body);
+        assert!(answer.text("message").contains("archived"));
+    }
+    let mut body = parameters("boxless");
+    body["environment_parameters"] = json!({"blueprint_id": "missing"});
+    let boxless = create(&desk.server, body).await;
+    let refused = desk
+        .post("/v1/scenarios/start_run", json!({"scenario_id": boxless}))
+        .await;
+    assert_eq!(refused.status, 400);
+    assert!(
+        refused
+            .text("message")
+            .contains("blueprint_id: does not exist")
+    );
+    let unequipped = TestServer::start().await;
+    let scenario = create(&unequipped, parameters("fix")).await;
+    let refused = unequipped
+        .ask(
+            Method::POST,
+            "/v1/scenarios/start_run",
+            json!({"scenario_id": scenario}),
+        )
+        .await;
+    insta::assert_snapshot!("run_without_boxes", refused.shape());
+}
+
+#[tokio::test]
+async fn lists_of_runs_are_filtered_and_belong_to_their_organization() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("a", "true").await;
+    let other = desk.scenario("b", "true").await;
+    let benchmark = desk.benchmark(&[&scenario, &other]).await;
+    let run = desk.start_benchmark(&benchmark).await;
+    let alone = desk
+        .start(json!({"scenario_id": other, "run_name": "By Itself"}))
+        .await;
+    let inside = desk.in_run(&run, &scenario).await;
+    desk.act(&inside, "cancel").await;
+    let ids = |page: &Value| -> Vec<String> {
+        let runs = page["runs"].as_array().unwrap();
+        runs.iter()
+            .map(|run| run["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    for (query, expected) in [
+        (String::new(), vec![&inside, &alone]),
+        (format!("scenario_id={other}"), vec![&alone]),
+        (format!("benchmark_run_id={run}"), vec![&inside]),
+        ("state=canceled".to_owned(), vec![&inside]),
+        ("state=running,canceled".to_owned(), vec![&inside, &alone]),
+        ("name=itself".to_owned(), vec![&alone]),
+        (format!("search={inside}"), vec![&inside]),
+    ] {
+        let page = desk
+            .server
+            .read(&format!("/v1/scenarios/runs?{query}"))
+            .await;
+        desk.contract
+            .check_schema("ScenarioRunListView", &page.body);
+        assert_eq!(
+            ids(&page.body),
+            expected.into_iter().cloned().collect::<Vec<_>>(),
+            "{query}"
+        );
+    }
+    let bad = desk.server.read("/v1/scenarios/runs?state=asleep").await;
+    assert_eq!(bad.status, 400);
+    let of = desk
+        .server
+        .read(&format!("/v1/scenarios/{other}/runs"))
+        .await;
+    assert_eq!(ids(&of.body), [alone.clone()]);
+    for path in ["/v1/benchmark_runs", "/v1/benchmarks/runs"] {
+        let page = desk
+            .server
+            .read(&format!("{path}?benchmark_id={benchmark}&state=running"))
+            .await;
+        desk.contract.check("GET", path, &page.body);
+        assert_eq!(ids(&page.body), [run.clone()]);
+        let inner = desk
+            .server
+            .read(&format!("{path}/{run}/scenario_runs"))
+            .await;
+        desk.contract
+            .check("GET", &format!("{path}/{{id}}/scenario_runs"), &inner.body);
+        assert_eq!(ids(&inner.body), [inside.clone()]);
+        let none = desk
+            .server
+            .read(&format!("{path}/{run}/scenario_runs?state=running"))
+            .await;
+        assert!(ids(&none.body).is_empty());
+    }
+    let of = desk
+        .server
+        .read(&format!("/v1/benchmarks/{benchmark}/runs"))
+        .await;
+    desk.contract
+        .check("GET", "/v1/benchmarks/{id}/runs", &of.body);
+    assert_eq!(ids(&of.body), [run.clone()]);
+
+    let stranger = desk.server.foreign_key().await;
+    for path in [
+        format!("/v1/scenarios/runs/{inside}"),
+        format!("/v1/benchmark_runs/{run}"),
+        format!("/v1/benchmark_runs/{run}/scenario_runs"),
+    ] {
+        let request = desk.server.get(&path).bearer_auth(&stranger);
+        assert_eq!(request.send().await.unwrap().status(), 404, "{path}");
+    }
+    for action in ["score", "complete", "cancel", "download_logs"] {
+        let path = format!("/v1/scenarios/runs/{inside}/{action}");
+        let request = desk.server.post(&path).bearer_auth(&stranger);
+        assert_eq!(request.send().await.unwrap().status(), 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn older_clients_find_benchmark_runs_below_benchmarks() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("a", "true").await;
+    let benchmark = desk.benchmark(&[&scenario]).await;
+    for action in ["complete", "cancel"] {
+        let run = desk.start_benchmark(&benchmark).await;
+        let base = format!("/v1/benchmarks/runs/{run}");
+        let read = desk.server.read(&base).await;
+        desk.contract
+            .check("GET", "/v1/benchmarks/runs/{id}", &read.body);
+        let ended = desk.post(&format!("{base}/{action}"), Value::Null).await;
+        desk.contract.check(
+            "POST",
+            &format!("/v1/benchmarks/runs/{{id}}/{action}"),
+            &ended.body,
+        );
+        assert_eq!(ended.body, desk.benchmark_run(&run).await);
+        let zip = files(&desk, &format!("{base}/download_logs")).await;
+        assert!(zip.is_empty());
+    }
+}
+
+/// The files of a downloaded archive.
+async fn files(desk: &Desk, path: &str) -> Vec<(String, String)> {
+    let response = desk.server.own(Method::POST, path).send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], "application/zip");
+    let bytes = response.bytes().await.unwrap();
+    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
+    (0..archive.len())
+        .map(|number| {
+            let mut file = archive.by_index(number).unwrap();
+            let mut text = String::new();
+            file.read_to_string(&mut text).unwrap();
+            (file.name().unwrap().into_owned(), text)
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn logs_are_an_archive_of_flat_files() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("a", "true").await;
+    let benchmark = desk.benchmark(&[&scenario]).await;
+    let run = desk.start_benchmark(&benchmark).await;
+    let first = desk.in_run(&run, &scenario).await;
+    let second = desk.in_run(&run, &scenario).await;
+    desk.scored(&first).await;
+    let path = format!("/v1/scenarios/runs/{first}/download_logs");
+    let zip = files(&desk, &path).await;
+    let names: Vec<&str> = zip.iter().map(|(name, _)| name.as_str()).collect();
+    let endings = [
+        "setup.log",
+        "exec.log",
+        "agent.log",
+        "scoring.log",
+        "results.json",
+    ];
+    let of = |run: &str| -> Vec<String> {
+        endings
+            .iter()
+            .map(|ending| format!("{run}_{ending}"))
+            .collect()
+    };
+    assert_eq!(names, of(&first));
+    assert!(zip[1].1.ends_with("Executions 999\n"));
+    assert_eq!(zip[3].1, "=== cmd-zero: complete, score 1\nran true \n");
+    let results: Value = serde_json::from_str(&zip[4].1).unwrap();
+    assert_eq!(
+        (&results["score"], &results["scoring_mode"]),
+        (&json!(1.0), &json!("live"))
+    );
+
+    let all = files(&desk, &format!("/v1/benchmark_runs/{run}/download_logs")).await;
+    let mut names: Vec<String> = all.into_iter().map(|(name, _)| name).collect();
+    names.sort();
+    let mut expected = [of(&first), of(&second)].concat();
+    expected.sort();
+    assert_eq!(names, expected);
+
+    let many = (0..50).map(|_| files(&desk, &path));
+    for zip in futures::future::join_all(many).await {
+        assert_eq!(zip.len(), 5);
+    }
+}
+
+const PATCH: &str = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+
+#[rstest]
+#[case("forward", "is changed", "FORWARD", PATCH, true)]
+#[case("unsolved", "false", "FORWARD", PATCH, false)]
+#[case("conflict", "is changed", "FORWARD", "conflict", false)]
+#[case("commands", "is changed", "UNSPECIFIED", "touch x", true)]
+#[case("reverse", "is unchanged", "REVERSE", PATCH, true)]
+#[case("unbroken", "true", "REVERSE", PATCH, false)]
+#[case("not_solved", "is changed", "REVERSE", PATCH, false)]
+#[tokio::test]
+async fn a_scenario_is_proved_by_its_reference(
+    #[case] name: &str,
+    #[case] command: &str,
+    #[case] kind: &str,
+    #[case] reference: &str,
+    #[case] holds: bool,
+) {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario(name, command).await;
+    let path = format!("/v1/scenarios/{scenario}");
+    let body = json!({"reference_output": reference, "validation_type": kind});
+    desk.post(&path, body).await;
+    let answer = desk.post(&format!("{path}/validate"), Value::Null).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert_eq!(answer.body["valid"], holds, "{}", answer.body);
+    insta::assert_snapshot!(format!("validate_{name}"), answer.text("verdict"));
+    let trials = [&answer.body["untouched"], &answer.body["reference"]];
+    for trial in trials {
+        desk.contract.check_schema("ScenarioRunView", &trial["run"]);
+        assert_eq!(trial["run"]["state"], "completed");
+    }
+    assert_eq!(desk.shop.live(), 0, "nothing is left behind");
+}
+
+#[rstest]
+#[case(json!({}))]
+#[case(json!({"reference_output": "touch x", "validation_type": "REVERSE"}))]
+#[tokio::test]
+async fn what_cannot_be_proved_is_400(#[case] body: Value) {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("a", "true").await;
+    let path = format!("/v1/scenarios/{scenario}");
+    desk.post(&path, body).await;
+    let answer = desk.post(&format!("{path}/validate"), Value::Null).await;
+    assert_eq!(answer.status, 400, "{}", answer.body);
+    assert!(desk.shop.orders().is_empty());
+}

@@ -1,0 +1,204 @@
+//! Boxes and scorers that exist only in memory.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures::{StreamExt as _, stream};
+use proctor_core::{
+    definition::{Check, Criterion},
+    id::kinds::{DevboxId, OrganizationId},
+    scoring::Score,
+};
+use proctor_engine::scenarios::{
+    BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Hold, Judge, LogStream,
+    ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, Workshop,
+};
+use secrecy::ExposeSecret as _;
+use tokio::sync::watch;
+use uuid::Uuid;
+
+/// A workshop in memory, and a view of what happens in it.
+#[derive(Clone, Default)]
+pub(super) struct Shop(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    orders: Mutex<Vec<BoxOrder>>,
+    boxes: Mutex<HashMap<DevboxId, watch::Sender<Option<BoxEnd>>>>,
+    held: AtomicUsize,
+    /// Boxes in which something was run.
+    changed: Mutex<HashSet<DevboxId>>,
+    /// Scorers wait while this is true.
+    is_slow: watch::Sender<bool>,
+}
+
+impl Shop {
+    pub(super) fn workshop(&self) -> Workshop {
+        Workshop {
+            boxes: Arc::new(self.clone()),
+            judge: Arc::new(self.clone()),
+        }
+    }
+
+    /// What was asked for, oldest first.
+    pub(super) fn orders(&self) -> Vec<BoxOrder> {
+        self.0.orders.lock().unwrap().clone()
+    }
+
+    /// How many boxes have not ended.
+    pub(super) fn live(&self) -> usize {
+        let boxes = self.0.boxes.lock().unwrap();
+        boxes.values().filter(|end| end.borrow().is_none()).count()
+    }
+
+    /// How many boxes are kept from ending.
+    pub(super) fn held(&self) -> usize {
+        self.0.held.load(Ordering::SeqCst)
+    }
+
+    /// Ends the newest box.
+    pub(super) fn end_newest(&self, end: BoxEnd) {
+        let boxes = self.0.boxes.lock().unwrap();
+        let newest = boxes.keys().max().unwrap();
+        boxes[newest].send_replace(Some(end));
+    }
+
+    /// Makes scorers wait, or lets them go on.
+    pub(super) fn slow_down(&self, is_slow: bool) {
+        self.0.is_slow.send_replace(is_slow);
+    }
+}
+
+struct Held(Arc<Inner>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.held.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[async_trait::async_trait]
+impl Boxes for Shop {
+    async fn create(&self, order: BoxOrder) -> Result<DevboxId, BoxError> {
+        if order.parameters["blueprint_id"] == "missing" {
+            let fault = ("blueprint_id".to_owned(), "does not exist".to_owned());
+            return Err(BoxError::Invalid(vec![fault]));
+        }
+        let mut boxes = self.0.boxes.lock().unwrap();
+        let number = 0x0190_0000_0000_7000_8000_0000_0000_0000 + boxes.len() as u128;
+        let id = DevboxId::from_uuid(Uuid::from_u128(number));
+        boxes.insert(id, watch::Sender::new(None));
+        self.0.orders.lock().unwrap().push(order);
+        Ok(id)
+    }
+
+    async fn run(
+        &self,
+        _: OrganizationId,
+        devbox: DevboxId,
+        command: BoxCommand,
+    ) -> Result<CommandEnd, BoxError> {
+        let status = i32::from(command.input.contains("conflict"));
+        if status == 0 {
+            self.0.changed.lock().unwrap().insert(devbox);
+        }
+        let BoxCommand { script, input, .. } = command;
+        let output = format!("{script} < {} bytes", input.len());
+        Ok(CommandEnd { status, output })
+    }
+
+    async fn ended(&self, _: OrganizationId, devbox: DevboxId) -> BoxEnd {
+        let ended = {
+            let boxes = self.0.boxes.lock().unwrap();
+            boxes.get(&devbox).map(watch::Sender::subscribe)
+        };
+        let Some(mut ended) = ended else {
+            return BoxEnd::Lost;
+        };
+        let end = ended.wait_for(Option::is_some).await.unwrap();
+        end.unwrap()
+    }
+
+    async fn shut_down(&self, _: OrganizationId, devbox: DevboxId) -> Result<(), BoxError> {
+        let boxes = self.0.boxes.lock().unwrap();
+        boxes[&devbox].send_if_modified(|end| {
+            let first = end.is_none();
+            *end = end.or(Some(BoxEnd::ShutDown));
+            first
+        });
+        Ok(())
+    }
+
+    async fn hold(&self, _: OrganizationId, _: DevboxId) -> Result<Hold, BoxError> {
+        self.0.held.fetch_add(1, Ordering::SeqCst);
+        Ok(Box::new(Held(Arc::clone(&self.0))))
+    }
+
+    async fn log(
+        &self,
+        _: OrganizationId,
+        _: DevboxId,
+        log: BoxLog,
+    ) -> Result<LogStream, BoxError> {
+        let lines = (0..1000).map(move |line| Ok(format!("{log:?} {line}\n").into()));
+        Ok(stream::iter(lines).boxed())
+    }
+}
+
+#[async_trait::async_trait]
+impl Judge for Shop {
+    async fn score(&self, order: ScoringOrder) -> Result<Scoring, ScoringError> {
+        let mut slow = self.0.is_slow.subscribe();
+        tokio::select! {
+            () = order.cancel.cancelled() => return Err(ScoringError::Cancelled),
+            _ = slow.wait_for(|is_slow| !is_slow) => {}
+        }
+        let secrets: Vec<&str> = order
+            .secrets
+            .values()
+            .map(|value| value.expose_secret())
+            .collect();
+        let find = |criterion: &Criterion| {
+            let Check::Scorer(scorer) = &criterion.check else {
+                return None;
+            };
+            let command = scorer["command"].as_str().unwrap_or_default();
+            let is_changed = self.0.changed.lock().unwrap().contains(&order.devbox);
+            let (score, state) = match command {
+                "is changed" if is_changed => (Score::ONE, ScorerState::Complete),
+                "is unchanged" if !is_changed => (Score::ONE, ScorerState::Complete),
+                "true" => (Score::ONE, ScorerState::Complete),
+                "broken" => (Score::ZERO, ScorerState::Error),
+                _ => (Score::ZERO, ScorerState::Complete),
+            };
+            Some(ScorerFinding {
+                criterion: criterion.id,
+                score,
+                state,
+                output: format!("ran {command} {}", secrets.join(" ")),
+                took: Duration::from_millis(3),
+            })
+        };
+        let timed_out = order.task.criteria.iter().any(|criterion| {
+            matches!(&criterion.check, Check::Scorer(scorer) if scorer["command"] == "sleep")
+        });
+        let impossible = order.task.criteria.iter().any(|criterion| {
+            matches!(&criterion.check, Check::Scorer(scorer) if scorer["command"] == "crash")
+        });
+        if impossible {
+            return Err(ScoringError::Failed("the disk is full".into()));
+        }
+        Ok(Scoring {
+            mode: "live".to_owned(),
+            findings: order.task.criteria.iter().filter_map(find).collect(),
+            timed_out,
+            layer: None,
+        })
+    }
+}

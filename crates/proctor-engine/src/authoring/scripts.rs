@@ -1,0 +1,52 @@
+//! Puts the scripts of custom scorers into what is frozen, so that registering another one changes no run.
+
+use proctor_core::definition::{Benchmark, Check, Task};
+use proctor_store::{Store, StoreError};
+use serde_json::Value;
+
+/// Where a frozen custom scorer has its script.
+const SCRIPT: &str = "bash_script";
+
+/// The definition with the scripts that its custom scorers have now. Those that nobody registered are left without, and
+/// will come to no result.
+pub(super) async fn put_in(
+    store: &Store,
+    mut definition: Benchmark,
+) -> Result<Benchmark, StoreError> {
+    for task in &mut definition.tasks {
+        let kinds: Vec<String> = scorers(task)
+            .filter_map(|scorer| custom_type(scorer).map(str::to_owned))
+            .collect();
+        if kinds.is_empty() {
+            continue;
+        }
+        let Some(owner) = store.owner_of_task(task.id).await? else {
+            continue;
+        };
+        let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+        let scripts = store.scorer_scripts(owner, &kinds).await?;
+        for scorer in scorers(task) {
+            if let Some(script) = custom_type(scorer).and_then(|kind| scripts.get(kind)) {
+                scorer[SCRIPT] = script.as_str().into();
+            }
+        }
+    }
+    Ok(definition)
+}
+
+fn scorers(task: &mut Task) -> impl Iterator<Item = &mut Value> {
+    task.criteria
+        .iter_mut()
+        .filter_map(|criterion| match &mut criterion.check {
+            Check::Scorer(scorer) => Some(scorer),
+            Check::Assertion(_) => None,
+        })
+}
+
+/// The type that a custom scorer names.
+fn custom_type(scorer: &Value) -> Option<&str> {
+    match scorer["type"].as_str() {
+        Some("custom_scorer") => scorer["custom_scorer_type"].as_str(),
+        _ => None,
+    }
+}

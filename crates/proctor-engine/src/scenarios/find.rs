@@ -1,0 +1,175 @@
+//! Looking at scenario runs.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use proctor_core::{
+    criterion_run::CriterionRun,
+    definition::Check,
+    id::kinds::{CriterionId, OrganizationId, RunId, TaskRunId, TaskRunKind},
+    refused::Step,
+    run::Run,
+    scoring::{Score, Scorecard},
+    task_run::TaskRun,
+};
+use proctor_store::{
+    page::{Page, PageRequest},
+    run_lists::{RunFilter, TaskRunFilter},
+};
+
+use crate::{catalog::Prepared, engine::Engine, error::EngineError};
+
+/// A scenario run with what was found.
+pub struct ScenarioRun {
+    /// The task run.
+    pub task_run: TaskRun,
+    /// What each scorer said last; empty while there is no score.
+    pub functions: Vec<ScoredFunction>,
+}
+
+/// What a scorer said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScoredFunction {
+    /// The scoring function's name.
+    pub name: String,
+    /// The score.
+    pub score: Score,
+    /// Whether the scorer came to a result: `complete` or `error`.
+    pub state: String,
+    /// What it printed.
+    pub output: String,
+    /// In which way it was run.
+    pub mode: Option<String>,
+}
+
+impl ScenarioRun {
+    /// The score on record.
+    pub fn card(&self) -> Option<&Scorecard> {
+        self.task_run.card()
+    }
+
+    /// In which way it was scored, if it was.
+    pub fn mode(&self) -> Option<&str> {
+        self.functions
+            .iter()
+            .find_map(|function| function.mode.as_deref())
+    }
+}
+
+impl Engine {
+    /// One of the organization's scenario runs, as it stands now.
+    pub async fn scenario_run(
+        &self,
+        organization: OrganizationId,
+        id: TaskRunId,
+    ) -> Result<ScenarioRun, EngineError> {
+        self.check_owner(organization, id).await?;
+        let task_run = self
+            .step(id, |task_run, _| Ok(Step::Unchanged(task_run)), Vec::new())
+            .await?;
+        self.with_findings(task_run.into_inner()).await
+    }
+
+    /// Refuses what is not the organization's.
+    pub async fn check_owner(
+        &self,
+        organization: OrganizationId,
+        id: TaskRunId,
+    ) -> Result<(), EngineError> {
+        match self.boxed(id).await? {
+            owned if owned.organization == organization => Ok(()),
+            _ => Err(EngineError::NotFound("scenario run")),
+        }
+    }
+
+    /// The organization's scenario runs, newest first.
+    pub async fn scenario_runs(
+        &self,
+        organization: OrganizationId,
+        filter: &TaskRunFilter,
+        page: PageRequest<TaskRunKind>,
+    ) -> Result<Page<ScenarioRun>, EngineError> {
+        let page = self
+            .store()
+            .find_task_runs(organization, filter, page)
+            .await?;
+        let mut runs = Vec::with_capacity(page.items.len());
+        for task_run in page.items {
+            runs.push(self.with_findings(task_run).await?);
+        }
+        Ok(Page {
+            items: runs,
+            has_more: page.has_more,
+            has_previous: page.has_previous,
+            total: page.total,
+        })
+    }
+
+    /// One of the organization's runs, as it stands now.
+    pub async fn benchmark_run(
+        &self,
+        organization: OrganizationId,
+        id: RunId,
+    ) -> Result<Run, EngineError> {
+        let standing = self.current(id).await?;
+        match standing.run.value {
+            run if run.organization == organization => Ok(run),
+            _ => Err(EngineError::NotFound("benchmark run")),
+        }
+    }
+
+    /// The organization's runs, newest first.
+    pub async fn benchmark_runs(
+        &self,
+        organization: OrganizationId,
+        filter: &RunFilter,
+        page: PageRequest<proctor_core::id::kinds::RunKind>,
+    ) -> Result<Page<Run>, EngineError> {
+        Ok(self.store().find_runs(organization, filter, page).await?)
+    }
+
+    /// A task run with what its scorers said.
+    pub async fn with_findings(&self, task_run: TaskRun) -> Result<ScenarioRun, EngineError> {
+        if task_run.card().is_none() {
+            return Ok(ScenarioRun {
+                task_run,
+                functions: Vec::new(),
+            });
+        }
+        let records = self.store().criterion_runs(task_run.id).await?;
+        let prepared = self.definition_of_task_run(&task_run).await?;
+        let functions = functions(&prepared, &task_run, records)?;
+        Ok(ScenarioRun {
+            task_run,
+            functions,
+        })
+    }
+}
+
+/// The last record of each criterion, in the order of the criteria: what is scored again has older ones too.
+fn functions(
+    prepared: &Arc<Prepared>,
+    task_run: &TaskRun,
+    records: Vec<CriterionRun>,
+) -> Result<Vec<ScoredFunction>, EngineError> {
+    let last: BTreeMap<CriterionId, CriterionRun> = records
+        .into_iter()
+        .map(|record| (record.criterion, record))
+        .collect();
+    let (task, _) = prepared.task(task_run.task)?;
+    let found = task.criteria.iter().filter_map(|criterion| {
+        let record = last.get(&criterion.id)?;
+        let text = |member: &str| record.evidence[member].as_str().map(str::to_owned);
+        let state = match &criterion.check {
+            Check::Scorer(_) => text("state").unwrap_or_else(|| "unknown".to_owned()),
+            Check::Assertion(_) => "complete".to_owned(),
+        };
+        Some(ScoredFunction {
+            name: criterion.label.clone(),
+            score: record.score,
+            state,
+            output: record.details.clone(),
+            mode: text("mode"),
+        })
+    });
+    Ok(found.collect())
+}

@@ -1,0 +1,94 @@
+//! A scenario run, or a run of a benchmark of scenarios, comes to its end because somebody asks for it.
+
+use proctor_core::{
+    id::kinds::{RunId, TaskRunId},
+    refused::{Refused, Step},
+    run::Run,
+    task_run::{Cause, TaskRun, TaskRunState},
+};
+use proctor_store::runs::Progress;
+
+use crate::{engine::Engine, error::EngineError, runs::Decided};
+
+impl Engine {
+    /// Ends a scenario run with the score it has, or with none. What is over stays as it is.
+    pub async fn complete_scenario(&self, id: TaskRunId) -> Result<TaskRun, EngineError> {
+        let stepped = self
+            .step(id, |task_run, now| task_run.finish(now), Vec::new())
+            .await?;
+        Ok(stepped.into_inner())
+    }
+
+    /// Stops a scenario run. What is over stays as it is.
+    pub async fn cancel_scenario(&self, id: TaskRunId) -> Result<TaskRun, EngineError> {
+        let stepped = self
+            .step(id, |task_run, now| Ok(task_run.cancel(now)), Vec::new())
+            .await?;
+        Ok(stepped.into_inner())
+    }
+
+    /// Ends a scenario run because something broke. What is over stays as it is.
+    pub(crate) async fn fail_scenario(
+        &self,
+        id: TaskRunId,
+        cause: Cause,
+    ) -> Result<TaskRun, EngineError> {
+        let stepped = self
+            .step(
+                id,
+                |task_run, now| Ok(task_run.fail(now, cause)),
+                Vec::new(),
+            )
+            .await?;
+        Ok(stepped.into_inner())
+    }
+
+    /// Completes a run of a benchmark of scenarios: what was scored keeps its score, what was not counts zero. What is over
+    /// stays as it is.
+    pub async fn complete_benchmark_run(&self, id: RunId) -> Result<Run, EngineError> {
+        self.decide(id, |standing, now| {
+            if standing.run.value.is_over() {
+                return Ok(Decided::Unchanged(standing.run.value.clone()));
+            }
+            let in_scoring =
+                |task_run: &TaskRun| matches!(task_run.state, TaskRunState::Scoring { .. });
+            if standing.values().iter().any(in_scoring) {
+                return Err(Refused::TaskRunInScoring.into());
+            }
+            let (task_runs, after) = standing.step_all(|task_run| {
+                match task_run.clone().finish(now) {
+                    Ok(step) => step,
+                    // It was never started.
+                    Err(_) => task_run.sweep(now),
+                }
+            });
+            let run = match standing.run.value.clone().complete(now, &after)? {
+                Step::Unchanged(run) => return Ok(Decided::Unchanged(run)),
+                Step::Changed(run) => run,
+            };
+            let progress = Progress {
+                run: standing.change_of_run(run.clone()),
+                task_runs,
+                ends_tokens: true,
+                ..Progress::default()
+            };
+            Ok(Decided::Changed(Box::new(progress), run))
+        })
+        .await
+    }
+
+    /// Stops a run of a benchmark of scenarios with everything in it; results are kept. What is over stays as it is.
+    pub async fn cancel_benchmark_run(&self, id: RunId) -> Result<Run, EngineError> {
+        let standing = self.current(id).await?;
+        if standing.run.value.is_over() {
+            return Ok(standing.run.value);
+        }
+        match self.cancel_run(id).await {
+            // It came to its end in between.
+            Err(EngineError::Refused(Refused::RunOver(_))) => {
+                Ok(self.standing(id).await?.run.value)
+            }
+            other => other,
+        }
+    }
+}

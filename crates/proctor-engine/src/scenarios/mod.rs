@@ -1,0 +1,218 @@
+//! Task runs that are done in boxes.
+//!
+//! One file for each thing that can happen. A task run in a box goes through the same states as one in a playground, but
+//! what judges it takes its time, and the box may end before the agent does. So every step goes one way ([`Engine::step`]):
+//! read, ask `proctor-core`, write over what was read, and let go of the box of what is over.
+
+mod find;
+mod finish;
+mod logs;
+mod mask;
+mod score;
+mod scorers;
+mod seams;
+mod start;
+mod validate;
+mod watch;
+
+pub use self::{
+    find::{ScenarioRun, ScoredFunction},
+    logs::LogFile,
+    scorers::FleetJudge,
+    seams::{
+        BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Hold, Judge, LogStream,
+        ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder,
+    },
+    start::{NewBenchmarkRun, NewScenarioRun},
+    validate::{NewValidation, Trial, Validated},
+};
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use proctor_core::{
+    criterion_run::CriterionRun,
+    id::kinds::{RunId, TaskRunId},
+    refused::{Refused, Step},
+    task_run::TaskRun,
+    time::Timestamp,
+};
+use proctor_store::{StoreError, run_lists::OwnedTaskRun, runs::Progress};
+use tokio_util::sync::CancellationToken;
+
+use crate::{catalog::Prepared, engine::Engine, error::EngineError, runs::Decided};
+
+/// How often a decision is made again because somebody else was first.
+const TRIES: usize = 32;
+
+/// Where tasks are done that need a box.
+#[derive(Clone)]
+pub struct Workshop {
+    /// Makes boxes.
+    pub boxes: Arc<dyn Boxes>,
+    /// Runs scorers.
+    pub judge: Arc<dyn Judge>,
+}
+
+/// The scorings that are under way on this node.
+#[derive(Default)]
+pub(crate) struct Scorings(Mutex<HashMap<TaskRunId, CancellationToken>>);
+
+impl Scorings {
+    fn under_way(&self) -> MutexGuard<'_, HashMap<TaskRunId, CancellationToken>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a scoring; none if one is under way.
+    fn begin(&self, id: TaskRunId, cancel: CancellationToken) -> bool {
+        let mut under_way = self.under_way();
+        if under_way.contains_key(&id) {
+            return false;
+        }
+        under_way.insert(id, cancel);
+        true
+    }
+
+    fn end(&self, id: TaskRunId) {
+        self.under_way().remove(&id);
+    }
+
+    fn cancel(&self, id: TaskRunId) {
+        if let Some(cancel) = self.under_way().get(&id) {
+            cancel.cancel();
+        }
+    }
+}
+
+impl Engine {
+    /// Says where tasks are done that need a box: once, before [`Engine::run`].
+    pub fn equip(&self, workshop: Workshop) {
+        // A second workshop would not know the boxes of the first.
+        let _ = self.inner.workshop.set(workshop);
+    }
+
+    pub(crate) fn workshop(&self) -> Result<&Workshop, EngineError> {
+        self.inner.workshop.get().ok_or_else(|| {
+            EngineError::Unclear("this server has no devboxes to run scenarios in".to_owned())
+        })
+    }
+
+    /// A task run in a box, whosever it is.
+    pub(crate) async fn boxed(&self, id: TaskRunId) -> Result<OwnedTaskRun, EngineError> {
+        let found = self.store().boxed_task_run(id).await?;
+        found.ok_or(EngineError::NotFound("scenario run"))
+    }
+
+    /// The definition that a task run was started from.
+    pub(crate) async fn definition_of_task_run(
+        &self,
+        task_run: &TaskRun,
+    ) -> Result<Arc<Prepared>, EngineError> {
+        let digest = match (task_run.definition, task_run.run) {
+            (Some(digest), _) => digest,
+            (None, Some(run)) => {
+                let run = self.store().run(run).await?;
+                run.ok_or(EngineError::NotFound("benchmark run"))?
+                    .value
+                    .pinned
+                    .digest
+            }
+            (None, None) => {
+                let message = format!("the task run {} has no definition", task_run.id);
+                return Err(EngineError::Fault(message));
+            }
+        };
+        self.inner.catalog.benchmark(self.store(), &digest).await
+    }
+
+    /// Takes a task run in a box one step on, with what was found; a clock that ran out goes before. What is over lets go
+    /// of its box, and the run completes if this was its last.
+    pub(crate) async fn step(
+        &self,
+        id: TaskRunId,
+        step: impl Fn(TaskRun, Timestamp) -> Result<Step<TaskRun>, Refused>,
+        criterion_runs: Vec<CriterionRun>,
+    ) -> Result<Step<TaskRun>, EngineError> {
+        for _ in 0..TRIES {
+            let before = self.boxed(id).await?.task_run;
+            let now = self.now();
+            let expired = before.value.clone().expire(now);
+            let came_in_time = !expired.is_changed();
+            let after = match came_in_time {
+                true => step(before.value.clone(), now)?,
+                false => expired,
+            };
+            let after = match after {
+                Step::Unchanged(after) => return Ok(Step::Unchanged(after)),
+                Step::Changed(after) => after,
+            };
+            let progress = Progress {
+                task_runs: vec![(before, after.clone())],
+                criterion_runs: match after.card() {
+                    Some(_) if came_in_time => criterion_runs.clone(),
+                    _ => Vec::new(),
+                },
+                ..Progress::default()
+            };
+            match self.store().record(&progress).await {
+                Ok(()) => {}
+                Err(StoreError::Stale) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            if after.is_over() {
+                self.let_go(&after).await;
+                if let Some(run) = after.run {
+                    self.settle(run).await?;
+                }
+            } else if let Some(deadline) = after.deadline() {
+                self.inner.deadlines.keep(id, deadline);
+            }
+            if came_in_time {
+                return Ok(Step::Changed(after));
+            }
+        }
+        Err(StoreError::Stale.into())
+    }
+
+    /// Completes a run by itself if nothing of it is left to do.
+    pub(crate) async fn settle(&self, run: RunId) -> Result<(), EngineError> {
+        self.decide(run, |standing, now| {
+            let task_runs: Vec<TaskRun> = standing.values();
+            let settled = standing
+                .run
+                .value
+                .clone()
+                .settle(now, &task_runs, standing.wanted());
+            match settled {
+                Step::Unchanged(_) => Ok(Decided::Unchanged(())),
+                Step::Changed(after) => {
+                    let progress = Progress {
+                        run: standing.change_of_run(after),
+                        ..Progress::default()
+                    };
+                    Ok(Decided::Changed(Box::new(progress), ()))
+                }
+            }
+        })
+        .await
+    }
+
+    /// Ends what goes on in the box of a task run that is over, and the box. The record says already that it is over, so
+    /// that a box which cannot be ended now is ended by its own clock.
+    pub(crate) async fn let_go(&self, task_run: &TaskRun) {
+        self.inner.scorings.cancel(task_run.id);
+        let (Some(devbox), Ok(workshop)) = (task_run.devbox, self.workshop()) else {
+            return;
+        };
+        let Ok(owned) = self.boxed(task_run.id).await else {
+            return;
+        };
+        let ended = workshop.boxes.shut_down(owned.organization, devbox).await;
+        if let Err(error) = ended {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, task_run = %task_run.id, %devbox, "a devbox could not be ended");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! A scenario run is judged in its box. Asking for it answers at once; the scorers take their time, and what they say is
+//! written when all of them are done.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use proctor_core::{
+    criterion_run::CriterionRun,
+    definition::{Check, Criterion, Task},
+    id::kinds::{DevboxId, OrganizationId, TaskRunId},
+    refused::Refused,
+    scoring::{Mark, Score, Scorecard},
+    task_run::{Cause, TaskRun, TaskRunState},
+    time::Timestamp,
+};
+use proctor_playground::exhibits::Exhibits;
+use proctor_store::run_lists::OwnedTaskRun;
+use secrecy::SecretString;
+use serde_json::json;
+
+use super::{ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, mask::Mask};
+use crate::{catalog::PreparedTask, engine::Engine, error::EngineError, runs::judge::judge};
+
+impl Engine {
+    /// Begins to score a scenario run, for the first time or again. While it is scored, asking again changes nothing.
+    pub async fn score_scenario(&self, id: TaskRunId) -> Result<TaskRun, EngineError> {
+        let (after, has_begun) = self.begin_scoring(id).await?;
+        if has_begun {
+            self.score_in_background(id);
+        }
+        Ok(after)
+    }
+
+    /// Scores a scenario run, and returns when that is done.
+    pub(crate) async fn score_now(&self, id: TaskRunId) -> Result<(), EngineError> {
+        let cancel = self.inner.closing.child_token();
+        let is_first = self.inner.scorings.begin(id, cancel.clone());
+        let outcome = match self.begin_scoring(id).await {
+            Ok(_) if is_first => self.carry_out_scoring(id, cancel).await,
+            other => other.map(drop),
+        };
+        self.inner.scorings.end(id);
+        outcome
+    }
+
+    /// A scenario run that is being scored, and whether that began just now.
+    async fn begin_scoring(&self, id: TaskRunId) -> Result<(TaskRun, bool), EngineError> {
+        self.workshop()?;
+        let owned = self.boxed(id).await?;
+        let prepared = self.definition_of_task_run(&owned.task_run.value).await?;
+        let (task, _) = prepared.task(owned.task_run.value.task)?;
+        let limit = task.scoring_limit();
+        let stepped = self
+            .step(
+                id,
+                |task_run, now| task_run.begin_scoring(now, limit),
+                Vec::new(),
+            )
+            .await?;
+        let has_begun = stepped.is_changed();
+        let after = stepped.into_inner();
+        if after.is_over() {
+            return Err(Refused::TaskRunOver(after.status()).into());
+        }
+        Ok((after, has_begun))
+    }
+
+    /// Lets the scorers of a task run that is being scored do their work.
+    pub(crate) fn score_in_background(&self, id: TaskRunId) {
+        let cancel = self.inner.closing.child_token();
+        if !self.inner.scorings.begin(id, cancel.clone()) {
+            return;
+        }
+        let engine = self.clone();
+        self.inner.tasks.spawn(async move {
+            let outcome = engine.carry_out_scoring(id, cancel).await;
+            engine.inner.scorings.end(id);
+            if let Err(error) = outcome {
+                let error = &error as &dyn std::error::Error;
+                tracing::error!(error, task_run = %id, "a scoring could not be carried out");
+            }
+        });
+    }
+
+    async fn carry_out_scoring(
+        &self,
+        id: TaskRunId,
+        cancel: tokio_util::sync::CancellationToken,
+    ) -> Result<(), EngineError> {
+        let OwnedTaskRun {
+            organization,
+            task_run,
+        } = self.boxed(id).await?;
+        let task_run = task_run.value;
+        let (TaskRunState::Scoring { deadline, .. }, Some(devbox)) =
+            (&task_run.state, task_run.devbox)
+        else {
+            return Ok(());
+        };
+        let began = self.now();
+        let prepared = self.definition_of_task_run(&task_run).await?;
+        let (task, prepared) = prepared.task(task_run.task)?;
+        let secrets = self.secrets_of(organization, &task_run).await?;
+        let mask = Mask::of(secrets.values());
+        let order = ScoringOrder {
+            organization,
+            task_run: id,
+            devbox,
+            task: task.clone(),
+            environment: task_run.particulars.profile.environment.clone(),
+            secrets,
+            time_limit: deadline.since(began),
+            cancel: cancel.clone(),
+        };
+        match self.score_held(organization, devbox, order).await {
+            Ok(scoring) if scoring.timed_out => {
+                self.step(
+                    id,
+                    |task_run, now| Ok(task_run.time_out_scoring(now)),
+                    Vec::new(),
+                )
+                .await?;
+            }
+            Ok(scoring) => {
+                let judged = Judged {
+                    task,
+                    prepared,
+                    task_run: &task_run,
+                    began,
+                };
+                let (card, criterion_runs) = self.judged(&judged, &scoring, &mask)?;
+                let recorded = self
+                    .step(
+                        id,
+                        |task_run, now| task_run.record_score(now, card.clone()),
+                        criterion_runs,
+                    )
+                    .await;
+                match recorded {
+                    // It was stopped in between.
+                    Ok(_) | Err(EngineError::Refused(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            // Stopped by whoever ended the task run, or by the server's end: then it is scored again after the next start.
+            Err(ScoringError::Cancelled) => {}
+            Err(error) => {
+                let cause = match &error {
+                    ScoringError::Unfit(_) => Cause::ScorerError,
+                    _ => Cause::Infrastructure,
+                };
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    task_run = %id,
+                    "a scenario run has no score"
+                );
+                self.fail_scenario(id, cause).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the scorers while no clock can end the box.
+    async fn score_held(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+        order: ScoringOrder,
+    ) -> Result<Scoring, ScoringError> {
+        let failed = |error: EngineError| ScoringError::Failed(Box::new(error));
+        let workshop = self.workshop().map_err(failed)?;
+        let hold = workshop.boxes.hold(organization, devbox).await;
+        let hold = hold.map_err(|error| match error {
+            super::BoxError::Ended => ScoringError::BoxLost,
+            other => ScoringError::Failed(Box::new(other)),
+        })?;
+        let scoring = workshop.judge.score(order).await;
+        drop(hold);
+        scoring
+    }
+
+    /// The values of the secrets that a task run was given, by their variables.
+    async fn secrets_of(
+        &self,
+        organization: OrganizationId,
+        task_run: &TaskRun,
+    ) -> Result<BTreeMap<String, SecretString>, EngineError> {
+        let mut values = BTreeMap::new();
+        for (variable, name) in &task_run.particulars.profile.secrets {
+            if let Some(value) = self.store().secret_value(organization, name).await? {
+                values.insert(variable.clone(), value);
+            }
+        }
+        Ok(values)
+    }
+
+    /// The score that follows from what the scorers said, and the records behind it.
+    fn judged(
+        &self,
+        judged: &Judged<'_>,
+        scoring: &Scoring,
+        mask: &Mask,
+    ) -> Result<(Scorecard, Vec<CriterionRun>), EngineError> {
+        let now = self.now();
+        let assertions = judged.assertions(now)?;
+        let mut marks = Vec::with_capacity(judged.task.criteria.len());
+        let mut records = Vec::with_capacity(judged.task.criteria.len());
+        for criterion in &judged.task.criteria {
+            let found = match &criterion.check {
+                Check::Scorer(_) => Found::by_scorer(criterion, scoring, mask),
+                Check::Assertion(_) => assertions.get(&criterion.id).cloned(),
+            };
+            let found = found.unwrap_or_else(Found::nothing);
+            marks.push(Mark {
+                score: found.score,
+                weight: criterion.weight,
+                axis: criterion.axis.clone(),
+            });
+            records.push(CriterionRun {
+                id: self.store().fresh_id(),
+                task_run: judged.task_run.id,
+                criterion: criterion.id,
+                passed: found.score == Score::ONE,
+                score: found.score,
+                details: found.details,
+                evidence: found.evidence,
+                started_at: judged.began,
+                completed_at: now,
+            });
+        }
+        Ok((Scorecard::of_task(&marks), records))
+    }
+}
+
+/// A task run that was judged.
+struct Judged<'a> {
+    task: &'a Task,
+    prepared: &'a PreparedTask,
+    task_run: &'a TaskRun,
+    began: Timestamp,
+}
+
+/// What was found out about one criterion.
+#[derive(Clone)]
+struct Found {
+    score: Score,
+    details: String,
+    evidence: serde_json::Value,
+}
+
+impl Judged<'_> {
+    /// What assertions find in a world that has no playground.
+    fn assertions(
+        &self,
+        now: Timestamp,
+    ) -> Result<BTreeMap<proctor_core::id::kinds::CriterionId, Found>, EngineError> {
+        let is_assertion = |one: &Criterion| matches!(one.check, Check::Assertion(_));
+        if !self.task.criteria.iter().any(is_assertion) {
+            return Ok(BTreeMap::new());
+        }
+        let judgement = judge(&self.prepared.rubric, self.task_run, &Exhibits::at(now))?;
+        let found = judgement.findings.into_iter().map(|finding| {
+            let found = Found {
+                score: finding.score,
+                details: finding.details,
+                evidence: finding.evidence,
+            };
+            (finding.criterion, found)
+        });
+        Ok(found.collect())
+    }
+}
+
+impl Found {
+    fn by_scorer(criterion: &Criterion, scoring: &Scoring, mask: &Mask) -> Option<Self> {
+        let finding = scoring
+            .findings
+            .iter()
+            .find(|finding| finding.criterion == criterion.id)?;
+        let ScorerFinding {
+            score,
+            state,
+            output,
+            took,
+            ..
+        } = finding;
+        Some(Self {
+            score: *score,
+            details: mask.hide(output),
+            evidence: json!({
+                "state": state.as_str(),
+                "mode": scoring.mode,
+                "took_ms": millis(*took),
+                "layer": scoring.layer,
+            }),
+        })
+    }
+
+    fn nothing() -> Self {
+        Self {
+            score: Score::ZERO,
+            details: "nothing was found out about this criterion".to_owned(),
+            evidence: json!({"state": ScorerState::Error.as_str()}),
+        }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,238 @@
+//! What the engine needs of boxes and of scorers, and nothing more. Whoever makes boxes, and whoever runs scorers in them,
+//! says so by these two traits; tests have their own.
+
+use std::{collections::BTreeMap, io, time::Duration};
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use proctor_core::{
+    definition::Task,
+    id::kinds::{CriterionId, DevboxId, OrganizationId, TaskRunId},
+    profile::RunProfile,
+    scoring::Score,
+    task_run::Cause,
+};
+use secrecy::SecretString;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// The box of a task run, to be made.
+#[derive(Clone, Debug)]
+pub struct BoxOrder {
+    /// Who pays for it.
+    pub organization: OrganizationId,
+    /// The task run that has it made.
+    pub task_run: TaskRunId,
+    /// What people call it.
+    pub name: String,
+    /// What the task says of it: `blueprint_id`, `snapshot_id`, `working_directory`.
+    pub parameters: Value,
+    /// What it gets from outside, all levels taken together.
+    pub profile: RunProfile,
+}
+
+/// Bytes of a log, oldest first.
+pub type LogStream = BoxStream<'static, io::Result<bytes::Bytes>>;
+
+/// One of the logs of a box.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoxLog {
+    /// How it came to be.
+    Setup,
+    /// What was run in it.
+    Executions,
+}
+
+/// How a box came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoxEnd {
+    /// Somebody shut it down.
+    ShutDown,
+    /// Its time was over.
+    OutOfTime,
+    /// It used more than it had.
+    Exhausted,
+    /// It broke, never came to be, or nobody knows of it.
+    Lost,
+}
+
+impl BoxEnd {
+    /// What it means for a task run whose box it was.
+    pub const fn cause(self) -> Cause {
+        match self {
+            Self::ShutDown | Self::Exhausted => Cause::AgentCrash,
+            Self::OutOfTime => Cause::AgentTimeout,
+            Self::Lost => Cause::Infrastructure,
+        }
+    }
+}
+
+/// Something to be run in a box.
+#[derive(Clone, Debug)]
+pub struct BoxCommand {
+    /// For a shell.
+    pub script: String,
+    /// What it finds on its standard input.
+    pub input: String,
+    /// Where it starts; at the user's home without it.
+    pub directory: Option<String>,
+    /// How long it may take, the box's coming to be included.
+    pub time_limit: Duration,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandEnd {
+    /// Its exit status; not zero if its time was over.
+    pub status: i32,
+    /// What it printed.
+    pub output: String,
+}
+
+/// While this is kept, no clock ends the box.
+pub type Hold = Box<dyn Send + Sync>;
+
+/// Why something could not be done with a box.
+#[derive(Debug, thiserror::Error)]
+pub enum BoxError {
+    /// The box cannot be made as asked; each fault with its place.
+    #[error("the devbox cannot be made as asked")]
+    Invalid(Vec<(String, String)>),
+    /// This server has no boxes.
+    #[error("{0}")]
+    Impossible(String),
+    /// The box has ended.
+    #[error("the devbox has ended")]
+    Ended,
+    /// The platform failed.
+    #[error("the devbox failed")]
+    Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Whoever makes boxes.
+#[async_trait]
+pub trait Boxes: Send + Sync {
+    /// Makes a box. Answers as soon as it has a name; it comes to be in the background.
+    async fn create(&self, order: BoxOrder) -> Result<DevboxId, BoxError>;
+
+    /// Runs a command as soon as the box can be worked with, and waits for its end.
+    async fn run(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+        command: BoxCommand,
+    ) -> Result<CommandEnd, BoxError>;
+
+    /// Returns when the box has ended, and how. At once, if it has.
+    async fn ended(&self, organization: OrganizationId, devbox: DevboxId) -> BoxEnd;
+
+    /// Ends a box. What has ended stays as it is.
+    async fn shut_down(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+    ) -> Result<(), BoxError>;
+
+    /// Keeps every clock from ending the box.
+    async fn hold(&self, organization: OrganizationId, devbox: DevboxId) -> Result<Hold, BoxError>;
+
+    /// A log of a box, also after its end. No secret is in it.
+    async fn log(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+        log: BoxLog,
+    ) -> Result<LogStream, BoxError>;
+}
+
+/// A task run to be scored in its box.
+#[derive(Clone, Debug)]
+pub struct ScoringOrder {
+    /// Who pays for it.
+    pub organization: OrganizationId,
+    /// The task run.
+    pub task_run: TaskRunId,
+    /// Its box.
+    pub devbox: DevboxId,
+    /// The frozen task: its scorers, and how it wants to be scored.
+    pub task: Task,
+    /// The run's environment variables.
+    pub environment: BTreeMap<String, String>,
+    /// Those whose values are secrets.
+    pub secrets: BTreeMap<String, SecretString>,
+    /// How long all scorers together may take.
+    pub time_limit: Duration,
+    /// Ends the scoring early.
+    pub cancel: CancellationToken,
+}
+
+/// What one scorer said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScorerFinding {
+    /// Whose.
+    pub criterion: CriterionId,
+    /// The score; zero if there is none.
+    pub score: Score,
+    /// Whether the scorer came to a result.
+    pub state: ScorerState,
+    /// What it printed.
+    pub output: String,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Whether a scorer came to a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScorerState {
+    /// It did.
+    Complete,
+    /// It did not; its output says why.
+    Error,
+}
+
+impl ScorerState {
+    /// The word on the wire and in evidence.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// What all scorers of a task said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scoring {
+    /// In which way they were run.
+    pub mode: String,
+    /// One for each scorer, in order.
+    pub findings: Vec<ScorerFinding>,
+    /// Whether the time was over before all were done.
+    pub timed_out: bool,
+    /// The disk as it was, if it is kept.
+    pub layer: Option<String>,
+}
+
+/// Why there is no score.
+#[derive(Debug, thiserror::Error)]
+pub enum ScoringError {
+    /// The box ended.
+    #[error("the devbox ended while it was scored")]
+    BoxLost,
+    /// The scoring was ended early.
+    #[error("the scoring was cancelled")]
+    Cancelled,
+    /// The scorers cannot be run as the task has them.
+    #[error("the scorers cannot be run: {0}")]
+    Unfit(String),
+    /// The platform failed.
+    #[error("the devbox could not be scored")]
+    Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Whoever runs scorers.
+#[async_trait]
+pub trait Judge: Send + Sync {
+    /// Runs the scorers of a task run in its box, or in others made for it.
+    async fn score(&self, order: ScoringOrder) -> Result<Scoring, ScoringError>;
+}

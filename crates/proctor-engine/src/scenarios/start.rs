@@ -1,0 +1,306 @@
+//! A scenario or a benchmark of scenarios begins.
+
+use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc};
+
+use proctor_core::{
+    canonical::Digest,
+    definition::{Requirements, Task, World},
+    id::kinds::{BenchmarkId, DevboxId, OrganizationId, RunId, TaskId},
+    profile::{Particulars, RunProfile},
+    refused::Refused,
+    run::{Pinned, Run, RunState},
+    task_run::TaskRun,
+};
+use proctor_store::{StoreError, runs::Progress};
+use serde_json::Value;
+
+use super::{BoxError, BoxOrder, TRIES};
+use crate::{authoring, catalog::Prepared, engine::Engine, error::EngineError};
+
+/// A scenario that is to be taken.
+#[derive(Clone, Debug)]
+pub struct NewScenarioRun {
+    /// The organization that starts it.
+    pub organization: OrganizationId,
+    /// What is taken.
+    pub scenario: TaskId,
+    /// The benchmark run that it belongs to, if it belongs to one.
+    pub run: Option<RunId>,
+    /// What was said about it.
+    pub particulars: Particulars,
+}
+
+/// A benchmark of scenarios that is to be taken.
+#[derive(Clone, Debug)]
+pub struct NewBenchmarkRun {
+    /// The organization that starts it.
+    pub organization: OrganizationId,
+    /// What is taken.
+    pub benchmark: BenchmarkId,
+    /// What was said about it.
+    pub particulars: Particulars,
+}
+
+/// What a scenario run is started from.
+struct Ground {
+    prepared: Arc<Prepared>,
+    /// The definition of a scenario that is taken by itself.
+    definition: Option<Digest>,
+    /// What the benchmark run brings along.
+    general: RunProfile,
+    /// What the benchmark asks for.
+    required: Requirements,
+}
+
+impl Engine {
+    /// Starts a run of a benchmark as its draft stands. Scenarios join it as they are started.
+    pub async fn start_benchmark_run(&self, new: NewBenchmarkRun) -> Result<Run, EngineError> {
+        let benchmark = self
+            .store()
+            .suite(new.organization, new.benchmark)
+            .await?
+            .ok_or(EngineError::NotFound("benchmark"))?;
+        if benchmark.archived {
+            let message = "the benchmark is archived; unarchive it before it is run";
+            return Err(EngineError::Unclear(message.to_owned()));
+        }
+        let profile = &new.particulars.profile;
+        let required = &benchmark.draft.content.requires;
+        self.check_brought(new.organization, required, profile)
+            .await?;
+        let frozen = authoring::freeze_suite(self.store(), benchmark.owner, new.benchmark).await?;
+        let run = Run {
+            id: self.store().fresh_id(),
+            organization: new.organization,
+            solver: None,
+            pinned: Pinned {
+                benchmark: new.benchmark,
+                version: None,
+                digest: frozen.digest,
+            },
+            scored: false,
+            agent: None,
+            concurrency: NonZeroU32::MAX,
+            particulars: new.particulars,
+            created_at: self.now(),
+            expires_at: None,
+            ranked_at: None,
+            state: RunState::Created,
+        };
+        self.store().create_run(&run, &[], &[]).await?;
+        Ok(run)
+    }
+
+    /// Starts a scenario: its box is asked for, and comes to be in the background.
+    pub async fn start_scenario(&self, new: NewScenarioRun) -> Result<TaskRun, EngineError> {
+        let workshop = self.workshop()?;
+        let ground = match new.run {
+            Some(run) => self.ground_of_run(&new, run).await?,
+            None => self.ground_of_draft(&new).await?,
+        };
+        let (task, _) = ground.prepared.task(new.scenario)?;
+        let World::Devbox { parameters } = &task.world else {
+            let message = "this task is done in a playground, not in a devbox";
+            return Err(EngineError::Unclear(message.to_owned()));
+        };
+        let profile = new.particulars.profile.over(&ground.general);
+        let required = ground.required.and(&task.requires);
+        self.check_brought(new.organization, &required, &profile)
+            .await?;
+        let id = self.store().fresh_id();
+        let order = BoxOrder {
+            organization: new.organization,
+            task_run: id,
+            name: new
+                .particulars
+                .name
+                .clone()
+                .unwrap_or_else(|| task.name.clone()),
+            parameters: parameters.clone(),
+            profile: profile.over(&said_of_the_box(parameters)),
+        };
+        let devbox = workshop.boxes.create(order).await?;
+        let task_run = TaskRun {
+            definition: ground.definition,
+            devbox: Some(devbox),
+            particulars: Particulars {
+                profile,
+                ..new.particulars.clone()
+            },
+            ..TaskRun::new(id, new.run, new.scenario, self.now())
+        };
+        match self
+            .begin_scenario(&new, &ground.prepared, task, task_run)
+            .await
+        {
+            Ok(task_run) => {
+                self.watch(new.organization, task_run.id, devbox);
+                Ok(task_run)
+            }
+            Err(error) => {
+                self.give_back(new.organization, devbox).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes that a scenario has begun.
+    async fn begin_scenario(
+        &self,
+        new: &NewScenarioRun,
+        prepared: &Prepared,
+        task: &Task,
+        task_run: TaskRun,
+    ) -> Result<TaskRun, EngineError> {
+        for _ in 0..TRIES {
+            let now = self.now();
+            let limit = prepared.benchmark.limit(task);
+            let task_run = task_run.clone().start(now, limit)?.into_inner();
+            let written = match new.run {
+                None => {
+                    let organization = new.organization;
+                    self.store().create_task_run(organization, &task_run).await
+                }
+                Some(run) => {
+                    let standing = self.current(run).await?;
+                    let others = standing.values();
+                    let admitted = standing.run.value.clone().admit(now, &others)?;
+                    let progress = Progress {
+                        run: standing.change_of_run(admitted.into_inner()),
+                        joins: Some(task_run.clone()),
+                        ..Progress::default()
+                    };
+                    self.store().record(&progress).await
+                }
+            };
+            match written {
+                Ok(()) => {
+                    if let Some(deadline) = task_run.deadline() {
+                        self.inner.deadlines.keep(task_run.id, deadline);
+                    }
+                    return Ok(task_run);
+                }
+                Err(StoreError::Stale) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(StoreError::Stale.into())
+    }
+
+    /// A scenario of a benchmark run: as the run's definition has it.
+    async fn ground_of_run(&self, new: &NewScenarioRun, run: RunId) -> Result<Ground, EngineError> {
+        let standing = self.current(run).await?;
+        if standing.run.value.organization != new.organization {
+            return Err(EngineError::NotFound("benchmark run"));
+        }
+        if standing.run.value.is_over() {
+            return Err(Refused::RunOver(standing.run.value.status()).into());
+        }
+        let benchmark = &standing.prepared.benchmark;
+        if !benchmark.tasks.iter().any(|task| task.id == new.scenario) {
+            let message = "the scenario is not part of the benchmark that this benchmark run takes";
+            return Err(EngineError::Unclear(message.to_owned()));
+        }
+        Ok(Ground {
+            definition: None,
+            general: standing.run.value.particulars.profile.clone(),
+            required: benchmark.requires.clone(),
+            prepared: standing.prepared,
+        })
+    }
+
+    /// A scenario by itself: as its draft stands.
+    async fn ground_of_draft(&self, new: &NewScenarioRun) -> Result<Ground, EngineError> {
+        let scenario = self
+            .store()
+            .scenario(new.organization, new.scenario)
+            .await?
+            .ok_or(EngineError::NotFound("scenario"))?;
+        if scenario.placed.archived {
+            let message = "the scenario is archived; unarchive it before it is run";
+            return Err(EngineError::Unclear(message.to_owned()));
+        }
+        let frozen = authoring::freeze_scenario(self.store(), new.scenario).await?;
+        let prepared = self
+            .inner
+            .catalog
+            .benchmark(self.store(), &frozen.digest)
+            .await?;
+        Ok(Ground {
+            prepared,
+            definition: Some(frozen.digest),
+            general: RunProfile::default(),
+            required: Requirements::default(),
+        })
+    }
+
+    /// Names everything that should have been brought along and was not.
+    async fn check_brought(
+        &self,
+        organization: OrganizationId,
+        required: &Requirements,
+        profile: &RunProfile,
+    ) -> Result<(), EngineError> {
+        let missing = required.missing_from(profile);
+        let mut faults: Vec<(String, String)> = Vec::new();
+        for name in missing.environment_variables {
+            faults.push((
+                format!("runProfile.envVars.{name}"),
+                format!("the environment variable {name} is required"),
+            ));
+        }
+        for name in missing.secrets {
+            faults.push((
+                format!("runProfile.secrets.{name}"),
+                format!("the secret {name} is required"),
+            ));
+        }
+        let named: BTreeSet<&String> = profile.secrets.values().collect();
+        for name in named {
+            if self.store().secret(organization, name).await?.is_none() {
+                faults.push((
+                    format!("runProfile.secrets.{name}"),
+                    format!("there is no secret named '{name}'"),
+                ));
+            }
+        }
+        match faults.is_empty() {
+            true => Ok(()),
+            false => Err(EngineError::Invalid(faults)),
+        }
+    }
+
+    /// Ends a box that no task run came to own.
+    async fn give_back(&self, organization: OrganizationId, devbox: DevboxId) {
+        let Ok(workshop) = self.workshop() else {
+            return;
+        };
+        if let Err(error) = workshop.boxes.shut_down(organization, devbox).await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, %devbox, "a devbox that nobody needs could not be ended");
+        }
+    }
+}
+
+impl From<BoxError> for EngineError {
+    fn from(error: BoxError) -> Self {
+        match error {
+            BoxError::Invalid(faults) => Self::Invalid(faults),
+            BoxError::Impossible(why) => Self::Unclear(why),
+            BoxError::Ended => Self::Unclear(error.to_string()),
+            BoxError::Failed(_) => Self::Box(error),
+        }
+    }
+}
+
+/// What a task says of its box, as the most general profile.
+fn said_of_the_box(parameters: &Value) -> RunProfile {
+    let launch = parameters.get("launch_parameters");
+    RunProfile {
+        launch_parameters: launch
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default(),
+        ..RunProfile::default()
+    }
+}

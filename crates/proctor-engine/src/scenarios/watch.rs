@@ -1,0 +1,56 @@
+//! What happens to scenario runs when nobody asks: boxes end, clocks run out, servers start again.
+
+use proctor_core::{
+    id::kinds::{DevboxId, OrganizationId, TaskRunId},
+    refused::Step,
+    task_run::TaskRunState,
+};
+
+use crate::{engine::Engine, error::EngineError};
+
+impl Engine {
+    /// Fails the task run when its box ends before it is over.
+    pub(crate) fn watch(&self, organization: OrganizationId, id: TaskRunId, devbox: DevboxId) {
+        let engine = self.clone();
+        self.inner.tasks.spawn(async move {
+            let Ok(workshop) = engine.workshop() else {
+                return;
+            };
+            let end = tokio::select! {
+                () = engine.inner.closing.cancelled() => return,
+                end = workshop.boxes.ended(organization, devbox) => end,
+            };
+            if let Err(error) = engine.fail_scenario(id, end.cause()).await {
+                let error = &error as &dyn std::error::Error;
+                tracing::error!(error, task_run = %id, "a scenario run without its devbox could not be ended");
+            }
+        });
+    }
+
+    /// Ends a task run in a box whose clock ran out, if it did.
+    pub(crate) async fn expire_scenario(&self, id: TaskRunId) -> Result<(), EngineError> {
+        // Every step looks at the clocks first.
+        self.step(id, |task_run, _| Ok(Step::Unchanged(task_run)), Vec::new())
+            .await?;
+        Ok(())
+    }
+
+    /// Takes up the scenario runs that a former process left: scores again what was being scored, and looks after every
+    /// box. What lost its box in between fails as soon as that is known.
+    pub(crate) async fn recover_scenarios(&self) -> Result<(), EngineError> {
+        if self.workshop().is_err() {
+            return Ok(());
+        }
+        for owned in self.store().live_boxed_task_runs().await? {
+            let task_run = owned.task_run.value;
+            let Some(devbox) = task_run.devbox else {
+                continue;
+            };
+            if let TaskRunState::Scoring { .. } = task_run.state {
+                self.score_in_background(task_run.id);
+            }
+            self.watch(owned.organization, task_run.id, devbox);
+        }
+        Ok(())
+    }
+}
