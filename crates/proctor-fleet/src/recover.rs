@@ -15,7 +15,7 @@ use crate::{
     error::{FleetError, chain},
     fleet::Fleet,
     live::Live,
-    logs::{self, Log, Traces},
+    logs::{self, Log, Source, Traces, What},
     workplace::Workplace,
 };
 
@@ -137,10 +137,22 @@ impl Fleet {
         let mut traces = Traces::of(&entries);
         for id in devbox.executions().await? {
             let execution = devbox.execution(&id).await?;
-            let trace = traces.begun.remove(id.as_str()).unwrap_or_default();
-            traces
+            let mut trace = traces.begun.remove(id.as_str()).unwrap_or_default();
+            if let Some(at) = traces
                 .queued
-                .retain(|waiting| waiting.execution != id.as_str());
+                .iter()
+                .position(|waiting| waiting.execution == id.as_str())
+            {
+                // It was started, and the earlier process ended before it could say so.
+                let waiting = traces.queued.remove(at);
+                let what = What::Started {
+                    command: workplace.masks.apply(&waiting.command),
+                };
+                let shell = Some(waiting.shell.as_str());
+                live.log
+                    .add(&[self.entry(id.as_str(), shell, Source::Exec, what)]);
+                trace.shell = Some(waiting.shell);
+            }
             self.adopt(live, workplace, execution, trace);
         }
         for waiting in traces.queued {
