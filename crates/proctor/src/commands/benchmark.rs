@@ -320,7 +320,7 @@ async fn pull_file(
 }
 
 /// How a command ends after a server said no.
-fn answered(error: ApiError) -> anyhow::Result<Exit> {
+pub(super) fn answered(error: ApiError) -> anyhow::Result<Exit> {
     match &error {
         ApiError::Refused { status, .. } if status.as_u16() == 401 => {
             Err(WrongUse(format!("{error}; use --key or PROCTOR_KEY")).into())

@@ -6,6 +6,7 @@ mod doctor;
 mod embedded;
 mod fhir;
 mod keys;
+mod scenario;
 mod serve;
 mod signals;
 mod verify_journal;
@@ -24,6 +25,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Keys(arguments) => keys::run(arguments).await,
         Command::VerifyJournal(arguments) => verify_journal::run(arguments).await,
         Command::Benchmark(arguments) => benchmark::run(arguments).await,
+        Command::Scenario(arguments) => scenario::run(arguments).await,
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Fhir(arguments) => fhir::run(arguments).await,
         Command::Doctor(arguments) => doctor::run(arguments).await,
