@@ -1,10 +1,14 @@
 //! Opening the devboxes of a server.
 
-use std::path::Path;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context as _;
 use proctor_api::ApiState;
-use proctor_devbox::{Registry, Settings};
+use proctor_core::{blueprint::ImageDisk, canonical::Digest};
+use proctor_devbox::{Backend, BaseName, Registry, Settings};
 use proctor_fleet::{
     Fleet, FleetOptions, GitOptions, Repositories,
     blueprints::{BlueprintOptions, Blueprints},
@@ -12,10 +16,22 @@ use proctor_fleet::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::storage::Storage;
+use crate::{
+    settings::{ImageBase, NamedImage},
+    storage::Storage,
+};
 
 /// The backend that makes boxes.
 const BACKEND: &str = "local";
+
+/// What an installation has for its devboxes besides the host.
+#[derive(Debug, Default)]
+pub(crate) struct Supplies {
+    /// Images by the names that stand after `FROM`.
+    pub(crate) images: Vec<NamedImage>,
+    /// A directory with repositories.
+    pub(crate) code_mirrors: Option<PathBuf>,
+}
 
 /// Devboxes, and the blueprints they can be made from.
 pub(crate) struct Devboxes {
@@ -26,11 +42,18 @@ pub(crate) struct Devboxes {
 impl Devboxes {
     /// Opens the devboxes below `data` and takes up what an earlier server left. A machine that cannot have boxes still has
     /// a server: it says so when a devbox is asked for.
-    pub(crate) async fn open(data: &Path, storage: &Storage) -> anyhow::Result<Self> {
+    pub(crate) async fn open(
+        data: &Path,
+        storage: &Storage,
+        supplies: Supplies,
+    ) -> anyhow::Result<Self> {
         let directory = data.join("devboxes");
         let (store, clock) = (storage.store.clone(), storage.clock.clone());
-        let repositories = Repositories::new(GitOptions::new(directory.join("repositories")));
-        let mounter = Mounter::new(store.clone(), repositories);
+        let git = GitOptions {
+            mirrors: supplies.code_mirrors,
+            ..GitOptions::new(directory.join("repositories"))
+        };
+        let mounter = Mounter::new(store.clone(), Repositories::new(git));
         let mut options = FleetOptions::new(&directory);
         options.mounter = Some(mounter.clone());
         let registry = Registry::builtin();
@@ -42,13 +65,14 @@ impl Devboxes {
         };
         let devboxes = match (factory.open)(&settings) {
             Ok(backend) => {
-                let spool = BlueprintOptions::new(directory.join("builds"));
+                let mut building = BlueprintOptions::new(directory.join("builds"));
+                building.images = images(&*backend, supplies.images).await?;
                 Self {
                     blueprints: Some(Blueprints::new(
                         store.clone(),
                         backend.clone(),
                         mounter,
-                        spool,
+                        building,
                     )),
                     fleet: Fleet::open(options, store, backend, clock).await?,
                 }
@@ -88,6 +112,30 @@ impl Devboxes {
         }
         self.fleet.close().await;
     }
+}
+
+/// Makes every image known to the backend and says what each name means.
+async fn images(
+    backend: &dyn Backend,
+    named: Vec<NamedImage>,
+) -> anyhow::Result<BTreeMap<String, ImageDisk>> {
+    let mut images = BTreeMap::new();
+    for NamedImage { name, base } in named {
+        let disk = match base {
+            ImageBase::Host => ImageDisk::Host,
+            ImageBase::Directory(directory) => {
+                // By its place: what is there under a new name is still the same system.
+                let place = directory.to_string_lossy();
+                let hash = Digest::of_bytes(place.as_bytes()).hex();
+                let base = BaseName::new(format!("image-{}", &hash[..32]))?;
+                let registered = backend.register_rootfs(&base, &directory).await;
+                registered.with_context(|| format!("the image {name} cannot be used"))?;
+                ImageDisk::RootFs(base.to_string())
+            }
+        };
+        images.insert(name, disk);
+    }
+    Ok(images)
 }
 
 /// Ends long polls and streams when the server is told to stop, so that they do not hold it up.

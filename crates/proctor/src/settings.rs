@@ -3,7 +3,7 @@
 //! The same structs are read from all three places: clap reads flags and variables into them,
 //! serde the file, and `or` lays one over the other.
 
-use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf};
+use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, str::FromStr};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
@@ -74,6 +74,61 @@ pub(crate) struct ServeSettings {
     /// OpenTelemetry collector that receives traces (OTLP over HTTP), such as http://localhost:4318
     #[arg(long, value_name = "URL", env = "PROCTOR_OTLP_ENDPOINT")]
     pub(crate) otlp_endpoint: Option<String>,
+    /// What FROM means in blueprints: NAME=host, or NAME=DIR with a root file system; may be repeated
+    #[arg(
+        long = "image",
+        value_name = "NAME=BASE",
+        env = "PROCTOR_IMAGES",
+        value_delimiter = ','
+    )]
+    pub(crate) images: Option<Vec<NamedImage>>,
+    /// Directory with repositories as OWNER/NAME, which code mounts look for here first
+    #[arg(long, value_name = "DIR", env = "PROCTOR_CODE_MIRRORS")]
+    pub(crate) code_mirrors: Option<PathBuf>,
+}
+
+/// A name that blueprints can be built on.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct NamedImage {
+    /// What stands after `FROM`.
+    pub(crate) name: String,
+    /// What it means.
+    pub(crate) base: ImageBase,
+}
+
+/// What a name of an image means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ImageBase {
+    /// What every devbox begins with.
+    Host,
+    /// A root file system.
+    Directory(PathBuf),
+}
+
+impl FromStr for NamedImage {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        match text.split_once('=') {
+            Some((name, base)) if !name.is_empty() && !base.is_empty() => Ok(Self {
+                name: name.to_owned(),
+                base: match base {
+                    "host" => ImageBase::Host,
+                    directory => ImageBase::Directory(directory.into()),
+                },
+            }),
+            _ => Err("expected NAME=host or NAME=DIRECTORY, such as debian:13=/srv/debian"),
+        }
+    }
+}
+
+impl TryFrom<String> for NamedImage {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        text.parse()
+    }
 }
 
 /// Reads an address, or says what one looks like.
@@ -167,6 +222,8 @@ impl ServeSettings {
             log: self.log.or(file.log),
             log_format: self.log_format.or(file.log_format),
             otlp_endpoint: self.otlp_endpoint.or(file.otlp_endpoint),
+            images: self.images.or(file.images),
+            code_mirrors: self.code_mirrors.or(file.code_mirrors),
         }
     }
 }
@@ -193,6 +250,8 @@ mod tests {
             log = "debug"
             log-format = "json"
             otlp-endpoint = "http://collector:4318"
+            images = ["debian:13=/srv/debian", "default=host"]
+            code-mirrors = "/srv/git"
         "#;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("proctor.toml");
@@ -227,9 +286,14 @@ mod tests {
             log: Some(_),
             log_format: Some(LogFormat::Json),
             otlp_endpoint: Some(_),
+            images: Some(images),
+            code_mirrors: Some(_),
         } = serve
         else {
             panic!("{serve:?}")
         };
+        assert_eq!(images[0].base, ImageBase::Directory("/srv/debian".into()));
+        assert_eq!(images[1].base, ImageBase::Host);
+        assert!("no-base".parse::<NamedImage>().is_err());
     }
 }

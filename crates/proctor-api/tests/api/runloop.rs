@@ -3,7 +3,9 @@
 mod accounts;
 mod agents;
 mod benchmarks;
+mod blueprints;
 mod contract;
+mod devboxes;
 mod lists;
 mod network_policies;
 mod objects;

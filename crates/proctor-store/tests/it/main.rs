@@ -15,5 +15,6 @@ mod pages;
 mod runs;
 mod scenarios;
 mod secrets;
+mod shelf;
 mod solvers;
 mod versions;

@@ -21,7 +21,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     cli::Serve,
     commands::signals,
-    devboxes::{Devboxes, stop_waiting},
+    devboxes::{Devboxes, Supplies, stop_waiting},
     exit::{Exit, WrongUse},
     settings::{LogFormat, ServeSettings},
     storage,
@@ -51,15 +51,21 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
         Some(url) => url.clone(),
         None => format!("{scheme}://{}", server.local_addr()),
     };
-    let devboxes = Devboxes::open(&settings.data_directory(), &storage).await?;
+    let supplies = Supplies {
+        images: serve.images.clone().unwrap_or_default(),
+        code_mirrors: serve.code_mirrors.clone(),
+    };
+    let devboxes = Devboxes::open(&settings.data_directory(), &storage, supplies).await?;
     let engine = Engine::new(storage.store.clone(), storage.clock, &public_url);
-    engine.run().await?;
+    // A server that listens everywhere does not know its name: links then lead to where the request went.
+    let knows_its_name = serve.public_url.is_some() || serve.tls_cert.is_some();
     let options = ApiOptions {
-        public_url: Some(public_url),
+        public_url: knows_its_name.then_some(public_url),
         ..api_options(&serve)
     };
     let state = ApiState::new(options, engine.clone(), storage.ids, metrics);
     let state = devboxes.offer(state);
+    engine.run().await?;
     let router = Api::new().into_router(state.clone());
 
     let shutdown = CancellationToken::new();
@@ -77,8 +83,8 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
 
     let drained = server.serve(router, shutdown).await;
     state.finish_tasks().await;
-    devboxes.close().await;
     engine.close().await;
+    devboxes.close().await;
     storage.store.close().await;
     telemetry.shutdown();
     if let Drained::CutShort { connections } = drained {
@@ -180,7 +186,6 @@ fn api_options(settings: &ServeSettings) -> ApiOptions {
                 .rate_burst
                 .unwrap_or_else(|| a_seconds_worth(per_minute)),
         }),
-        public_url: settings.public_url.clone(),
         ..default
     }
 }
@@ -195,6 +200,12 @@ async fn sweep(store: Store, shutdown: CancellationToken) {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "old answers could not be forgotten"
+            );
+        }
+        if let Err(error) = proctor_fleet::objects::sweep(&store).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "objects whose time is over stay for now"
             );
         }
     }
