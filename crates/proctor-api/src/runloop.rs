@@ -11,7 +11,6 @@ mod blueprints;
 pub(crate) mod devboxes;
 mod ids;
 mod labels;
-mod launch;
 mod launch_parameters;
 mod links;
 mod lists;
@@ -23,6 +22,7 @@ mod profile;
 mod runs;
 mod scenarios;
 mod secrets;
+pub(crate) mod workshop;
 
 pub(crate) use objects::CONTENT as OBJECT_CONTENT;
 pub use page::RunloopPage;

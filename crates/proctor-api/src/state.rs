@@ -60,6 +60,15 @@ struct Shared {
     blueprints: OnceLock<Blueprints>,
 }
 
+/// The state for as long as the server has it.
+pub(crate) struct WeakState(std::sync::Weak<Shared>);
+
+impl WeakState {
+    pub(crate) fn upgrade(&self) -> Option<ApiState> {
+        self.0.upgrade().map(ApiState)
+    }
+}
+
 impl ApiState {
     /// The state of a server that has not answered anything yet.
     pub fn new(
@@ -80,10 +89,11 @@ impl ApiState {
         }))
     }
 
-    /// The same with devboxes.
+    /// The same with devboxes, in which scenarios can be run too: before the engine runs.
     #[must_use]
     pub fn with_fleet(self, fleet: Fleet) -> Self {
         let _ = self.0.fleet.set(fleet);
+        crate::runloop::workshop::equip(&self);
         self
     }
 
@@ -97,6 +107,11 @@ impl ApiState {
     /// What builds blueprints, if this server does.
     pub(crate) fn blueprints(&self) -> Option<&Blueprints> {
         self.0.blueprints.get()
+    }
+
+    /// The state without a claim that it goes on.
+    pub(crate) fn downgrade(&self) -> WeakState {
+        WeakState(Arc::downgrade(&self.0))
     }
 
     /// The store behind all routes.

@@ -25,6 +25,7 @@ mod scenarios;
 mod shipped;
 mod solution;
 mod take;
+mod take_scenarios;
 mod write;
 mod yaml;
 
@@ -44,3 +45,4 @@ pub use scenarios::{PushedScenario, PushedScenarios, push_scenarios};
 pub use shipped::{SHIPPED, Shipped};
 pub use solution::Solution;
 pub use take::{Agent, TakeError, Taken, TakenCheck, TakenTask, enroll, take};
+pub use take_scenarios::take_scenarios;

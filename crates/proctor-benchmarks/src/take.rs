@@ -111,6 +111,16 @@ pub enum TakeError {
         /// What went wrong.
         problem: String,
     },
+    /// A scenario did not go as its file says.
+    #[error("the scenario '{scenario}', {what}: {problem}")]
+    Scenario {
+        /// The scenario.
+        scenario: String,
+        /// Where it went wrong.
+        what: &'static str,
+        /// What went wrong.
+        problem: String,
+    },
     /// The run is of another benchmark than the file.
     #[error("the benchmark has a task '{0}' that the file has not")]
     UnknownTask(String),

@@ -7,7 +7,7 @@ mod instance;
 mod setup;
 
 use base64::Engine as _;
-use proctor_scorers::{Mode, ScoringSettings};
+use proctor_scorers::{Mode, ScoringSettings, quoted};
 use serde_json::json;
 
 pub use self::instance::{BadInstances, Instance, read_instances};
@@ -123,7 +123,7 @@ fn judge(instance: &Instance, options: &ImportOptions) -> String {
     if files.is_empty() {
         files.extend(test_files.iter().map(String::as_str));
     }
-    let files: Vec<String> = files.into_iter().map(setup::quoted).collect();
+    let files: Vec<String> = files.into_iter().map(quoted).collect();
     let case = json!({
         "test_patch": instance.test_patch,
         "test_files": test_files,

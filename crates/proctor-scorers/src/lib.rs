@@ -36,3 +36,4 @@ pub use problem::{Problem, Problems};
 pub use scored::{Judgement, Scored, ScoredState};
 pub use scorer::Scorer;
 pub use settings::ScoringSettings;
+pub use shell::quoted;

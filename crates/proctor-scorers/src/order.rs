@@ -1,6 +1,6 @@
 //! What is to be judged, and how.
 
-use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use proctor_devbox::{LayerId, Limits, User};
 use tokio_util::sync::CancellationToken;
@@ -75,6 +75,11 @@ pub struct JudgeOrder {
     pub artifacts: Vec<String>,
     /// Shell commands that bring the clean base into the state that the agent found, run as root in [`Mode::Artifacts`].
     pub prepare: Vec<String>,
+    /// Where the user is at home, and where those commands start; as usual for such a user without it.
+    pub home: Option<String>,
+    /// A directory of the server's own for what clean boxes are shown and must not change. It holds nothing when nothing is
+    /// judged, and what a dead server left there may be removed. Without it such files are root's in the box.
+    pub shown: Option<PathBuf>,
     /// The run's environment variables.
     pub environment: BTreeMap<String, String>,
     /// Where scorers start; the user's home without it.
@@ -106,6 +111,8 @@ impl JudgeOrder {
             mode: Mode::default(),
             artifacts: Vec::new(),
             prepare: Vec::new(),
+            home: None,
+            shown: None,
             environment: BTreeMap::new(),
             working_directory: None,
             user: User::Root,
@@ -114,6 +121,18 @@ impl JudgeOrder {
             scorer_time_limit: None,
             freeze: None,
             cancel: CancellationToken::new(),
+        }
+    }
+}
+
+impl JudgeOrder {
+    /// Where the agent's user is at home.
+    pub(crate) fn home(&self) -> String {
+        match (&self.home, &self.user) {
+            (Some(home), _) => home.clone(),
+            (None, User::Root) => "/root".to_owned(),
+            (None, User::Named(name)) => format!("/home/{name}"),
+            (None, User::Ids { .. }) => "/".to_owned(),
         }
     }
 }

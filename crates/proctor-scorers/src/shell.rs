@@ -24,7 +24,7 @@ pub(crate) fn loading_argv() -> [&'static str; 6] {
 }
 
 /// `text` as one word of a shell.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 

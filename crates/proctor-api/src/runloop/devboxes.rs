@@ -15,6 +15,8 @@ mod snapshots;
 mod streams;
 mod views;
 
+pub(super) use create::DevboxCreateParameters;
+
 /// Routes that take the time they need: long polls, commands, large files.
 pub(crate) const UNHURRIED: [&str; 10] = [
     "/v1/devboxes/{id}/wait_for_status",

@@ -4,23 +4,16 @@ use std::collections::BTreeMap;
 
 use proctor_core::profile::{Particulars, RunProfile};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::launch::LaunchParameters;
+use super::{launch_parameters::LaunchParametersBody, mounts::MountBody};
 use crate::{
     extract::{Checks, shortened},
     problem::Problem,
 };
 
 const LONGEST_NAME: usize = 500;
-const MOUNTS: [&str; 5] = [
-    "object_mount",
-    "agent_mount",
-    "code_mount",
-    "file_mount",
-    "broker_mount",
-];
 
 /// What a box gets from whoever starts the run.
 #[derive(Default, Deserialize, ToSchema)]
@@ -33,7 +26,7 @@ pub(crate) struct RunProfileBody {
     /// Environment variables whose values are secrets, by the secrets' names.
     secrets: Option<BTreeMap<String, String>>,
     #[serde(rename = "launchParameters")]
-    launch_parameters: Option<LaunchParameters>,
+    launch_parameters: Option<LaunchParametersBody>,
     /// What is put into the box.
     #[schema(value_type = Option<Vec<Object>>)]
     mounts: Option<Vec<Value>>,
@@ -52,6 +45,7 @@ pub(super) fn particulars(
     for (number, mount) in mounts.iter().enumerate() {
         check_mount(&mut checks, number, mount);
     }
+    let launch_parameters = launch_fields(&mut checks, profile.launch_parameters);
     let environment = profile.env_vars.unwrap_or_default();
     let secrets = profile.secrets.unwrap_or_default();
     for (field, names) in [("envVars", &environment), ("secrets", &secrets)] {
@@ -73,21 +67,30 @@ pub(super) fn particulars(
             purpose: profile.purpose,
             environment,
             secrets,
-            launch_parameters: profile.launch_parameters.unwrap_or_default().fields(),
+            launch_parameters,
             mounts,
         },
     })
 }
 
+/// Names what is wrong with a mount; it is kept as it was given.
 fn check_mount(checks: &mut Checks, number: usize, mount: &Value) {
     let place = format!("runProfile.mounts.{number}");
     checks.document(&place, mount);
-    match mount.get("type").and_then(Value::as_str) {
-        Some(kind) if MOUNTS.contains(&kind) => {}
-        Some(other) => {
-            let message = format!("'{}' is none of {}", shortened(other), MOUNTS.join(", "));
-            checks.refuse(&format!("{place}.type"), message);
-        }
-        None => checks.refuse(&format!("{place}.type"), "is required"),
+    match serde_json::from_value::<MountBody>(mount.clone()) {
+        Ok(mount) => drop(mount.read(checks, &place)),
+        Err(error) => checks.refuse(&place, error.to_string()),
+    }
+}
+
+/// Launch parameters by field, without those that were not given; what is wrong with them is named.
+fn launch_fields(checks: &mut Checks, given: Option<LaunchParametersBody>) -> Map<String, Value> {
+    let Some(given) = given else {
+        return Map::new();
+    };
+    given.clone().read(checks, "runProfile.launchParameters");
+    match serde_json::to_value(given) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) | Err(_) => Map::new(),
     }
 }

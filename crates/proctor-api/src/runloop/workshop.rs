@@ -8,15 +8,17 @@ use async_trait::async_trait;
 use futures::{StreamExt as _, stream};
 use proctor_core::{
     devbox::{DevboxFailure, DevboxStatus, Initiator, ShutdownReason},
-    id::kinds::{DevboxId, OrganizationId},
+    id::kinds::{DevboxId, DevboxKind, OrganizationId},
 };
+use proctor_devbox::{ExecId, Stream};
 use proctor_engine::scenarios::{
-    BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, FleetJudge, Hold, LogStream, Workshop,
+    BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, FleetJudge, Hold, LogStream,
+    Workshop,
 };
-use proctor_fleet::{DevboxRecord, Fleet, FleetError};
+use proctor_fleet::{DevboxRecord, Fleet, FleetError, Workplace};
 use serde_json::{Map, Value, json};
 
-use super::devboxes::DevboxCreateParameters;
+use super::{devboxes::DevboxCreateParameters, runs::box_log};
 use crate::{
     problem::{Problem, ProblemKind},
     state::{ApiState, WeakState},
@@ -24,6 +26,9 @@ use crate::{
 
 /// How long an end is waited for at a time.
 const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// How much of what a command prints is kept.
+const MOST_OUTPUT: u64 = 64 << 10;
 
 /// Lets scenarios be run in the devboxes of a server, if it has any.
 pub(crate) fn equip(state: &ApiState) {
@@ -61,6 +66,29 @@ impl Boxes for ScenarioBoxes {
         new.initiator = Initiator::Scenario(order.task_run);
         let record = self.fleet.create(order.organization, new).await;
         record.map(|record| record.id).map_err(failed)
+    }
+
+    async fn run(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+        command: BoxCommand,
+    ) -> Result<CommandEnd, BoxError> {
+        const SETTLED: [DevboxStatus; 3] = [
+            DevboxStatus::Running,
+            DevboxStatus::Shutdown,
+            DevboxStatus::Failure,
+        ];
+        let (fleet, limit) = (&self.fleet, command.time_limit);
+        let waited = fleet.wait_for(organization, devbox, &SETTLED, limit).await;
+        if waited.map_err(failed)?.is_none() {
+            return Ok(CommandEnd {
+                status: -1,
+                output: "the devbox took too long to come to be".to_owned(),
+            });
+        }
+        let place = fleet.workplace(devbox).await.map_err(failed)?;
+        run_in(&place, fleet, command).await.map_err(box_failed)
     }
 
     async fn ended(&self, organization: OrganizationId, devbox: DevboxId) -> BoxEnd {
@@ -117,7 +145,7 @@ impl Boxes for ScenarioBoxes {
             let offset = offset?;
             match fleet.log_part(devbox, offset).await {
                 Ok((entries, end)) => {
-                    let text = super::devboxes::log_text(&entries, log == BoxLog::Setup);
+                    let text = box_log::text(&entries, log);
                     let next = (end > offset).then_some(end);
                     Some((Ok(text.into()), (fleet, next)))
                 }
@@ -126,6 +154,40 @@ impl Boxes for ScenarioBoxes {
         });
         Ok(parts.boxed())
     }
+}
+
+/// Runs a command as the user of a box, with the run's environment.
+async fn run_in(
+    place: &Workplace,
+    fleet: &Fleet,
+    command: BoxCommand,
+) -> Result<CommandEnd, proctor_devbox::Error> {
+    let name = fleet.store().fresh_id::<DevboxKind>().bare();
+    let id = ExecId::new(format!("run-{}", name.to_lowercase()))
+        .map_err(|error| proctor_devbox::Error::Invalid(error.to_string()))?;
+    let mut spec = place.shell_command(id, &command.script);
+    if let Some(directory) = &command.directory {
+        spec.cwd = Some(place.resolve(directory));
+    }
+    spec.stdin = true;
+    spec.timeout = Some(command.time_limit);
+    spec.output_limit = MOST_OUTPUT;
+    let execution = place.devbox.exec(spec).await?;
+    // A command need not read all of its input.
+    let _ = execution.write_stdin(command.input.as_bytes()).await;
+    let _ = execution.close_stdin().await;
+    let exit = execution.wait().await?;
+    let mut output = Vec::new();
+    for stream in [Stream::Stdout, Stream::Stderr] {
+        let limit = usize::try_from(MOST_OUTPUT).unwrap_or(usize::MAX);
+        let chunk = execution.read_output(stream, 0, limit).await?;
+        output.extend_from_slice(&chunk.bytes);
+    }
+    execution.forget().await?;
+    Ok(CommandEnd {
+        status: exit.status(),
+        output: String::from_utf8_lossy(&output).into_owned(),
+    })
 }
 
 /// The box in the words in which clients ask for one.
@@ -143,7 +205,10 @@ fn parameters(order: &BoxOrder) -> Value {
         json!(profile.environment),
     );
     parameters.insert("secrets".to_owned(), json!(profile.secrets));
-    parameters.insert("launch_parameters".to_owned(), json!(profile.launch_parameters));
+    parameters.insert(
+        "launch_parameters".to_owned(),
+        json!(profile.launch_parameters),
+    );
     parameters.insert("mounts".to_owned(), json!(profile.mounts));
     Value::Object(parameters)
 }
@@ -174,6 +239,10 @@ fn refused(problem: Problem) -> BoxError {
         }
         _ => BoxError::Impossible(problem.message().to_owned()),
     }
+}
+
+fn box_failed(error: proctor_devbox::Error) -> BoxError {
+    failed(FleetError::Box(error))
 }
 
 fn failed(error: FleetError) -> BoxError {

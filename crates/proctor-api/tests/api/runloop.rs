@@ -5,6 +5,7 @@ mod agents;
 mod benchmarks;
 mod blueprints;
 mod contract;
+mod devboxes;
 mod lists;
 mod network_policies;
 mod objects;

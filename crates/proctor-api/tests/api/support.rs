@@ -21,6 +21,7 @@ use proctor_core::{
     time::{ManualClock, Timestamp},
 };
 use proctor_engine::Engine;
+use proctor_fleet::Fleet;
 use proctor_store::{
     MasterKey, Store, StoreOptions,
     credentials::{KeyOwner, PlainKey},
@@ -72,6 +73,28 @@ impl Default for Setup {
 
 impl Setup {
     pub(crate) async fn start(self) -> TestServer {
+        self.start_as(|state, _, _| std::future::ready((state, ())))
+            .await
+            .0
+    }
+
+    /// The same with devboxes.
+    pub(crate) async fn start_with<F: Future<Output = Fleet>>(
+        self,
+        fleet: impl FnOnce(Store, Arc<ManualClock>) -> F,
+    ) -> (TestServer, Fleet) {
+        let finish = |state: ApiState, store, clock| async move {
+            let fleet = fleet(store, clock).await;
+            (state.with_fleet(fleet.clone()), fleet)
+        };
+        self.start_as(finish).await
+    }
+
+    /// The same with a state that `finish` has a hand in.
+    async fn start_as<T, F: Future<Output = (ApiState, T)>>(
+        self,
+        finish: impl FnOnce(ApiState, Store, Arc<ManualClock>) -> F,
+    ) -> (TestServer, T) {
         let metrics = Metrics::new();
         let ids: Arc<dyn IdSource> = Arc::new(Ids::default());
         let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_776_790_800_000)));
@@ -93,13 +116,14 @@ impl Setup {
         let engine = Engine::new(store.clone(), clock.clone(), &format!("http://{address}"));
         engine.run().await.unwrap();
         let state = ApiState::new(self.api, engine.clone(), ids, metrics);
+        let (state, more) = finish(state, store.clone(), clock.clone()).await;
         let router = Api::new()
             .with_routes(self.routes)
             .unhurried("/test/unhurried")
             .into_router(state);
         let stop = CancellationToken::new();
         let ended = serve(server, router, stop.clone());
-        TestServer {
+        let server = TestServer {
             address,
             client: Client::new(),
             stop,
@@ -110,7 +134,8 @@ impl Setup {
             organization: organization.id,
             key: issued.secret.expose_secret().to_owned(),
             _data: data,
-        }
+        };
+        (server, more)
     }
 }
 

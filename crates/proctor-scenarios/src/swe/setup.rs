@@ -1,6 +1,7 @@
 //! The commands that put an instance's repository into a box.
 
 use base64::Engine as _;
+use proctor_scorers::quoted;
 
 use super::{Collection, ImportOptions, Instance, Repository};
 
@@ -10,11 +11,6 @@ const PIECE: usize = 90_000;
 /// Where files lie while they are brought in.
 const ARCHIVE: &str = "/tmp/proctor-repository";
 const FAULT: &str = "/tmp/proctor-fault";
-
-/// `text` as one word of a shell.
-pub(super) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
 
 /// Everything that must happen before an agent starts.
 pub(super) fn commands(

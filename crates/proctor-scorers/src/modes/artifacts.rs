@@ -2,27 +2,23 @@
 
 use std::sync::Arc;
 
-use proctor_devbox::{BoxSpec, Devbox, FileMode, LayerId, Network, Property, User};
+use proctor_devbox::{BoxSpec, Devbox, LayerId, Network, Property, User};
 
 use super::{
-    CLEAN, Place, on_the_disk, started,
+    CLEAN, Place, on_the_disk,
+    runner::{self, Runner},
+    started,
     transfer::{NamedPath, take_over},
 };
 use crate::{
     bench::{Bench, Ran, Script},
     error::JudgeError,
     judge::Judging,
-    shell::{TRUSTED_PATH, quoted},
+    shell::quoted,
 };
 
-/// Where the program lies that runs the agent's code.
-const RUNNER: &str = "/opt/proctor/agent";
-
-/// The variable that scorers find it by.
+/// The variable by which scorers find the program that runs the agent's code.
 const RUNNER_VARIABLE: &str = "PROCTOR_AGENT";
-
-/// Who the agent's code runs as if the agent worked as root.
-const SOMEBODY: u32 = 1000;
 
 /// Makes the clean box and brings everything there.
 pub(crate) async fn artifacts(
@@ -31,7 +27,8 @@ pub(crate) async fn artifacts(
     layer: &LayerId,
 ) -> Result<Result<Place<'static>, String>, JudgeError> {
     let order = judging.order;
-    let directory = order.working_directory.as_deref().unwrap_or("/root");
+    let home = order.home();
+    let directory = order.working_directory.as_deref().unwrap_or(&home);
     let mut named = Vec::new();
     for path in &order.artifacts {
         match NamedPath::new(path, directory) {
@@ -39,6 +36,7 @@ pub(crate) async fn artifacts(
             None => return Ok(Err(format!("'{path}' cannot be an artifact"))),
         }
     }
+    let runner = Runner::write(order)?;
     let spec = BoxSpec {
         id: judging.names.of_box(CLEAN),
         limits: order.limits.unwrap_or(agent.limits),
@@ -46,6 +44,12 @@ pub(crate) async fn artifacts(
         allow_sudo: false,
         require: vec![Property::Isolation, Property::ManyUsers],
         labels: judging.labels(),
+        read_only: agent
+            .read_only
+            .iter()
+            .cloned()
+            .chain(runner.shared())
+            .collect(),
         ..agent.clone()
     };
     let clean = started(judging.backend, spec).await?;
@@ -59,16 +63,17 @@ pub(crate) async fn artifacts(
     if let Err(why) = taken {
         return Ok(Err(why));
     }
-    write_runner(clean.as_ref(), &order.user).await?;
+    runner.bring(clean.as_ref()).await?;
     let mut place = Place {
         user: User::Root,
         working_directory: Some(directory.to_owned()),
         guards_pipe: true,
+        _runner: Some(runner),
         ..Place::in_ours(clean, order)
     };
     place
         .environment
-        .insert(RUNNER_VARIABLE.to_owned(), RUNNER.to_owned());
+        .insert(RUNNER_VARIABLE.to_owned(), runner::PATH.to_owned());
     Ok(Ok(place))
 }
 
@@ -93,7 +98,13 @@ async fn prepare(
     named: &[NamedPath],
 ) -> Result<Result<(), String>, JudgeError> {
     let bench = root_bench(judging, clean.as_ref());
-    let mut steps = judging.order.prepare.clone();
+    let home = quoted(&judging.order.home());
+    let at_home = |command: &String| {
+        format!(
+            "/bin/mkdir -p -- {home} && cd -- {home} && export HOME={home} || exit 1\n{command}"
+        )
+    };
+    let mut steps: Vec<String> = judging.order.prepare.iter().map(at_home).collect();
     // What the agent removed must not come back from the base.
     let mut last = format!("/bin/mkdir -p -- {}", quoted(directory));
     for path in named {
@@ -118,33 +129,4 @@ async fn prepare(
         }
     }
     Ok(Ok(()))
-}
-
-/// Writes the program that runs the agent's code: as another user, with nothing of the scorer's environment, and never with the
-/// pipe that the score leaves by.
-async fn write_runner(clean: &dyn Devbox, user: &User) -> Result<(), JudgeError> {
-    let (uid, gid) = match user {
-        User::Ids { uid, gid } if *uid != 0 => (uid.to_string(), gid.to_string()),
-        User::Root | User::Ids { .. } => (SOMEBODY.to_string(), SOMEBODY.to_string()),
-        User::Named(name) => {
-            let name = quoted(name);
-            (
-                format!("$(/usr/bin/id -u {name})"),
-                format!("$(/usr/bin/id -g {name})"),
-            )
-        }
-    };
-    let script = format!(
-        "#!/bin/sh\n\
-         uid={uid} gid={gid}\n\
-         [ \"${{uid:-0}}\" -eq 0 ] && uid={SOMEBODY} gid={SOMEBODY}\n\
-         [ \"$(/usr/bin/readlink \"/proc/$$/fd/1\")\" = \"$PROCTOR_SCORE_PIPE\" ] && exec 1>&2\n\
-         exec /usr/bin/setpriv --reuid=\"$uid\" --regid=\"$gid\" --clear-groups --no-new-privs --inh-caps=-all -- \
-         /usr/bin/env -i HOME=/tmp LANG=C.UTF-8 PATH={TRUSTED_PATH} \"$@\"\n"
-    );
-    let mode = Some(FileMode(0o755));
-    clean
-        .write_file(RUNNER, &User::Root, mode, &mut script.as_bytes())
-        .await?;
-    Ok(())
 }

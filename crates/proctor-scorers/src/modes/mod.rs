@@ -1,6 +1,7 @@
 //! The four modes: where scorers run, and what of the agent's they meet there.
 
 mod artifacts;
+mod runner;
 mod transfer;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -29,6 +30,8 @@ pub(crate) struct Place<'a> {
     working_directory: Option<String>,
     environment: BTreeMap<String, String>,
     guards_pipe: bool,
+    /// What the box is shown for as long as scorers run in it.
+    _runner: Option<runner::Runner>,
 }
 
 enum Held<'a> {
@@ -45,6 +48,7 @@ impl<'a> Place<'a> {
             working_directory: order.working_directory.clone(),
             environment: order.environment.clone(),
             guards_pipe: false,
+            _runner: None,
         }
     }
 
@@ -56,6 +60,7 @@ impl<'a> Place<'a> {
             working_directory: order.working_directory.clone(),
             environment: order.environment.clone(),
             guards_pipe: false,
+            _runner: None,
         }
     }
 

@@ -94,17 +94,24 @@ async fn artifacts_are_all_that_a_clean_box_has_of_the_agent() {
         "! [ -e prepared/gone ] && [ \"$(cat prepared/stays)\" = there ]",
         "[ \"$(tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' ')\" = lo ]",
         "! [ -p src/pipe ]",
+        "! { echo x >>$PROCTOR_AGENT; } 2>/dev/null && ! rm -f $PROCTOR_AGENT && ! mv /opt/proctor /opt/other",
+        "[ \"$(cat /root/at-home)\" = /root ]",
     ];
+    let shown = tempfile::tempdir().unwrap();
     let mut order = JudgeOrder {
         scorers: functions(&checks.map(command)),
+        shown: Some(shown.path().to_owned()),
         ..in_mode(Mode::Artifacts, command("true"))
     };
     order.artifacts = ["src", "single.txt", "missing", "prepared/gone"]
         .map(str::to_owned)
         .to_vec();
-    order.prepare = vec![format!(
-        "mkdir -p {WORK}/prepared && cd {WORK}/prepared && echo there > stays && echo x > gone"
-    )];
+    order.prepare = vec![
+        format!(
+            "mkdir -p {WORK}/prepared && cd {WORK}/prepared && echo there > stays && echo x > gone"
+        ),
+        "echo $HOME > at-home".to_owned(),
+    ];
     order.environment.insert("SECRET".into(), "s".into());
     let judgement = agent.judged(&order).await;
     for (check, scored) in checks.iter().zip(&judgement.results) {
@@ -114,6 +121,7 @@ async fn artifacts_are_all_that_a_clean_box_has_of_the_agent() {
             "{check}: {scored:?}"
         );
     }
+    assert_eq!(fs_err::read_dir(shown.path()).unwrap().count(), 0);
     boxes.end().await;
 }
 

@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, path::PathBuf};
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use proctor_api::telemetry::{self, TelemetryOptions};
-use proctor_benchmarks::{Agent, Api, BenchmarkFile, SHIPPED, Taken, enroll, push, take};
+use proctor_benchmarks::{
+    Agent, Api, BenchmarkFile, SHIPPED, Taken, enroll, push, push_scenarios, take, take_scenarios,
+};
+use proctor_scenarios::ScenarioSet;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -100,40 +103,87 @@ impl Outcome {
 
 async fn examine(server: &Embedded, json: bool) -> anyhow::Result<Vec<Outcome>> {
     let api = Api::new(&server.url, server.key.clone())?;
-    let mut files = Vec::new();
-    for shipped in SHIPPED {
-        let file = shipped.read().map_err(anyhow::Error::from)?;
-        files.push(file.content);
+    let clinical = SHIPPED
+        .iter()
+        .map(|shipped| Ok(shipped.read()?.content))
+        .collect::<anyhow::Result<Vec<BenchmarkFile>>>()?;
+    let has_devboxes = server.has_devboxes().await;
+    let coding = match has_devboxes {
+        true => coding()?,
+        false => Vec::new(),
+    };
+    let tasks: usize = clinical.iter().map(|file| file.tasks.len()).sum();
+    let scenarios: usize = coding.iter().map(|set| set.scenarios.len()).sum();
+    let bar = progress((tasks + scenarios) * AGENTS.len(), json);
+    let mut results = examine_clinics(&api, &clinical, &bar).await?;
+    results.extend(examine_coders(&api, &coding, &bar).await?);
+    bar.finish_and_clear();
+    if !has_devboxes && !json {
+        eprintln!(
+            "The coding scenarios were left out: devboxes do not work here. `proctor doctor` says why."
+        );
     }
-    let tasks: usize = files.iter().map(|file| file.tasks.len()).sum();
-    let bar = progress(tasks * AGENTS.len(), json);
+    Ok(results)
+}
+
+fn coding() -> anyhow::Result<Vec<ScenarioSet>> {
+    let shipped = proctor_scenarios::SHIPPED.iter();
+    let sets = shipped.map(|shipped| shipped.read().context(shipped.name));
+    sets.collect()
+}
+
+/// The benchmarks in simulated worlds.
+async fn examine_clinics(
+    api: &Api,
+    files: &[BenchmarkFile],
+    bar: &ProgressBar,
+) -> anyhow::Result<Vec<Outcome>> {
     let mut versions = Vec::new();
-    for file in &files {
+    for file in files {
         bar.set_message(format!("publishing {}", file.slug.as_str()));
-        let pushed = push(&api, file, true).await?;
+        let pushed = push(api, file, true).await?;
         versions.push(pushed.version.unwrap_or(1));
     }
     let mut results = Vec::new();
     for agent in AGENTS {
-        let solver = enroll(&api, agent).await?;
+        let solver = enroll(api, agent).await?;
         for (file, version) in files.iter().zip(&versions) {
             bar.set_message(format!("{agent} takes {}", file.slug.as_str()));
             let taken = take(&solver, file, *version, agent, |_| bar.inc(1)).await?;
-            results.push(outcome(file, *version, agent, taken));
+            results.push(Outcome {
+                benchmark: format!("{}@{version}", file.slug.as_str()),
+                name: file.name.clone(),
+                agent,
+                taken,
+            });
         }
     }
-    bar.finish_and_clear();
     results.sort_by(|one, other| (&one.benchmark, one.agent).cmp(&(&other.benchmark, other.agent)));
     Ok(results)
 }
 
-fn outcome(file: &BenchmarkFile, version: u32, agent: Agent, taken: Taken) -> Outcome {
-    Outcome {
-        benchmark: format!("{}@{version}", file.slug.as_str()),
-        name: file.name.clone(),
-        agent,
-        taken,
+/// The benchmarks in boxes.
+async fn examine_coders(
+    api: &Api,
+    sets: &[ScenarioSet],
+    bar: &ProgressBar,
+) -> anyhow::Result<Vec<Outcome>> {
+    let mut results = Vec::new();
+    for set in sets {
+        bar.set_message(format!("bringing {}", set.name));
+        let pushed = push_scenarios(api, set).await?;
+        for agent in AGENTS {
+            bar.set_message(format!("{agent} takes {}", set.name));
+            let taken = take_scenarios(api, set, &pushed, agent, |_| bar.inc(1)).await?;
+            results.push(Outcome {
+                benchmark: set.name.clone(),
+                name: set.name.clone(),
+                agent,
+                taken,
+            });
+        }
     }
+    Ok(results)
 }
 
 /// A bar on a terminal, nothing elsewhere.

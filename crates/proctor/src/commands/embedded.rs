@@ -54,10 +54,10 @@ impl Embedded {
         let url = format!("http://{}", server.local_addr());
         let devboxes = Devboxes::open(data, &storage, Supplies::default()).await?;
         let engine = Engine::new(storage.store.clone(), storage.clock, &url);
-        engine.run().await?;
         let options = ApiOptions::default();
         let state = ApiState::new(options, engine.clone(), storage.ids, metrics);
         let state = devboxes.offer(state);
+        engine.run().await?;
         let router = Api::new().into_router(state.clone());
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let stopping = stop.clone();
@@ -72,6 +72,14 @@ impl Embedded {
             stop,
             tasks,
         })
+    }
+
+    /// Whether tasks can be done in boxes here: tried, not guessed.
+    pub(crate) async fn has_devboxes(&self) -> bool {
+        match self.devboxes.fleet.backend() {
+            Ok(backend) => backend.doctor().await.usable(),
+            Err(_) => false,
+        }
     }
 
     /// What stops it.

@@ -57,13 +57,15 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
     };
     let devboxes = Devboxes::open(&settings.data_directory(), &storage, supplies).await?;
     let engine = Engine::new(storage.store.clone(), storage.clock, &public_url);
-    engine.run().await?;
+    // A server that listens everywhere does not know its name: links then lead to where the request went.
+    let knows_its_name = serve.public_url.is_some() || serve.tls_cert.is_some();
     let options = ApiOptions {
-        public_url: Some(public_url),
+        public_url: knows_its_name.then_some(public_url),
         ..api_options(&serve)
     };
     let state = ApiState::new(options, engine.clone(), storage.ids, metrics);
     let state = devboxes.offer(state);
+    engine.run().await?;
     let router = Api::new().into_router(state.clone());
 
     let shutdown = CancellationToken::new();
@@ -81,8 +83,8 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
 
     let drained = server.serve(router, shutdown).await;
     state.finish_tasks().await;
-    devboxes.close().await;
     engine.close().await;
+    devboxes.close().await;
     storage.store.close().await;
     telemetry.shutdown();
     if let Drained::CutShort { connections } = drained {
@@ -184,7 +186,6 @@ fn api_options(settings: &ServeSettings) -> ApiOptions {
                 .rate_burst
                 .unwrap_or_else(|| a_seconds_worth(per_minute)),
         }),
-        public_url: settings.public_url.clone(),
         ..default
     }
 }

@@ -62,7 +62,8 @@ pub(crate) struct DevboxCreateParameters {
 }
 
 impl DevboxCreateParameters {
-    async fn read(
+    /// The devbox that the client means.
+    pub(crate) async fn read(
         self,
         state: &ApiState,
         organization: OrganizationId,

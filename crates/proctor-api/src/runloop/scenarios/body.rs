@@ -15,7 +15,7 @@ use super::contract::{self, ScoringContract};
 use crate::{
     extract::{Checks, shortened},
     problem::Problem,
-    runloop::launch::LaunchParameters,
+    runloop::launch_parameters::LaunchParametersBody,
 };
 
 const NAME: usize = 500;
@@ -40,7 +40,7 @@ pub(crate) struct ScenarioEnvironment {
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    launch_parameters: Option<LaunchParameters>,
+    launch_parameters: Option<LaunchParametersBody>,
     /// Where the agent and the scorers work.
     #[serde(skip_serializing_if = "Option::is_none")]
     working_directory: Option<String>,
@@ -287,6 +287,9 @@ fn box_of(checks: &mut Checks, environment: &ScenarioEnvironment) -> Value {
             "environment_parameters",
             "a box is made from a blueprint or from a snapshot, not from both",
         );
+    }
+    if let Some(launch) = environment.launch_parameters.clone() {
+        launch.read(checks, "environment_parameters.launch_parameters");
     }
     match serde_json::to_value(environment) {
         Ok(value) => value,

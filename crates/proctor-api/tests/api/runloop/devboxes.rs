@@ -1,0 +1,8 @@
+//! Devboxes over HTTP, on real boxes.
+
+mod bad_input;
+mod commands;
+mod files;
+mod lives;
+mod snapshots;
+mod support;

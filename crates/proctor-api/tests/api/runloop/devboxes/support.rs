@@ -1,0 +1,122 @@
+//! A server with devboxes of its own, gone when the test ends.
+
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+
+use proctor_devbox::{
+    Backend, Error,
+    local::{LocalBackend, LocalConfig, Program},
+};
+use proctor_fleet::{Fleet, FleetOptions};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Setup, TestServer};
+
+pub(super) struct Boxes {
+    pub(super) server: TestServer,
+    pub(super) fleet: Fleet,
+    backend: Arc<dyn Backend>,
+    _directory: tempfile::TempDir,
+}
+
+impl Boxes {
+    pub(super) async fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_api-test-boxes"));
+        let config = LocalConfig {
+            program: Program::File(program),
+            ..LocalConfig::new(directory.path().join("boxes"))
+        };
+        let backend: Arc<dyn Backend> = Arc::new(LocalBackend::open(config).unwrap());
+        let options = FleetOptions::new(directory.path().join("fleet"));
+        let made = Arc::clone(&backend);
+        let (server, fleet) = Setup::default()
+            .start_with(|store, clock| async move {
+                let fleet = Fleet::open(options, store, made, clock).await.unwrap();
+                fleet.recover().await.unwrap();
+                fleet
+            })
+            .await;
+        Self {
+            server,
+            fleet,
+            backend,
+            _directory: directory,
+        }
+    }
+
+    /// Ends every box and the server.
+    pub(super) async fn end(self) {
+        while let Err(error) = self.backend.sweep(&BTreeSet::new()).await {
+            assert!(matches!(error, Error::NoSuchBox(_)), "{error}");
+        }
+        self.fleet.close().await;
+    }
+
+    /// The body of the answer to a POST that succeeds.
+    pub(super) async fn post(&self, path: &str, body: Value) -> Value {
+        let answer = self.server.ask(Method::POST, path, body).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        answer.body
+    }
+
+    /// The answer to a POST that is refused.
+    pub(super) async fn refused(&self, path: &str, body: Value) -> (u16, String) {
+        let answer = self.server.ask(Method::POST, path, body).await;
+        assert_ne!(answer.status, 200, "{path}: {}", answer.body);
+        (answer.status, answer.text("message"))
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Value {
+        let answer = self.server.read(path).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        answer.body
+    }
+
+    /// The path of a new devbox that runs.
+    pub(super) async fn running(&self, body: Value) -> String {
+        let made = self.post("/v1/devboxes", body).await;
+        let path = format!("/v1/devboxes/{}", made["id"].as_str().unwrap());
+        let view = self.reaches(&path, "running").await;
+        assert_eq!(view["status"], "running", "{view}");
+        path
+    }
+
+    /// The devbox when it has this status, or has ended.
+    pub(super) async fn reaches(&self, path: &str, status: &str) -> Value {
+        let wait = json!({"statuses": [status, "failure", "shutdown"], "timeout_seconds": 30.0});
+        loop {
+            let path = format!("{path}/wait_for_status");
+            let answer = self.server.ask(Method::POST, &path, wait.clone()).await;
+            match answer.status {
+                200 => return answer.body,
+                408 => {}
+                other => panic!("{other}: {}", answer.body),
+            }
+        }
+    }
+
+    /// Runs a command to its end.
+    pub(super) async fn execute(&self, devbox: &str, body: Value) -> Value {
+        self.post(&format!("{devbox}/execute"), body).await
+    }
+
+    /// The events of a stream that ends.
+    pub(super) async fn events(&self, path: &str) -> Vec<Value> {
+        let response = self.server.own(Method::GET, path).send().await.unwrap();
+        let kind = response.headers()["content-type"]
+            .to_str()
+            .unwrap()
+            .to_owned();
+        assert_eq!(kind, "text/event-stream");
+        let text = response.text().await.unwrap();
+        text.lines()
+            .filter_map(|line| line.strip_prefix("data: "))
+            .map(|data| serde_json::from_str(data).unwrap())
+            .collect()
+    }
+
+    pub(super) async fn answer(&self, request: reqwest::RequestBuilder) -> Answer {
+        Answer::of(request.send().await.unwrap()).await
+    }
+}
