@@ -13,15 +13,14 @@ use proctor_core::{
     mount::Mount,
 };
 use proctor_devbox::{
-    Backend, Base, BaseName, BoxId, BoxSpec, Devbox, Error as BoxError, ExecSpec, Execution, Exit,
-    ExitCause, LayerId, Limits, Network, Stream, User,
+    Backend, Base, BaseName, BoxId, BoxSpec, Devbox, Error as BoxError, LayerId, Limits, Network,
+    User,
 };
 use proctor_store::{Store, blueprints::CodeTokens};
 use secrecy::ExposeSecret as _;
 
 use super::{
     context::{Context, ContextError, Selection},
-    dockerfile::CommandForm,
     layers::LayerKey,
     log::{BuildLog, Level},
     steps::{CopyStep, Plan, Step, StepKind, joined},
@@ -391,7 +390,6 @@ impl Builder<'_> {
             _ => Err(Broken::because(format!("{target}: {}", said.trim()))),
         }
     }
-
 }
 
 /// What a box stands on.

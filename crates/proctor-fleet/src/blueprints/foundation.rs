@@ -1,5 +1,7 @@
 //! What a recipe builds on, and whether everything that it names is there.
 
+use std::collections::BTreeMap;
+
 use proctor_core::{
     blueprint::{BaseReference, Image, ImageDisk, Recipe},
     id::{

@@ -14,25 +14,18 @@ use std::{
 };
 
 use proctor_core::{
-    blueprint::{
-        BaseReference, Blueprint, Build, BuildFailure, BuildOver, Image, ImageDisk, Recipe,
-    },
+    blueprint::{Blueprint, Build, Image, ImageDisk, Recipe},
     id::{
         Dialect,
         kinds::{BlueprintId, OrganizationId},
     },
 };
-use proctor_devbox::{Backend, BoxId, Error as BoxError, LayerId, Limits, Network};
+use proctor_devbox::{Backend, BoxId, Limits};
 use proctor_store::{Store, StoreError, runs::Revised};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{
-    masks::Masks,
-    mounts::Mounter,
-    network_policies,
-    objects::{self, ObjectError},
-};
+use crate::mounts::Mounter;
 
 mod build;
 mod context;
@@ -42,17 +35,12 @@ mod layers;
 mod log;
 mod preview;
 mod run;
-mod stray_layers;
 mod steps;
+mod stray_layers;
 mod work;
 
 pub use dockerfile::DockerfileError;
 pub use log::{Level, LogLine};
-
-use build::{Builder, Failure, Success};
-use dockerfile::Dockerfile;
-use log::BuildLog;
-use steps::Plan;
 
 /// How blueprints are built.
 #[derive(Clone, Debug)]
@@ -291,7 +279,6 @@ impl Blueprints {
             }
         }
     }
-
 }
 
 fn image_of(blueprint: Blueprint) -> Result<Image, BlueprintError> {

@@ -104,10 +104,7 @@ impl Blueprints {
         &self,
         blueprint: &Blueprint,
         log: &BuildLog,
-        (tokens, secrets): (
-            CodeTokens,
-            BTreeMap<String, String>,
-        ),
+        (tokens, secrets): (CodeTokens, BTreeMap<String, String>),
     ) -> Result<Success, Failure> {
         let planned = self.plan(blueprint.organization, &blueprint.recipe).await;
         let (foundation, plan) = planned.map_err(|error| failure(error.to_string()))?;
