@@ -442,3 +442,37 @@ fn instances_are_imported_with_their_repository_from_a_mirror() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("instance 1: repo is required"));
 }
+
+#[tokio::test]
+async fn every_shipped_coding_scenario_is_proved_by_its_reference_on_a_server() {
+    let doctor = proctor().args(["doctor", "--json"]).output().unwrap();
+    if doctor.status.code() != Some(0) {
+        eprintln!(
+            "skipped: devboxes do not work here: {}",
+            text(&doctor.stdout)
+        );
+        return;
+    }
+    let server = Server::start();
+    let http = reqwest::Client::new();
+    for file in ["repairs.yaml", "tools.yaml", "systems.yaml"] {
+        let imported = proctor()
+            .args(["import", "--json", "--server", &server.url, "--key", KEY])
+            .arg(coding(file))
+            .output()
+            .unwrap();
+        for scenario in said(&imported)["scenarios"].as_array().unwrap() {
+            let (id, name) = (scenario["id"].as_str().unwrap(), &scenario["name"]);
+            let address = format!("{}/v1/scenarios/{id}/validate", server.url);
+            let answer = http.post(address).bearer_auth(KEY).json(&json!({}));
+            let answer = answer.send().await.unwrap().text().await.unwrap();
+            let proved: Value = serde_json::from_str(&answer).unwrap();
+            assert_eq!(proved["valid"], json!(true), "{name}: {proved:#}");
+            assert_eq!(
+                proved["untouched"]["solved"],
+                json!(false),
+                "{name}: {proved:#}"
+            );
+        }
+    }
+}
