@@ -98,7 +98,8 @@ impl Api {
         self.json(Method::GET, path, None).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, ApiError> {
+    /// What the server answers to a request with a body.
+    pub async fn post(&self, path: &str, body: &Value) -> Result<Value, ApiError> {
         self.json(Method::POST, path, Some(body)).await
     }
 

@@ -55,3 +55,18 @@ fn told(faults: &[(String, String)]) -> String {
         .collect();
     parts.join("; ")
 }
+
+/// An error with everything below it.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        let words = error.to_string();
+        if !text.ends_with(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        next = error.source();
+    }
+    text
+}

@@ -6,22 +6,18 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use proctor_core::{
-    blueprint::ImageDisk,
-    devbox::{DevboxBase, DevboxFailure, DevboxSetup, DevboxStatus, ShutdownReason},
-    id::Dialect,
-    refused::Refused,
+    devbox::{DevboxBase, DevboxFailure, DevboxStatus, ShutdownReason},
+    time::Timestamp,
 };
-use proctor_devbox::{
-    Base, BaseName, BoxRecord, BoxSpec, Devbox, Error, ExecId, ExitCause, How, LayerId, Limits,
-    Network, Property, Stream,
-};
+use proctor_devbox::{BoxRecord, Devbox, Error, ExecId, ExitCause, Network, Stream};
 use proctor_store::devboxes::DevboxRecord;
 use secrecy::ExposeSecret as _;
 
+use self::box_plan::{caveats, spec};
 use crate::{
     accounts,
     devboxes::box_id,
-    error::FleetError,
+    error::{FleetError, chain},
     executions::Followed,
     fleet::Fleet,
     live::Live,
@@ -33,8 +29,8 @@ use crate::{
     workplace::Workplace,
 };
 
-/// So many processes and threads may a devbox have at once.
-const MOST_PROCESSES: u32 = 4096;
+mod box_plan;
+
 /// How many lines of what a failed launch command wrote are told.
 const TOLD_LINES: usize = 10;
 
@@ -334,184 +330,13 @@ impl Fleet {
                 .await;
         });
     }
-
-    /// Takes a devbox that is suspending the rest of the way.
-    pub(crate) async fn bring_to_a_stand(&self, live: &Arc<Live>) {
-        let Some(workplace) = live.workplace() else {
-            return;
-        };
-        let record = live.record();
-        let launch = &record.setup.launch;
-        let commands = async {
-            for (number, command) in launch.suspend_commands.iter().enumerate() {
-                let moment = self.now().as_millis();
-                let name = format!("suspend-{moment}-{number}");
-                let ran = self.run_for_setup(live, &workplace, &name, command).await;
-                if let Ok(Err((_, said))) = ran {
-                    live.log.note(
-                        self.now(),
-                        Source::Setup,
-                        format!("a suspend command {said}"),
-                    );
-                }
-            }
-        };
-        if tokio::time::timeout(launch.suspend_deadline(), commands)
-            .await
-            .is_err()
-        {
-            live.log.note(
-                self.now(),
-                Source::Setup,
-                "the suspend commands took too long and were left",
-            );
-        }
-        let suspended = workplace.devbox.suspend().await;
-        let now = self.now();
-        let noted = match suspended {
-            Ok(()) => {
-                live.step(
-                    self.store(),
-                    |life| life.stand_still(now),
-                    |record| record.deadline = None,
-                )
-                .await
-            }
-            Err(error) => {
-                let why = format!("the devbox could not be suspended: {}", chain(&error));
-                live.log.note(now, Source::Setup, why);
-                live.step(self.store(), |life| life.go_on(now), |_| {})
-                    .await
-            }
-        };
-        tell_if_not_noted(live, noted.err());
-    }
-
-    /// Takes a devbox that was told to resume the rest of the way.
-    pub(crate) async fn bring_back(&self, live: &Arc<Live>) {
-        let Some(workplace) = live.workplace() else {
-            return;
-        };
-        if let Err(error) = workplace.devbox.resume().await {
-            let message = format!("the devbox could not be resumed: {}", chain(&error));
-            return self
-                .fail(live, DevboxFailure::HealthCheckFailed, &message)
-                .await;
-        }
-        let now = self.now();
-        live.touch(now);
-        let noted = live
-            .step(
-                self.store(),
-                |life| life.run(now),
-                |record| record.deadline = keep_alive_deadline(record, now),
-            )
-            .await;
-        tell_if_not_noted(live, noted.err());
-    }
-}
-
-/// A step that came too late because the devbox ended is as it should be.
-fn tell_if_not_noted(live: &Live, error: Option<FleetError>) {
-    match error {
-        None | Some(FleetError::Refused(Refused::DevboxOver(_))) => {}
-        Some(error) => {
-            tracing::error!(devbox = %live.id, %error, "what became of a devbox could not be noted");
-        }
-    }
 }
 
 /// When the devbox ends if nobody asks for more time; one that ends when idle has no such clock.
-fn keep_alive_deadline(
-    record: &DevboxRecord,
-    now: proctor_core::time::Timestamp,
-) -> Option<proctor_core::time::Timestamp> {
+pub(crate) fn keep_alive_deadline(record: &DevboxRecord, now: Timestamp) -> Option<Timestamp> {
     let launch = &record.setup.launch;
     launch
         .after_idle
         .is_none()
         .then(|| now.plus(launch.keep_alive()))
-}
-
-/// The box that a devbox asks for.
-fn spec(record: &DevboxRecord) -> Result<BoxSpec, FleetError> {
-    let layer = |name: String| {
-        LayerId::new(name).map_err(|error| FleetError::invalid("base", error.to_string()))
-    };
-    let base = match &record.setup.base {
-        DevboxBase::Host => Base::Host,
-        DevboxBase::Snapshot(id) => Base::Layer(layer(id.wire(Dialect::Runloop))?),
-        DevboxBase::Blueprint { image, .. } => match &image.disk {
-            ImageDisk::Host => Base::Host,
-            ImageDisk::Layer(name) => Base::Layer(layer(name.clone())?),
-            ImageDisk::RootFs(name) => Base::RootFs(
-                BaseName::new(name.clone())
-                    .map_err(|error| FleetError::invalid("base", error.to_string()))?,
-            ),
-        },
-    };
-    let resources = record.setup.launch.sizing.resources();
-    let mut spec = BoxSpec::new(box_id(record.id), base);
-    spec.limits = Limits {
-        cpu_millis: Some(resources.cpu_millis()),
-        memory_bytes: Some(resources.memory_bytes()),
-        pids: Some(MOST_PROCESSES),
-        disk_bytes: Some(resources.disk_bytes()),
-        disk_files: None,
-        open_files: None,
-    };
-    // Root of a box is root of nothing else.
-    spec.allow_sudo = true;
-    Ok(spec)
-}
-
-/// What the box has not, or not quite, of what it should have, in words.
-fn caveats(known: &BoxRecord, setup: &DevboxSetup) -> Vec<String> {
-    let mut caveats: Vec<String> = known
-        .enforcement
-        .iter()
-        .filter_map(|line| match &line.how {
-            How::Enforced => None,
-            How::Soft(why) => Some(format!("{}: {why}", named(line.property))),
-            How::Missing(why) => Some(format!("{}: none; {why}", named(line.property))),
-        })
-        .collect();
-    if setup.launch.user.is_some() && !accounts::has_many_users(known) {
-        caveats.push("user: this server's devboxes have one user only, root".to_owned());
-    }
-    caveats
-}
-
-fn named(property: Property) -> &'static str {
-    match property {
-        Property::Isolation => "isolation",
-        Property::DistinctUsers => "users apart from the host's",
-        Property::ManyUsers => "several users",
-        Property::SystemCallFilter => "system call filter",
-        Property::CpuLimit => "processor limit",
-        Property::MemoryLimit => "memory limit",
-        Property::PidsLimit => "limit on processes",
-        Property::DiskLimit => "disk limit",
-        Property::OpenFilesLimit => "limit on open files",
-        Property::TreeKill => "ending everything an execution started",
-        Property::Suspend => "suspending",
-        Property::ExactDisk => "disk limit to the byte",
-        Property::Egress => "network policy",
-        Property::WritableBase => "writable base",
-    }
-}
-
-/// An error with everything below it.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        let words = error.to_string();
-        if !text.ends_with(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        next = error.source();
-    }
-    text
 }

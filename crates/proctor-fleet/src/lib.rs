@@ -21,6 +21,7 @@ pub mod blueprints;
 mod clocks;
 mod commands;
 pub mod devboxes;
+mod endings;
 mod error;
 pub mod executions;
 pub mod files;
@@ -37,6 +38,7 @@ pub mod output;
 mod recover;
 mod shells;
 pub mod snapshots;
+mod suspending;
 mod workplace;
 
 pub use devboxes::{DevboxChange, Hold, NewDevbox};

@@ -12,11 +12,10 @@ use proctor_store::{devboxes::DevboxRecord, runs::Revised};
 
 use crate::{
     devboxes::box_id,
-    error::FleetError,
+    error::{FleetError, chain},
     fleet::Fleet,
-    launch::chain,
     live::Live,
-    logs::{self, Log, Traces},
+    logs::{self, Log, Source, Traces, What},
     workplace::Workplace,
 };
 
@@ -38,15 +37,24 @@ impl Fleet {
                     .await;
             }
         }
-        let backend = self.backend()?;
-        let swept = backend.sweep(&owned).await?;
-        if !swept.boxes.is_empty() {
-            tracing::info!(
+        // One remainder that resists must not keep the server from starting.
+        match self.backend()?.sweep(&owned).await {
+            Ok(swept) if swept.boxes.is_empty() => {}
+            Ok(swept) => tracing::info!(
                 boxes = swept.boxes.len(),
                 "boxes that nobody owns were removed"
+            ),
+            Err(error) => tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "what nobody owns could not be removed; it will be tried at the next start"
+            ),
+        }
+        if let Err(error) = self.settle_snapshots().await {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "snapshots that were being taken could not be settled"
             );
         }
-        self.settle_snapshots().await?;
         self.remove_deleted_layers().await;
         self.keep_clocks();
         Ok(())
@@ -129,10 +137,22 @@ impl Fleet {
         let mut traces = Traces::of(&entries);
         for id in devbox.executions().await? {
             let execution = devbox.execution(&id).await?;
-            let trace = traces.begun.remove(id.as_str()).unwrap_or_default();
-            traces
+            let mut trace = traces.begun.remove(id.as_str()).unwrap_or_default();
+            if let Some(at) = traces
                 .queued
-                .retain(|waiting| waiting.execution != id.as_str());
+                .iter()
+                .position(|waiting| waiting.execution == id.as_str())
+            {
+                // It was started, and the earlier process ended before it could say so.
+                let waiting = traces.queued.remove(at);
+                let what = What::Started {
+                    command: workplace.masks.apply(&waiting.command),
+                };
+                let shell = Some(waiting.shell.as_str());
+                live.log
+                    .add(&[self.entry(id.as_str(), shell, Source::Exec, what)]);
+                trace.shell = Some(waiting.shell);
+            }
             self.adopt(live, workplace, execution, trace);
         }
         for waiting in traces.queued {

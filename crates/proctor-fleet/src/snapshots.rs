@@ -18,7 +18,12 @@ use proctor_store::{
     page::{Page, PageRequest},
 };
 
-use crate::{error::FleetError, fleet::Fleet, launch::chain, live::Live, workplace::Workplace};
+use crate::{
+    error::{FleetError, chain},
+    fleet::Fleet,
+    live::Live,
+    workplace::Workplace,
+};
 
 /// A snapshot to be taken.
 #[derive(Clone, Debug, Default)]

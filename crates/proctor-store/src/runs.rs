@@ -275,12 +275,13 @@ impl Store {
         }
         for (before, after) in &progress.task_runs {
             let query = Query::new(
-                "UPDATE task_runs SET status = $1, state = $2, deadline = $3, revision = revision + 1 \
-                 WHERE id = $4 AND revision = $5",
+                "UPDATE task_runs SET status = $1, state = $2, deadline = $3, devbox = $4, revision = revision + 1 \
+                 WHERE id = $5 AND revision = $6",
             )
             .bind(after.status())
             .bind(document(&after.state)?)
             .bind(after.deadline())
+            .bind(after.devbox)
             .bind(before.value.id)
             .bind(before.revision);
             change_one(&mut transaction, query).await?;

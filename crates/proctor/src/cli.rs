@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Benchmark(Benchmark),
     /// Bring coding scenarios to a server: files of our own, instances of SWE-bench or SWE-smith
     Import(Import),
+    /// Prove scenarios of a server with their references
+    Scenario(Scenario),
     /// See it at work: the shipped benchmarks, a reference agent and a do-nothing agent
     Demo(Demo),
     /// Serve a FHIR R4 store by itself, to try it or to test against it
@@ -153,6 +155,27 @@ pub(crate) enum BenchmarkAction {
         output: Option<PathBuf>,
         #[command(flatten)]
         server: ServerAccess,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Scenario {
+    #[command(subcommand)]
+    pub(crate) action: ScenarioAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScenarioAction {
+    /// Score an untouched box and one that the reference was applied to
+    Validate {
+        /// The scenarios, by their ids
+        #[arg(required = true, value_name = "SCENARIO")]
+        scenarios: Vec<String>,
+        #[command(flatten)]
+        server: ServerAccess,
+        /// Print JSON, one line a scenario
+        #[arg(long)]
+        json: bool,
     },
 }
 

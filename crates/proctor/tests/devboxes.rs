@@ -28,7 +28,14 @@ impl Server {
             command.env_remove(name);
         }
         let mut child = command
-            .args(["serve", "--json", "--listen", "127.0.0.1:0", "--log", "warn"])
+            .args([
+                "serve",
+                "--json",
+                "--listen",
+                "127.0.0.1:0",
+                "--log",
+                "warn",
+            ])
             .args(["--data".as_ref(), data.as_os_str()])
             .env("PROCTOR_BOOTSTRAP_KEY", KEY)
             .stdout(Stdio::piped())
@@ -110,13 +117,19 @@ async fn commands_go_on_while_the_server_is_killed_and_nothing_they_write_is_los
     for _ in 0..3 {
         let made = server.post("/v1/devboxes", json!({})).await;
         let path = format!("/v1/devboxes/{}", made["id"].as_str().unwrap());
-        let view = server.wait(&format!("{path}/wait_for_status"), &["running", "failure"]).await;
+        let view = server
+            .wait(&format!("{path}/wait_for_status"), &["running", "failure"])
+            .await;
         assert_eq!(view["status"], "running", "{view}");
         for shell in [Value::Null, json!("main"), json!("main")] {
-            let command = "n=0; while [ ! -e stop ]; do n=$((n+1)); echo $n; sleep 0.01; done; echo last";
+            let command =
+                "n=0; while [ ! -e stop ]; do n=$((n+1)); echo $n; sleep 0.01; done; echo last";
             let body = json!({"command": command, "shell_name": shell});
             let begun = server.post(&format!("{path}/execute_async"), body).await;
-            executions.push(format!("{path}/executions/{}", begun["execution_id"].as_str().unwrap()));
+            executions.push(format!(
+                "{path}/executions/{}",
+                begun["execution_id"].as_str().unwrap()
+            ));
         }
         devboxes.push(path);
     }
@@ -125,30 +138,57 @@ async fn commands_go_on_while_the_server_is_killed_and_nothing_they_write_is_los
         server = Server::start(data.path());
         for path in &devboxes {
             let (status, view) = server.ask(Method::GET, path, Value::Null).await;
-            assert_eq!((status, &view["status"]), (200, &json!("running")), "{view}");
+            assert_eq!(
+                (status, &view["status"]),
+                (200, &json!("running")),
+                "{view}"
+            );
         }
         for execution in &executions {
             let (status, view) = server.ask(Method::GET, execution, Value::Null).await;
-            assert_eq!((status, &view["status"]), (200, &json!("running")), "{view}");
+            assert_eq!(
+                (status, &view["status"]),
+                (200, &json!("running")),
+                "{view}"
+            );
         }
     }
     for path in &devboxes {
-        server.post(&format!("{path}/execute"), json!({"command": "touch stop"})).await;
+        server
+            .post(&format!("{path}/execute"), json!({"command": "touch stop"}))
+            .await;
     }
     for execution in &executions {
-        let view = server.wait(&format!("{execution}/wait_for_status"), &["completed"]).await;
-        assert_eq!((&view["status"], &view["exit_status"]), (&json!("completed"), &json!(0)));
+        let view = server
+            .wait(&format!("{execution}/wait_for_status"), &["completed"])
+            .await;
+        assert_eq!(
+            (&view["status"], &view["exit_status"]),
+            (&json!("completed"), &json!(0))
+        );
         let output = server.output(execution).await;
         let mut lines: Vec<&str> = output.lines().collect();
         assert_eq!(lines.pop(), Some("last"), "{execution}");
         let numbers: Vec<usize> = lines.iter().map(|line| line.parse().unwrap()).collect();
-        assert!(numbers.iter().copied().eq(1..=numbers.len()), "{execution}: {output}");
+        assert!(
+            numbers.iter().copied().eq(1..=numbers.len()),
+            "{execution}: {output}"
+        );
     }
     for path in &devboxes {
-        let (_, logs) = server.ask(Method::GET, &format!("{path}/logs"), Value::Null).await;
-        let ended = logs["logs"].as_array().unwrap().iter().filter(|log| log["exit_code"].is_i64());
+        let (_, logs) = server
+            .ask(Method::GET, &format!("{path}/logs"), Value::Null)
+            .await;
+        let ended = logs["logs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|log| log["exit_code"].is_i64());
         assert_eq!(ended.count(), 4, "each command ends once in the log");
-        assert_eq!(server.post(&format!("{path}/shutdown"), json!({})).await["status"], "shutdown");
+        assert_eq!(
+            server.post(&format!("{path}/shutdown"), json!({})).await["status"],
+            "shutdown"
+        );
     }
     let boxes = data.path().join("devboxes/local/boxes");
     while fs_err::read_dir(&boxes).unwrap().count() > 0 {

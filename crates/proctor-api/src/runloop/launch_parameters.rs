@@ -22,7 +22,6 @@ pub(crate) struct Number(f64);
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // No number that goes out here comes near the limits of either.
-        #[expect(clippy::cast_possible_truncation, reason = "it is whole")]
         if self.0.fract() == 0.0 {
             serializer.serialize_i64(self.0 as i64)
         } else {
@@ -334,11 +333,7 @@ pub(crate) fn whole(
         );
         return None;
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it is whole and within the range of the target"
-    )]
+    // It is whole and within the range of the target.
     Some(value as u32)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proctor_core::{
-    definition::Task,
+    definition::{Task, World as Where},
     id::kinds::{PlaygroundId, RunId, TaskRunId},
     run::Run,
     task_run::TaskRun,
@@ -56,7 +56,14 @@ impl Engine {
                     .map(|one| one.value.clone())
                     .collect();
                 let after = standing.run.value.clone().admit(now, &others)?.into_inner();
-                let task_run = started.into_inner();
+                let mut task_run = started.into_inner();
+                if let Where::Devbox { parameters } = &task.world {
+                    let profile = &after.particulars.profile;
+                    let devbox = self
+                        .box_for(after.organization, &task_run, task, parameters, profile)
+                        .await?;
+                    task_run.devbox = Some(devbox);
+                }
                 // A scenario that cannot happen must not start anything.
                 let mut rehearsal = None;
                 let playground = match &prepared.playground {
@@ -85,7 +92,15 @@ impl Engine {
                     playground,
                     ..Progress::default()
                 };
-                match self.store().record(&progress).await {
+                let written = self.store().record(&progress).await;
+                match (&written, task_run.devbox) {
+                    (Ok(()), Some(devbox)) => {
+                        self.watch(after.organization, task_run.id, devbox);
+                    }
+                    (Err(_), Some(devbox)) => self.give_back(after.organization, devbox).await,
+                    (_, None) => {}
+                }
+                match written {
                     Ok(()) => {}
                     Err(StoreError::Stale) => continue,
                     Err(error) => return Err(error.into()),
@@ -106,7 +121,9 @@ impl Engine {
             }
             // It was handed over before, perhaps by a process that ended right then.
             let task_run = started.into_inner();
-            self.world_of_task(&task_run, &standing.prepared).await?;
+            if task_run.devbox.is_none() {
+                self.world_of_task(&task_run, &standing.prepared).await?;
+            }
             return Ok(StartedTask {
                 task_run,
                 run: standing.run.value,

@@ -93,7 +93,7 @@ impl Engine {
 
     /// Starts a scenario: its box is asked for, and comes to be in the background.
     pub async fn start_scenario(&self, new: NewScenarioRun) -> Result<TaskRun, EngineError> {
-        let workshop = self.workshop()?;
+        self.workshop()?;
         let ground = match new.run {
             Some(run) => self.ground_of_run(&new, run).await?,
             None => self.ground_of_draft(&new).await?,
@@ -108,27 +108,18 @@ impl Engine {
         self.check_brought(new.organization, &required, &profile)
             .await?;
         let id = self.store().fresh_id();
-        let order = BoxOrder {
-            organization: new.organization,
-            task_run: id,
-            name: new
-                .particulars
-                .name
-                .clone()
-                .unwrap_or_else(|| task.name.clone()),
-            parameters: parameters.clone(),
-            profile: profile.over(&said_of_the_box(parameters)),
-        };
-        let devbox = workshop.boxes.create(order).await?;
-        let task_run = TaskRun {
+        let mut task_run = TaskRun {
             definition: ground.definition,
-            devbox: Some(devbox),
             particulars: Particulars {
-                profile,
+                profile: profile.clone(),
                 ..new.particulars.clone()
             },
             ..TaskRun::new(id, new.run, new.scenario, self.now())
         };
+        let devbox = self
+            .box_for(new.organization, &task_run, task, parameters, &profile)
+            .await?;
+        task_run.devbox = Some(devbox);
         match self
             .begin_scenario(&new, &ground.prepared, task, task_run)
             .await
@@ -142,6 +133,26 @@ impl Engine {
                 Err(error)
             }
         }
+    }
+
+    /// Asks for the box of a task run.
+    pub(crate) async fn box_for(
+        &self,
+        organization: OrganizationId,
+        task_run: &TaskRun,
+        task: &Task,
+        parameters: &Value,
+        profile: &RunProfile,
+    ) -> Result<DevboxId, EngineError> {
+        let name = task_run.particulars.name.clone();
+        let order = BoxOrder {
+            organization,
+            task_run: task_run.id,
+            name: name.unwrap_or_else(|| task.name.clone()),
+            parameters: parameters.clone(),
+            profile: profile.over(&said_of_the_box(parameters)),
+        };
+        Ok(self.workshop()?.boxes.create(order).await?)
     }
 
     /// Writes that a scenario has begun.
@@ -271,7 +282,7 @@ impl Engine {
     }
 
     /// Ends a box that no task run came to own.
-    async fn give_back(&self, organization: OrganizationId, devbox: DevboxId) {
+    pub(crate) async fn give_back(&self, organization: OrganizationId, devbox: DevboxId) {
         let Ok(workshop) = self.workshop() else {
             return;
         };

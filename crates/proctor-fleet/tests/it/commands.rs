@@ -202,3 +202,16 @@ async fn what_is_no_command_is_refused() {
     assert_eq!(status, 0, "an empty command does nothing");
     house.end().await;
 }
+
+#[tokio::test]
+async fn programs_open_their_streams_by_name() {
+    let house = House::open().await;
+    let id = house.running(DevboxSetup::default()).await;
+    let script = "echo out >/dev/stdout; echo err >/dev/stderr; echo more | tee /dev/stderr";
+    let (status, stdout, stderr) = house.sh(id, script).await;
+    assert_eq!(
+        (status, stdout.as_str(), stderr.as_str()),
+        (0, "out\nmore\n", "err\nmore\n")
+    );
+    house.end().await;
+}

@@ -7,6 +7,7 @@ mod embedded;
 mod fhir;
 mod import;
 mod keys;
+mod scenario;
 mod serve;
 mod signals;
 mod verify_journal;
@@ -26,6 +27,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::VerifyJournal(arguments) => verify_journal::run(arguments).await,
         Command::Benchmark(arguments) => benchmark::run(arguments).await,
         Command::Import(arguments) => import::run(arguments).await,
+        Command::Scenario(arguments) => scenario::run(arguments).await,
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Fhir(arguments) => fhir::run(arguments).await,
         Command::Doctor(arguments) => doctor::run(arguments).await,

@@ -251,6 +251,8 @@ fn stdin(wanted: bool) -> io::Result<(OwnedFd, Option<Stdin>)> {
         return Ok((rustix::fs::open("/dev/null", flags, Mode::empty())?, None));
     }
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    // The same for `/dev/stdin`.
+    rustix::fs::fchmod(&read, rustix::fs::Mode::from_raw_mode(0o666))?;
     rustix::io::ioctl_fionbio(&write, true)?;
     let stdin = Stdin {
         pipe: write,

@@ -40,6 +40,8 @@ impl Spool {
     /// A spool into the file at `path`, and the end of the pipe for the program.
     pub(super) fn new(path: PathBuf, limit: u64) -> io::Result<(Self, OwnedFd)> {
         let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        // The pipe is ours; programs open it again by `/dev/stdout` and `/dev/stderr` with ids of their own.
+        rustix::fs::fchmod(&write, rustix::fs::Mode::from_raw_mode(0o666))?;
         rustix::io::ioctl_fionbio(&read, true)?;
         let spool = Self {
             path,

@@ -246,11 +246,8 @@ async fn named_shells_remember_and_logs_tell_without_secrets() {
         ]
     );
     assert!(!boxes.get(&path).await.to_string().contains("s3cr3t"));
-    let tail = format!("{path}/logs/tail");
-    let (events, _) = tokio::join!(
-        boxes.events(&tail),
-        boxes.post(&format!("{path}/shutdown"), json!({}))
-    );
+    let (tail, shutdown) = (format!("{path}/logs/tail"), format!("{path}/shutdown"));
+    let (events, _) = tokio::join!(boxes.events(&tail), boxes.post(&shutdown, json!({})));
     assert!(
         events.iter().any(|event| event["message"] == "elsewhere"),
         "{events:?}"

@@ -98,10 +98,9 @@ async fn a_wait_ends_at_once_when_it_holds_and_with_408_when_it_does_not() {
     );
     // Somebody who waits is woken by the change itself.
     let statuses = json!({"statuses": ["suspended"], "timeout_seconds": 30});
-    let (suspended, _) = tokio::join!(
-        boxes.post(&wait, statuses),
-        boxes.post(&format!("{path}/suspend"), json!({})),
-    );
+    let suspend = format!("{path}/suspend");
+    let (suspended, _) =
+        tokio::join!(boxes.post(&wait, statuses), boxes.post(&suspend, json!({})),);
     assert_eq!(suspended["status"], "suspended");
     let (status, message) = boxes
         .refused(&format!("{path}/execute"), json!({"command": "true"}))

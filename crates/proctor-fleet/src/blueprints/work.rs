@@ -1,0 +1,190 @@
+//! Builds in the background, and what is written down of them.
+
+use std::collections::BTreeMap;
+
+use proctor_core::{
+    blueprint::{Blueprint, Build, BuildFailure, BuildOver},
+    canonical::Digest,
+    id::kinds::{BlueprintId, OrganizationId},
+};
+use proctor_devbox::Network;
+use proctor_store::{StoreError, blueprints::CodeTokens};
+
+use super::{
+    Blueprints, box_of,
+    build::{self, Builder, Failure, Success},
+    log::{BuildLog, Level},
+};
+use crate::{masks::Masks, network_policies};
+
+impl Blueprints {
+    /// Builds in the background.
+    pub(super) fn begin(&self, blueprint: Blueprint) {
+        let this = self.clone();
+        self.inner.tasks.spawn(async move {
+            let (id, closing) = (blueprint.id, this.inner.closing.clone());
+            let built = closing.run_until_cancelled_owned(this.work_on(blueprint)).await;
+            match built {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    tracing::error!(error = &error as &dyn std::error::Error, blueprint = %id, "a build cannot be recorded");
+                }
+                None => this.remove_box(id).await,
+            }
+        });
+    }
+
+    async fn remove_box(&self, id: BlueprintId) {
+        if let Ok(devbox) = self.inner.backend.open(&box_of(id)).await
+            && let Err(error) = devbox.destroy().await
+        {
+            tracing::warn!(%error, blueprint = %id, "a build's devbox stays for now");
+        }
+    }
+
+    async fn work_on(&self, blueprint: Blueprint) -> Result<(), StoreError> {
+        let Ok(_turn) = self.inner.turns.acquire().await else {
+            return Ok(());
+        };
+        let (organization, id) = (blueprint.organization, blueprint.id);
+        let log_digest = self.write(organization, id, |build| build.begin(), Vec::new(), None);
+        if !log_digest.await? {
+            return Ok(());
+        }
+        let secrets = build::secrets(&self.inner.store, &blueprint).await;
+        let tokens = self.inner.store.blueprint_tokens(id).await?;
+        let masks = Masks::of(
+            secrets
+                .iter()
+                .flat_map(|secrets| secrets.values())
+                .chain(tokens.values())
+                .map(String::as_str),
+        );
+        let log = BuildLog::begin(&self.inner.store, &self.inner.options.spool, id, masks)
+            .map_err(|error| {
+                StoreError::Configuration(format!("the log of a build cannot be written: {error}"))
+            })?;
+        let outcome = match secrets {
+            Err(message) => Err(failure(message)),
+            Ok(secrets) => self.build(&blueprint, &log, (tokens, secrets)).await,
+        };
+        let (layers, build): (
+            Vec<String>,
+            Box<dyn Fn(Build) -> Result<Build, BuildOver> + Send + Sync>,
+        ) = match outcome {
+            Ok(Success { image, layers }) => {
+                log.add(Level::Info, "build complete");
+                let now = self.inner.store.now();
+                (
+                    layers,
+                    Box::new(move |build| build.complete(now, image.clone())),
+                )
+            }
+            Err(Failure {
+                reason,
+                message,
+                layers,
+            }) => {
+                log.add(Level::Error, &message);
+                let now = self.inner.store.now();
+                (
+                    layers,
+                    Box::new(move |build| build.fail(now, reason, message.clone())),
+                )
+            }
+        };
+        let digest = log.keep().await?;
+        self.write(organization, id, build, layers, Some(digest))
+            .await?;
+        BuildLog::forget(&self.inner.options.spool, id);
+        Ok(())
+    }
+
+    async fn build(
+        &self,
+        blueprint: &Blueprint,
+        log: &BuildLog,
+        (tokens, secrets): (CodeTokens, BTreeMap<String, String>),
+    ) -> Result<Success, Failure> {
+        let planned = self.plan(blueprint.organization, &blueprint.recipe).await;
+        let (foundation, plan) = planned.map_err(|error| failure(error.to_string()))?;
+        let network = self
+            .network(blueprint, log)
+            .await
+            .map_err(|error| failure(error.to_string()))?;
+        let builder = Builder {
+            network,
+            store: &self.inner.store,
+            backend: &self.inner.backend,
+            mounter: &self.inner.mounter,
+            log,
+            limits: self.inner.options.limits,
+            time_limit: self.inner.options.time_limit,
+            blueprint,
+            tokens,
+            secrets,
+        };
+        builder.build(&plan, &foundation.image.disk).await
+    }
+
+    /// What a build may reach: nothing, unless its recipe names a policy.
+    async fn network(&self, blueprint: &Blueprint, log: &BuildLog) -> Result<Network, StoreError> {
+        let Some(id) = blueprint.recipe.network_policy else {
+            return Ok(Network::None);
+        };
+        let policy = self
+            .inner
+            .store
+            .network_policy(blueprint.organization, id)
+            .await?;
+        let Some(policy) = policy else {
+            log.add(
+                Level::Warn,
+                "the network policy was deleted; nothing can be reached",
+            );
+            return Ok(Network::None);
+        };
+        let reach = network_policies::reach(&policy.text.egress);
+        for what in reach.not_offered {
+            let doubt = format!("{what} cannot be reached although the network policy allows it");
+            log.add(Level::Warn, &doubt);
+        }
+        Ok(reach.network)
+    }
+
+    /// Writes how far a build is; `false` if it is over already.
+    async fn write(
+        &self,
+        organization: OrganizationId,
+        id: BlueprintId,
+        step: impl Fn(Build) -> Result<Build, BuildOver>,
+        layers: Vec<String>,
+        log: Option<Digest>,
+    ) -> Result<bool, StoreError> {
+        loop {
+            let Some(read) = self.inner.store.blueprint(organization, id).await? else {
+                return Ok(false);
+            };
+            let Ok(build) = step(read.value.build.clone()) else {
+                return Ok(false);
+            };
+            let written = self
+                .inner
+                .store
+                .write_build(&read, build, layers.clone(), log)
+                .await;
+            match written {
+                Err(StoreError::Stale) => {}
+                other => return other.map(|_| true),
+            }
+        }
+    }
+}
+
+fn failure(message: String) -> Failure {
+    Failure {
+        reason: BuildFailure::BuildFailed,
+        message,
+        layers: Vec::new(),
+    }
+}

@@ -1,0 +1,89 @@
+//! How devboxes end: the record first, then the box, and everything but the log.
+
+use std::{sync::Arc, time::Duration};
+
+use proctor_core::{
+    devbox::{DevboxFailure, ShutdownReason},
+    refused::Step,
+};
+use proctor_store::devboxes::DevboxRecord;
+
+use crate::{devboxes::box_id, error::FleetError, fleet::Fleet, live::Live, logs::Source};
+
+/// How long what follows executions may take after its box has ended.
+const AFTERWARDS: Duration = Duration::from_secs(5);
+
+impl Fleet {
+    /// Ends a devbox for this reason, and its box in the background.
+    pub(crate) async fn end(
+        &self,
+        live: &Arc<Live>,
+        reason: ShutdownReason,
+    ) -> Result<DevboxRecord, FleetError> {
+        let now = self.now();
+        let ended = live
+            .step(
+                self.store(),
+                |life| Ok(life.shut_down(now, reason)),
+                |record| record.deadline = None,
+            )
+            .await?;
+        self.ended(live, &ended, reason.as_str());
+        Ok(ended.into_inner())
+    }
+
+    /// Ends a devbox because something broke, and its box in the background.
+    pub(crate) async fn fail(&self, live: &Arc<Live>, failure: DevboxFailure, message: &str) {
+        let now = self.now();
+        let failed = live
+            .step(
+                self.store(),
+                |life| Ok(life.fail(now, failure, message)),
+                |record| record.deadline = None,
+            )
+            .await;
+        match failed {
+            Ok(failed) => self.ended(live, &failed, message),
+            Err(error) => {
+                tracing::error!(devbox = %live.id, %error, "a failure could not be noted");
+            }
+        }
+    }
+
+    fn ended(&self, live: &Arc<Live>, step: &Step<DevboxRecord>, words: &str) {
+        if !step.is_changed() {
+            return;
+        }
+        live.log.note(
+            self.now(),
+            Source::Setup,
+            format!("the devbox ended: {words}"),
+        );
+        live.ending.cancel();
+        self.in_background(live, |fleet, live| async move {
+            fleet.take_down(&live).await;
+        });
+    }
+
+    /// Ends the box, lets what followed it finish, and removes everything but the log.
+    async fn take_down(&self, live: &Arc<Live>) {
+        let Ok(backend) = self.backend() else { return };
+        let _launched = live.launching.lock().await;
+        let devbox = match live.workplace() {
+            Some(workplace) => Ok(workplace.devbox),
+            None => backend.open(&box_id(live.id)).await,
+        };
+        if let Ok(devbox) = devbox {
+            if let Err(error) = devbox.stop().await {
+                tracing::warn!(devbox = %live.id, %error, "a box could not be stopped");
+            }
+            live.followers.close();
+            let _ = tokio::time::timeout(AFTERWARDS, live.followers.wait()).await;
+            if let Err(error) = devbox.destroy().await {
+                tracing::warn!(devbox = %live.id, %error, "a box stays until the next start");
+            }
+        }
+        self.remove_deleted_layers().await;
+        self.remove(live.id);
+    }
+}
