@@ -37,6 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How often is looked whether a supervisor is there or gone.
 const PAUSE: Duration = Duration::from_millis(5);
+/// How many pauses a supervisor gets that said it would end.
+const LEAVING: usize = 400;
 
 /// One box.
 pub(super) struct LocalBox {
@@ -187,22 +189,29 @@ impl LocalBox {
 
     /// Ends the supervisor and with it every process of the box.
     async fn end(&self, slot: &mut Option<Arc<Link>>) {
+        let mut leaving = 0;
         if let Some(link) = slot.take() {
             let asked = tokio::time::timeout(PATIENCE, async {
                 let _ = link.ask(Action::Stop, &[]).await;
                 link.closed().await;
             });
-            if asked.await.is_err() {
-                self.kill_supervisor();
-                link.closed().await;
+            match asked.await {
+                // It has hung up and is about to end; on a busy machine that takes its time.
+                Ok(()) => leaving = LEAVING,
+                Err(_) => {
+                    self.kill_supervisor();
+                    link.closed().await;
+                }
             }
         }
-        // One that never answered, or that we could not attach to.
-        for _ in 0..100 {
+        for look in 0..leaving + 100 {
             if !supervised(&self.places) {
                 break;
             }
-            self.kill_supervisor();
+            // One that never answered, or that we could not attach to.
+            if look >= leaving {
+                self.kill_supervisor();
+            }
             tokio::time::sleep(PAUSE).await;
         }
         self.frozen.store(false, Ordering::Relaxed);

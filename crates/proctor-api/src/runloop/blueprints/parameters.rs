@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use crate::{
     extract::Checks,
     problem::Problem,
-    runloop::{agents::checked_commands, labels},
+    runloop::{agents::checked_commands, labels, launch_parameters::LaunchParametersBody},
 };
 
 const LONGEST_NAME: usize = 255;
@@ -110,6 +110,11 @@ impl BlueprintParameters {
             checks.document("launch_parameters", launch);
             if !launch.is_object() {
                 checks.refuse("launch_parameters", "must be an object");
+            } else {
+                match serde_json::from_value::<LaunchParametersBody>(launch.clone()) {
+                    Ok(body) => drop(body.read(&mut checks, "launch_parameters")),
+                    Err(error) => checks.refuse("launch_parameters", error.to_string()),
+                }
             }
         }
         let recipe = Recipe {

@@ -15,6 +15,7 @@ use crate::support::TestServer;
 #[case("code_mounts", json!({"name": "a", "code_mounts": [{"repo_name": "../x", "repo_owner": null}]}))]
 #[case("variables", json!({"name": "a", "build_args": {"1A": "x"}, "secrets": {"A-B": "S"}, "file_mounts": {"dir/": "x"}}))]
 #[case("launch_parameters", json!({"name": "a", "launch_parameters": "large"}))]
+#[case("launch_size", json!({"name": "a", "launch_parameters": {"resource_size_request": "HUGE"}}))]
 #[tokio::test]
 async fn a_wrong_recipe_is_400(#[case] name: &str, #[case] body: Value) {
     let server = TestServer::start().await;
