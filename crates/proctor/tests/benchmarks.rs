@@ -108,7 +108,13 @@ fn in_the_demo_the_reference_agent_gets_everything_and_the_idle_one_nothing() {
     let said = said(&output);
     assert_eq!(said["ok"], true);
     let results = said["results"].as_array().unwrap();
-    assert_eq!(results.len(), 10);
+    let (clinical, coding): (Vec<&Value>, Vec<&Value>) = results
+        .iter()
+        .partition(|one| one["benchmark"].as_str().unwrap().contains('@'));
+    assert_eq!(clinical.len(), 10);
+    // Three files, two agents; none where there are no boxes.
+    let expected = if has_devboxes() { 6 } else { 0 };
+    assert_eq!(coding.len(), expected);
     for one in results {
         let (score, verdict) = match one["agent"].as_str().unwrap() {
             "oracle" => (1.0, "pass"),
@@ -116,7 +122,10 @@ fn in_the_demo_the_reference_agent_gets_everything_and_the_idle_one_nothing() {
         };
         assert_eq!(one["score"], json!(score), "{one}");
         assert_eq!(one["verdict"], verdict, "{one}");
-        assert_eq!(one["axes"]["safety"], json!(score), "{one}");
+    }
+    for one in clinical {
+        let score = &one["score"];
+        assert_eq!(&one["axes"]["safety"], score, "{one}");
         assert!(one["tasks"].as_array().unwrap().len() >= 4);
     }
     let data = PathBuf::from(said["data"].as_str().unwrap());
@@ -342,6 +351,12 @@ fn a_server_that_is_not_there_or_does_not_know_the_key_is_told_apart() {
     );
 }
 
+/// Whether a server here can have boxes.
+fn has_devboxes() -> bool {
+    let doctor = proctor().arg("doctor").output().unwrap();
+    doctor.status.code() == Some(0)
+}
+
 fn coding(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../benchmarks/coding")
@@ -445,12 +460,8 @@ fn instances_are_imported_with_their_repository_from_a_mirror() {
 
 #[tokio::test]
 async fn every_shipped_coding_scenario_is_proved_by_its_reference_on_a_server() {
-    let doctor = proctor().args(["doctor", "--json"]).output().unwrap();
-    if doctor.status.code() != Some(0) {
-        eprintln!(
-            "skipped: devboxes do not work here: {}",
-            text(&doctor.stdout)
-        );
+    if !has_devboxes() {
+        eprintln!("skipped: devboxes do not work here; `proctor doctor` says why");
         return;
     }
     let server = Server::start();
