@@ -17,13 +17,16 @@ use super::{
 };
 use crate::{masks::Masks, network_policies};
 
+/// How a build goes over into its end.
+type Ending = Box<dyn Fn(Build) -> Result<Build, BuildOver> + Send + Sync>;
+
 impl Blueprints {
     /// Builds in the background.
     pub(super) fn begin(&self, blueprint: Blueprint) {
         let this = self.clone();
         self.inner.tasks.spawn(async move {
             let (id, closing) = (blueprint.id, this.inner.closing.clone());
-            let built = closing.run_until_cancelled_owned(this.work_on(blueprint)).await;
+            let built = closing.run_until_cancelled_owned(Box::pin(this.work_on(blueprint))).await;
             match built {
                 Some(Ok(())) => {}
                 Some(Err(error)) => {
@@ -68,10 +71,7 @@ impl Blueprints {
             Err(message) => Err(failure(message)),
             Ok(secrets) => self.build(&blueprint, &log, (tokens, secrets)).await,
         };
-        let (layers, build): (
-            Vec<String>,
-            Box<dyn Fn(Build) -> Result<Build, BuildOver> + Send + Sync>,
-        ) = match outcome {
+        let (layers, build): (Vec<String>, Ending) = match outcome {
             Ok(Success { image, layers }) => {
                 log.add(Level::Info, "build complete");
                 let now = self.inner.store.now();
