@@ -266,7 +266,7 @@ pub(crate) async fn list_benchmark_definitions(
     let page = state.store().scenarios_of(id, page).await?;
     let is_own =
         |scenario: &proctor_store::scenarios::Scenario| scenario.placed.owner == caller.id();
-    Ok(Json(ScenarioListView::of(page, is_own)))
+    Ok(Json(ScenarioListView::of(&page, is_own)))
 }
 
 /// Puts a benchmark away.

@@ -139,7 +139,11 @@ pub(crate) async fn upload_devbox_file(
     let mut form = form.map_err(|error| Problem::bad_request(error.body_text()))?;
     let fleet = state.fleet()?;
     let (mut path, mut kept) = (None, None);
-    while let Some(field) = form.next_field().await.map_err(unreadable)? {
+    while let Some(field) = form
+        .next_field()
+        .await
+        .map_err(|error| unreadable(&error))?
+    {
         match (field.name(), &path) {
             (Some("path"), _) => path = Some(text(field).await?),
             (Some("file"), Some(path)) => {
@@ -174,13 +178,13 @@ fn cut_short(error: FleetError) -> Problem {
     }
 }
 
-fn unreadable(error: MultipartError) -> Problem {
+fn unreadable(error: &MultipartError) -> Problem {
     Problem::bad_request(format!("the form cannot be read: {}", error.body_text()))
 }
 
 async fn text(mut field: Field<'_>) -> Result<String, Problem> {
     let mut bytes = Vec::new();
-    while let Some(chunk) = field.chunk().await.map_err(unreadable)? {
+    while let Some(chunk) = field.chunk().await.map_err(|error| unreadable(&error))? {
         bytes.extend_from_slice(&chunk);
         if bytes.len() > LONGEST_PATH {
             return Err(Problem::field("path", "is too long"));
@@ -194,7 +198,7 @@ async fn keep(mut field: Field<'_>) -> Result<tokio::fs::File, Problem> {
     use tokio::io::AsyncSeekExt as _;
     let file = tempfile::tempfile().map_err(Problem::internal)?;
     let mut file = tokio::fs::File::from_std(file);
-    while let Some(chunk) = field.chunk().await.map_err(unreadable)? {
+    while let Some(chunk) = field.chunk().await.map_err(|error| unreadable(&error))? {
         file.write_all(&chunk).await.map_err(Problem::internal)?;
     }
     file.flush().await.map_err(Problem::internal)?;

@@ -140,7 +140,7 @@ pub(crate) async fn list_scenarios(
     let filter = query.into_filter(sought)?;
     let whose = Whose::Own(caller.id());
     let page = state.store().scenarios(whose, &filter, page).await?;
-    Ok(Json(ScenarioListView::of(page, |_| true)))
+    Ok(Json(ScenarioListView::of(&page, |_| true)))
 }
 
 /// Lists the scenarios that are open to everybody.
@@ -161,7 +161,7 @@ pub(crate) async fn list_public_scenarios(
         .scenarios(Whose::Public, &filter, page)
         .await?;
     let is_own = |scenario: &Scenario| scenario.placed.owner == caller.id();
-    Ok(Json(ScenarioListView::of(page, is_own)))
+    Ok(Json(ScenarioListView::of(&page, is_own)))
 }
 
 /// Shows a scenario.

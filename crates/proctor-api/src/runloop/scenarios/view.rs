@@ -108,7 +108,7 @@ impl ScenarioView {
 }
 
 impl ScenarioListView {
-    pub(crate) fn of(page: Page<Scenario>, shows_solution: impl Fn(&Scenario) -> bool) -> Self {
+    pub(crate) fn of(page: &Page<Scenario>, shows_solution: impl Fn(&Scenario) -> bool) -> Self {
         Self {
             scenarios: page
                 .items

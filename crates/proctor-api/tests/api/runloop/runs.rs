@@ -551,21 +551,21 @@ async fn lists_of_runs_are_filtered_and_belong_to_their_organization() {
         .server
         .read(&format!("/v1/scenarios/{other}/runs"))
         .await;
-    assert_eq!(ids(&of.body), [alone.clone()]);
+    assert_eq!(ids(&of.body), std::slice::from_ref(&alone));
     for path in ["/v1/benchmark_runs", "/v1/benchmarks/runs"] {
         let page = desk
             .server
             .read(&format!("{path}?benchmark_id={benchmark}&state=running"))
             .await;
         desk.contract.check("GET", path, &page.body);
-        assert_eq!(ids(&page.body), [run.clone()]);
+        assert_eq!(ids(&page.body), std::slice::from_ref(&run));
         let inner = desk
             .server
             .read(&format!("{path}/{run}/scenario_runs"))
             .await;
         desk.contract
             .check("GET", &format!("{path}/{{id}}/scenario_runs"), &inner.body);
-        assert_eq!(ids(&inner.body), [inside.clone()]);
+        assert_eq!(ids(&inner.body), std::slice::from_ref(&inside));
         let none = desk
             .server
             .read(&format!("{path}/{run}/scenario_runs?state=running"))
@@ -578,7 +578,7 @@ async fn lists_of_runs_are_filtered_and_belong_to_their_organization() {
         .await;
     desk.contract
         .check("GET", "/v1/benchmarks/{id}/runs", &of.body);
-    assert_eq!(ids(&of.body), [run.clone()]);
+    assert_eq!(ids(&of.body), std::slice::from_ref(&run));
 
     let stranger = desk.server.foreign_key().await;
     for path in [

@@ -18,8 +18,11 @@ pub(super) fn parameters(name: &str) -> Value {
 
 /// The parameters with some others in their place.
 fn with(mut body: Value, changes: Value) -> Value {
-    for (name, value) in changes.as_object().unwrap() {
-        body[name] = value.clone();
+    let Value::Object(changes) = changes else {
+        panic!("no parameters: {changes}");
+    };
+    for (name, value) in changes {
+        body[name] = value;
     }
     body
 }
