@@ -3,7 +3,7 @@
 use axum::{
     body::Body,
     extract::{
-        FromRequest as _, Multipart, Request, State,
+        DefaultBodyLimit, FromRequest as _, Multipart, Request, State,
         multipart::{Field, MultipartError},
     },
     response::Response,
@@ -133,8 +133,10 @@ pub(crate) async fn upload_devbox_file(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
-    request: Request,
+    mut request: Request,
 ) -> Result<Json<EmptyView>, Problem> {
+    // The disk of the devbox is the limit.
+    DefaultBodyLimit::disable().apply(&mut request);
     let form = Multipart::from_request(request, &state).await;
     let mut form = form.map_err(|error| Problem::bad_request(error.body_text()))?;
     let fleet = state.fleet()?;
