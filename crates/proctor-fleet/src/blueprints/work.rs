@@ -17,13 +17,17 @@ use super::{
 };
 use crate::{masks::Masks, network_policies};
 
+/// What becomes of a build when it is over.
+type Ending = Box<dyn Fn(Build) -> Result<Build, BuildOver> + Send + Sync>;
+
 impl Blueprints {
     /// Builds in the background.
     pub(super) fn begin(&self, blueprint: Blueprint) {
         let this = self.clone();
         self.inner.tasks.spawn(async move {
             let (id, closing) = (blueprint.id, this.inner.closing.clone());
-            let built = closing.run_until_cancelled_owned(this.work_on(blueprint)).await;
+            let work = Box::pin(this.work_on(blueprint));
+            let built = closing.run_until_cancelled_owned(work).await;
             match built {
                 Some(Ok(())) => {}
                 Some(Err(error)) => {
@@ -68,10 +72,7 @@ impl Blueprints {
             Err(message) => Err(failure(message)),
             Ok(secrets) => self.build(&blueprint, &log, (tokens, secrets)).await,
         };
-        let (layers, build): (
-            Vec<String>,
-            Box<dyn Fn(Build) -> Result<Build, BuildOver> + Send + Sync>,
-        ) = match outcome {
+        let (layers, build): (Vec<String>, Ending) = match outcome {
             Ok(Success { image, layers }) => {
                 log.add(Level::Info, "build complete");
                 let now = self.inner.store.now();

@@ -219,7 +219,7 @@ async fn the_newest_agent_of_a_name_is_found(#[values(On::Sqlite, On::Postgres)]
         ..AgentFilter::default()
     };
     let page = store.agents(mine, &latest, all()).await.unwrap();
-    assert_eq!(page.items, [second.clone()]);
+    assert_eq!(page.items, std::slice::from_ref(&second));
     assert!(store.delete_agent(mine, second.id).await.unwrap());
     let page = store.agents(mine, &latest, all()).await.unwrap();
     assert_eq!(page.items, [first]);
@@ -253,7 +253,8 @@ async fn tokens_of_a_blueprint_are_sealed_and_gone_when_it_is_built(
     );
     let tokens = store.blueprint_tokens(made.id).await.unwrap();
     assert_eq!(tokens, BTreeMap::from([(0, "plaintext-token".to_owned())]));
-    assert_eq!(store.unfinished_blueprints().await.unwrap(), [made.clone()]);
+    let unfinished = store.unfinished_blueprints().await.unwrap();
+    assert_eq!(unfinished, std::slice::from_ref(&made));
     assert_eq!(store.blueprint_named(mine, "base").await.unwrap(), None);
 
     let read = store.blueprint(mine, made.id).await.unwrap().unwrap();
