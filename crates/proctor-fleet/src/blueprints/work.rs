@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{masks::Masks, network_policies};
 
-/// How a build goes over into its end.
+/// What becomes of a build when it is over.
 type Ending = Box<dyn Fn(Build) -> Result<Build, BuildOver> + Send + Sync>;
 
 impl Blueprints {
@@ -26,7 +26,8 @@ impl Blueprints {
         let this = self.clone();
         self.inner.tasks.spawn(async move {
             let (id, closing) = (blueprint.id, this.inner.closing.clone());
-            let built = closing.run_until_cancelled_owned(Box::pin(this.work_on(blueprint))).await;
+            let work = Box::pin(this.work_on(blueprint));
+            let built = closing.run_until_cancelled_owned(work).await;
             match built {
                 Some(Ok(())) => {}
                 Some(Err(error)) => {
