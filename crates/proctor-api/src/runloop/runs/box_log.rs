@@ -81,7 +81,11 @@ mod tests {
             ),
             entry(Source::Exec, What::Ended { status: 2 }),
         ];
-        insta::assert_snapshot!(text(&entries, BoxLog::Setup), @"");
-        insta::assert_snapshot!(text(&entries, BoxLog::Executions), @"");
+        let at = "2026-04-21T17:00:00.000Z [e1]";
+        assert_eq!(text(&entries, BoxLog::Setup), format!("{at} made\n"));
+        assert_eq!(
+            text(&entries, BoxLog::Executions),
+            format!("{at} $ ls\n{at} stderr: no\n{at} exited with 2\n")
+        );
     }
 }
