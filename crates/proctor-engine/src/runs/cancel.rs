@@ -21,7 +21,7 @@ impl Engine {
                 Step::Changed(run) => run,
             };
             let progress = Progress {
-                run: standing.change_of_run(run.clone()),
+                run: standing.over_run(run.clone()),
                 task_runs,
                 ends_tokens: true,
                 ..Progress::default()
@@ -47,7 +47,7 @@ impl Engine {
                 .settle(now, &standing.with(&after), standing.wanted())
                 .into_inner();
             let progress = Progress {
-                run: standing.change_of_run(run),
+                run: standing.over_run(run),
                 task_runs: vec![(before.clone(), after.clone())],
                 ..Progress::default()
             };

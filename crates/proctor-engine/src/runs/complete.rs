@@ -98,7 +98,7 @@ impl Engine {
             None => Vec::new(),
         };
         let progress = Progress {
-            run: standing.change_of_run(run.clone()),
+            run: standing.over_run(run.clone()),
             task_runs: vec![(before.clone(), after.clone())],
             criterion_runs,
             ..Progress::default()
@@ -148,7 +148,7 @@ impl Engine {
                 Step::Changed(run) => run,
             };
             let progress = Progress {
-                run: standing.change_of_run(run.clone()),
+                run: standing.over_run(run.clone()),
                 task_runs,
                 ..Progress::default()
             };

@@ -37,7 +37,7 @@ impl Engine {
                 .settle(now, &standing.with(&after), standing.wanted())
                 .into_inner();
             let progress = Progress {
-                run: standing.change_of_run(run),
+                run: standing.over_run(run),
                 task_runs: vec![(due.clone(), after)],
                 ..Progress::default()
             };
@@ -97,7 +97,7 @@ impl Engine {
                 .settle(now, &after, standing.wanted())
                 .into_inner();
             let progress = Progress {
-                run: standing.change_of_run(run),
+                run: standing.over_run(run),
                 task_runs,
                 ..Progress::default()
             };

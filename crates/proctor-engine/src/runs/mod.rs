@@ -106,9 +106,15 @@ impl Standing {
             .ok_or(EngineError::NotFound("task run"))
     }
 
-    /// The run before and after, when all of `task_runs` settle it or it changed otherwise.
+    /// The run before and after, if it changed: for what is right whatever becomes of the other task runs.
     pub(crate) fn change_of_run(&self, after: Run) -> Option<(Revised<Run>, Run)> {
         (after != self.run.value).then(|| (self.run.clone(), after))
+    }
+
+    /// The run over itself as it was read, also when it stays as it is. What is decided about a task run follows from the
+    /// others: two such decisions at once must not both be right.
+    pub(crate) fn over_run(&self, after: Run) -> Option<(Revised<Run>, Run)> {
+        Some((self.run.clone(), after))
     }
 }
 

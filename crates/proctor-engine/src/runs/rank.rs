@@ -32,7 +32,7 @@ impl Engine {
                 Step::Changed(run) => run,
             };
             let progress = Progress {
-                run: standing.change_of_run(after.clone()),
+                run: standing.over_run(after.clone()),
                 ..Progress::default()
             };
             Ok(Decided::Changed(Box::new(progress), after))

@@ -87,7 +87,7 @@ impl Engine {
                     }
                 };
                 let progress = Progress {
-                    run: standing.change_of_run(after.clone()),
+                    run: standing.over_run(after.clone()),
                     task_runs: vec![(before.clone(), task_run.clone())],
                     playground,
                     ..Progress::default()

@@ -67,7 +67,7 @@ impl Engine {
                 Step::Changed(run) => run,
             };
             let progress = Progress {
-                run: standing.change_of_run(run.clone()),
+                run: standing.over_run(run.clone()),
                 task_runs,
                 ends_tokens: true,
                 ..Progress::default()

@@ -189,7 +189,7 @@ impl Engine {
                 Step::Unchanged(_) => Ok(Decided::Unchanged(())),
                 Step::Changed(after) => {
                     let progress = Progress {
-                        run: standing.change_of_run(after),
+                        run: standing.over_run(after),
                         ..Progress::default()
                     };
                     Ok(Decided::Changed(Box::new(progress), ()))

@@ -177,6 +177,7 @@ impl Engine {
                     let others = standing.values();
                     let admitted = standing.run.value.clone().admit(now, &others)?;
                     let progress = Progress {
+                        // Hundreds may join a run at once: whether it goes on is looked at as they do.
                         run: standing.change_of_run(admitted.into_inner()),
                         joins: Some(task_run.clone()),
                         ..Progress::default()

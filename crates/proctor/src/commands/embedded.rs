@@ -94,8 +94,8 @@ impl Embedded {
         self.tasks.close();
         self.tasks.wait().await;
         self.state.finish_tasks().await;
-        self.devboxes.close().await;
         self.engine.close().await;
+        self.devboxes.close().await;
         self.store.close().await;
     }
 }

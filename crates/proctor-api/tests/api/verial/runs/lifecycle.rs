@@ -48,6 +48,26 @@ async fn one_task_at_a_time_unless_the_benchmark_allows_more() {
 }
 
 #[tokio::test]
+async fn tasks_that_begin_and_end_at_the_same_moment_see_each_other() {
+    let clinic = Clinic::open(2, 1).await;
+    for _ in 0..8 {
+        let run = clinic.begin_open().await;
+        let (one, other) = tokio::join!(run.start(0), run.start(1));
+        let mut statuses = [one.status, other.status];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 409], "{} {}", one.body, other.body);
+    }
+    let clinic = Clinic::open(2, 2).await;
+    for _ in 0..8 {
+        let run = clinic.begin_open().await;
+        tokio::join!(run.start(0), run.start(1));
+        let (one, other) = tokio::join!(run.complete(0), run.complete(1));
+        assert_eq!((one.status, other.status), (200, 200));
+        assert_eq!(run.look().await.body["phase"], "completed");
+    }
+}
+
+#[tokio::test]
 async fn what_is_not_started_can_neither_be_used_nor_completed() {
     let clinic = Clinic::open(1, 1).await;
     let run = clinic.begin_open().await;
