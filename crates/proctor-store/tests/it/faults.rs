@@ -104,7 +104,7 @@ async fn a_locked_database_is_busy_until_the_lock_is_gone() {
 async fn a_full_database_takes_no_half_of_anything() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = StoreOptions::embedded(directory.path());
-    options.sqlite_max_bytes = Some(512 * 1024);
+    options.sqlite_max_bytes = Some(1024 * 1024);
     let store = open(&options).await;
     let organization = store.create_organization("Clinic").await.unwrap().id;
     let ballast: WorldId = store.fresh_id();
