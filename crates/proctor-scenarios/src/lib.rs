@@ -1,4 +1,4 @@
-//! Coding scenarios as files, in whatever form they come: our own YAML ([`file`]), or instances of SWE-bench and SWE-smith ([`swe`]).
+//! Coding scenarios as files, in whatever form they come: our own YAML ([`mod@file`]), or instances of SWE-bench and SWE-smith ([`swe`]).
 //!
 //! Everything here is a pure function from text to a [`ScenarioSet`], whose scenarios are written in the shape that the API takes
 //! ([`Scenario::to_parameters`]). This crate owns no connection, no box and no store; who brings scenarios to a server, or runs
