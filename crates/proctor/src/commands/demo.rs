@@ -107,10 +107,10 @@ async fn examine(server: &Embedded, json: bool) -> anyhow::Result<Vec<Outcome>> 
         .iter()
         .map(|shipped| Ok(shipped.read()?.content))
         .collect::<anyhow::Result<Vec<BenchmarkFile>>>()?;
-    let has_devboxes = server.has_devboxes().await;
-    let coding = match has_devboxes {
-        true => coding()?,
-        false => Vec::new(),
+    let missing = missing_for_coding(server).await;
+    let coding = match missing {
+        None => coding()?,
+        Some(_) => Vec::new(),
     };
     let tasks: usize = clinical.iter().map(|file| file.tasks.len()).sum();
     let scenarios: usize = coding.iter().map(|set| set.scenarios.len()).sum();
@@ -118,12 +118,27 @@ async fn examine(server: &Embedded, json: bool) -> anyhow::Result<Vec<Outcome>> 
     let mut results = examine_clinics(&api, &clinical, &bar).await?;
     results.extend(examine_coders(&api, &coding, &bar).await?);
     bar.finish_and_clear();
-    if !has_devboxes && !json {
-        eprintln!(
-            "The coding scenarios were left out: devboxes do not work here. `proctor doctor` says why."
-        );
+    if let Some(missing) = missing
+        && !json
+    {
+        eprintln!("The coding scenarios were left out: {missing}.");
     }
     Ok(results)
+}
+
+/// What this machine lacks to take the coding scenarios, if it lacks something: boxes have its programs.
+async fn missing_for_coding(server: &Embedded) -> Option<&'static str> {
+    let has = |program: &str| std::path::Path::new("/usr/bin").join(program).exists();
+    if !server.has_devboxes().await {
+        return Some("devboxes do not work here, and `proctor doctor` says why");
+    }
+    if !has("python3") {
+        return Some("they need /usr/bin/python3");
+    }
+    if !has("patch") {
+        return Some("they need /usr/bin/patch");
+    }
+    None
 }
 
 fn coding() -> anyhow::Result<Vec<ScenarioSet>> {
