@@ -1,13 +1,11 @@
 //! What boxes cost, each figure beside something measured in turn with it in the same run:
 //! `cargo bench -p proctor-devbox [cycle] [exec] [disk] [many]`.
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(
     clippy::unwrap_used,
     reason = "a benchmark that cannot go on has failed"
 )]
 
 mod beside;
-mod report;
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +21,7 @@ use proctor_devbox::{
     Backend, Base, BoxId, BoxSpec, Devbox, ExecId, ExecSpec, LayerId, Limits, SnapshotWay,
     local::{LocalBackend, LocalConfig, maybe_run_inner},
 };
-use report::{Times, line};
+use proctor_testkit::figures::{self, Parts, Times, line};
 
 /// What the devbox's API sets for a small box.
 const LIMITS: Limits = Limits {
@@ -37,11 +35,7 @@ const LIMITS: Limits = Limits {
 
 fn main() {
     maybe_run_inner(std::env::args_os());
-    let wanted: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| argument != "--bench")
-        .collect();
-    let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|argument| argument == name);
+    let parts = Parts::wanted();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -53,16 +47,16 @@ fn main() {
             .tempdir_in("/var/tmp")
             .unwrap();
         let backend = Arc::new(LocalBackend::open(LocalConfig::new(data.path())).unwrap());
-        if wants("cycle") {
+        if parts.include("cycle") {
             cycle(&backend, data.path()).await;
         }
-        if wants("exec") {
+        if parts.include("exec") {
             exec(&backend).await;
         }
-        if wants("disk") {
+        if parts.include("disk") {
             disk(&backend).await;
         }
-        if wants("many") {
+        if parts.include("many") {
             many(&backend).await;
         }
         backend.drain().await;
@@ -246,7 +240,7 @@ async fn disk(backend: &LocalBackend) {
         assert_eq!(record.way, SnapshotWay::Copied);
         line(
             &format!("snapshot of a busy box with {files} files"),
-            &report::millis(begun.elapsed()),
+            &figures::millis(begun.elapsed()),
         );
         busy.kill().await.unwrap();
         busy.wait().await.unwrap();
@@ -259,7 +253,7 @@ async fn disk(backend: &LocalBackend) {
         assert_eq!(record.way, SnapshotWay::Renamed);
         line(
             &format!("snapshot of an idle box with {files} files"),
-            &report::millis(begun.elapsed()),
+            &figures::millis(begun.elapsed()),
         );
 
         let begun = Instant::now();
@@ -270,7 +264,7 @@ async fn disk(backend: &LocalBackend) {
         run(&restored, 0).await;
         line(
             &format!("box on that snapshot, first exec done, {files} files"),
-            &report::millis(begun.elapsed()),
+            &figures::millis(begun.elapsed()),
         );
         restored.destroy().await.unwrap();
         devbox.destroy().await.unwrap();
@@ -282,7 +276,7 @@ async fn disk(backend: &LocalBackend) {
 /// Many boxes at once: how fast they come up, what an idle one costs.
 async fn many(backend: &Arc<LocalBackend>) {
     const BOXES: usize = 500;
-    let before = report::available_memory();
+    let before = figures::available_memory();
     let begun = Instant::now();
     let mut tasks = tokio::task::JoinSet::new();
     for worker in 0..4 {
@@ -310,12 +304,14 @@ async fn many(backend: &Arc<LocalBackend>) {
     tokio::time::sleep(Duration::from_millis(500)).await;
     line(
         "memory per idle box, proportional set size",
-        &report::kilobytes(report::supervisors_pss() / BOXES as u64),
+        &figures::kilobytes(
+            figures::shared_memory(|name| matches!(name, "proctor-box" | "box")) / BOXES as u64,
+        ),
     );
-    let kernel = before.saturating_sub(report::available_memory()) / BOXES as u64;
+    let kernel = before.saturating_sub(figures::available_memory()) / BOXES as u64;
     line(
         "memory per idle box, as the machine's available memory shrank",
-        &report::kilobytes(kernel),
+        &figures::kilobytes(kernel),
     );
     let begun = Instant::now();
     let mut tasks = tokio::task::JoinSet::new();
