@@ -25,6 +25,7 @@ pub mod problem;
 mod rate_limit;
 mod request_id;
 mod router;
+mod rubrics;
 pub mod runloop;
 pub mod server;
 mod state;

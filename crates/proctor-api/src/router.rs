@@ -48,6 +48,8 @@ impl Api {
         }
         .unhurried(runloop::OBJECT_CONTENT)
         .unhurried(runloop::VALIDATE)
+        .unhurried(runloop::RESCORE)
+        .unhurried(verial::RESCORE)
         .streaming(runloop::OBJECT_CONTENT)
     }
 

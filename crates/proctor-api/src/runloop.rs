@@ -26,6 +26,7 @@ pub(crate) mod workshop;
 
 pub(crate) use objects::CONTENT as OBJECT_CONTENT;
 pub use page::RunloopPage;
+pub(crate) use runs::rescore::PATH as RESCORE;
 pub(crate) use scenarios::validate::PATH as VALIDATE;
 
 /// The dialect's routes.
@@ -86,7 +87,7 @@ fn benchmark_routes() -> OpenApiRouter<ApiState> {
     reason = "older clients look for benchmark runs below benchmarks"
 )]
 fn run_routes() -> OpenApiRouter<ApiState> {
-    use runs::{benchmark_runs, scenario_runs};
+    use runs::{benchmark_runs, rescore, scenario_runs};
     OpenApiRouter::new()
         .routes(routes!(scenario_runs::start_scenario_run))
         .routes(routes!(scenario_runs::list_scenario_runs))
@@ -95,6 +96,7 @@ fn run_routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(scenario_runs::score_scenario_run))
         .routes(routes!(scenario_runs::complete_scenario_run))
         .routes(routes!(scenario_runs::cancel_scenario_run))
+        .routes(routes!(rescore::rescore_scenario_run))
         .routes(routes!(scenario_runs::download_scenario_run_logs))
         .routes(routes!(benchmark_runs::start_benchmark_run))
         .routes(routes!(benchmark_runs::list_runs_of_benchmark))

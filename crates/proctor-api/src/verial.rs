@@ -28,6 +28,8 @@ mod task_entities;
 mod tasks;
 mod worlds;
 
+pub(crate) use internal_tasks::RESCORE;
+
 pub use page::{VerialList, VerialListMeta, VerialPage};
 
 /// The dialect's routes.

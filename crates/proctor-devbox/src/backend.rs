@@ -43,6 +43,10 @@ pub trait Backend: Send + Sync {
     /// Every layer there is.
     async fn layers(&self) -> Result<Vec<LayerRecord>>;
 
+    /// How many bytes a layer takes by itself, without those that it stands on. It is counted now, which takes as long as it
+    /// has files.
+    async fn layer_bytes(&self, id: &LayerId) -> Result<u64>;
+
     /// Removes a layer that no box and no other layer needs.
     async fn delete_layer(&self, id: &LayerId) -> Result<()>;
 

@@ -13,7 +13,7 @@ mod warnings;
 
 use proctor_core::{
     canonical::Digest,
-    definition::{Benchmark, BenchmarkVersion, Slug, Visibility},
+    definition::{Benchmark, BenchmarkVersion, Slug, Task, Visibility},
     id::kinds::{BenchmarkId, OrganizationId, TaskId},
 };
 use proctor_store::{Store, StoreError, benchmarks::BenchmarkRecord};
@@ -103,12 +103,22 @@ pub async fn freeze_suite(
 
 /// Freezes a scenario as its drafts stand, as the only task of a benchmark.
 pub async fn freeze_scenario(store: &Store, scenario: TaskId) -> Result<Frozen, NotFrozen> {
+    let definition = alone(store, scenario).await?;
+    keep(store, definition).await
+}
+
+/// A scenario as its drafts stand. Nothing is kept.
+pub(crate) async fn draft_of_scenario(store: &Store, scenario: TaskId) -> Result<Task, NotFrozen> {
+    let definition = alone(store, scenario).await?;
+    let mut definition = scripts::put_in(store, definition).await?;
+    let task = definition.tasks.pop();
+    task.ok_or(NotFrozen::NoSuchScenario(scenario))
+}
+
+async fn alone(store: &Store, scenario: TaskId) -> Result<Benchmark, NotFrozen> {
     let whole = store.whole_task(scenario).await?;
     let definition = whole.as_ref().and_then(compose::alone);
-    match definition {
-        Some(definition) => keep(store, definition).await,
-        None => Err(NotFrozen::NoSuchScenario(scenario)),
-    }
+    definition.ok_or(NotFrozen::NoSuchScenario(scenario))
 }
 
 /// Keeps a definition with everything that it refers to.

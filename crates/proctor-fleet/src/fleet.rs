@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use crate::{
     error::FleetError,
+    frozen::{KeepFrozen, Uses},
     git::{GitOptions, Repositories},
     live::Live,
     mounts::Mounter,
@@ -30,6 +31,8 @@ pub struct FleetOptions {
     pub data: PathBuf,
     /// What puts mounts into boxes; one with repositories in `data` if absent.
     pub mounter: Option<Mounter>,
+    /// How many frozen disks are kept.
+    pub keep_frozen: KeepFrozen,
 }
 
 impl FleetOptions {
@@ -38,6 +41,7 @@ impl FleetOptions {
         Self {
             data: data.into(),
             mounter: None,
+            keep_frozen: KeepFrozen::default(),
         }
     }
 }
@@ -55,6 +59,10 @@ pub(crate) struct Inner {
     pub(crate) mounter: Mounter,
     pub(crate) tasks: TaskTracker,
     pub(crate) closing: CancellationToken,
+    pub(crate) keep_frozen: KeepFrozen,
+    pub(crate) frozen_uses: Uses,
+    /// Held while frozen disks are given up, so that none is that somebody is about to use.
+    pub(crate) giving_up_frozen: tokio::sync::Mutex<()>,
     backend: Result<Arc<dyn Backend>, String>,
     clock: Arc<dyn Clock>,
     live: Mutex<HashMap<DevboxId, Arc<Live>>>,
@@ -102,6 +110,9 @@ impl Fleet {
                 mounter,
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
+                keep_frozen: options.keep_frozen,
+                frozen_uses: Uses::default(),
+                giving_up_frozen: tokio::sync::Mutex::default(),
                 backend,
                 clock,
                 live: Mutex::default(),
@@ -183,6 +194,11 @@ impl Fleet {
     pub(crate) fn live_of(&self, organization: OrganizationId, id: DevboxId) -> Option<Arc<Live>> {
         self.find_live(id)
             .filter(|live| live.record().organization == organization)
+    }
+
+    /// A directory for what boxes are shown and must not change. It holds nothing when none is.
+    pub fn shown(&self) -> PathBuf {
+        self.inner.data.join("shown")
     }
 
     pub(crate) fn log_file(&self, id: DevboxId) -> PathBuf {

@@ -40,6 +40,15 @@ struct NotLaunched {
     message: String,
 }
 
+/// What everything that runs in a devbox has in common.
+pub(crate) struct Outfit {
+    pub(crate) environment: BTreeMap<String, String>,
+    /// Where commands begin, if the devbox's blueprint says it.
+    directory: Option<String>,
+    masks: Masks,
+    secret_variables: String,
+}
+
 impl From<FleetError> for NotLaunched {
     fn from(error: FleetError) -> Self {
         let failure = DevboxFailure::ExecutionFailed;
@@ -151,8 +160,26 @@ impl Fleet {
         devbox: Arc<dyn Devbox>,
         known: &BoxRecord,
     ) -> Result<Workplace, FleetError> {
+        let account = accounts::ensure(&*devbox, known, &record.setup).await?;
+        let outfit = self.outfit(record, &account.home).await?;
+        Ok(Workplace {
+            devbox,
+            user: account.user,
+            directory: outfit.directory.unwrap_or_else(|| account.home.clone()),
+            home: account.home,
+            environment: outfit.environment,
+            masks: outfit.masks,
+            secret_variables: outfit.secret_variables,
+        })
+    }
+
+    /// What somebody at home in `home` has in a devbox, with the values that secrets have now.
+    pub(crate) async fn outfit(
+        &self,
+        record: &DevboxRecord,
+        home: &str,
+    ) -> Result<Outfit, FleetError> {
         let setup = &record.setup;
-        let account = accounts::ensure(&*devbox, known, setup).await?;
         let mut secrets = BTreeMap::new();
         for (variable, name) in &setup.secrets {
             let value = self.store().secret_value(record.organization, name).await?;
@@ -166,7 +193,7 @@ impl Fleet {
         }
         let masks = Masks::of(secrets.values().map(String::as_str));
         let secret_variables = secrets.keys().cloned().collect::<Vec<_>>().join(" ");
-        let mut environment = BTreeMap::from([("HOME".to_owned(), account.home.clone())]);
+        let mut environment = BTreeMap::from([("HOME".to_owned(), home.to_owned())]);
         let mut directory = None;
         if let DevboxBase::Blueprint { image, .. } = &setup.base {
             environment.extend(image.env.clone());
@@ -174,12 +201,9 @@ impl Fleet {
         }
         environment.extend(setup.environment.clone());
         environment.extend(secrets);
-        Ok(Workplace {
-            devbox,
-            user: account.user,
-            directory: directory.unwrap_or_else(|| account.home.clone()),
-            home: account.home,
+        Ok(Outfit {
             environment,
+            directory,
             masks,
             secret_variables,
         })

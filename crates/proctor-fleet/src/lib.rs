@@ -11,6 +11,7 @@
 //!   │        └ launch: from a record to a box that can be worked with
 //!   ├── executions, shells: commands, their output, their order
 //!   ├── files, logs, snapshots
+//!   ├── frozen: disks that are kept after their devbox ended, to be judged again
 //!   ├── objects, archives, mounts, network_policies, blueprints: what boxes are made of and filled with
 //!   └── recover, clocks: what happens without anybody asking
 //! ```
@@ -26,6 +27,7 @@ mod error;
 pub mod executions;
 pub mod files;
 mod fleet;
+mod frozen;
 mod git;
 mod launch;
 mod live;
@@ -45,6 +47,7 @@ pub use devboxes::{DevboxChange, Hold, NewDevbox};
 pub use error::FleetError;
 pub use executions::{Command, NewCommand};
 pub use fleet::{Fleet, FleetOptions};
+pub use frozen::{KeepFrozen, KeptDisk};
 pub use git::{GitError, GitOptions, Repositories, is_repository_name};
 pub use proctor_store::devboxes::DevboxRecord;
 pub use workplace::Workplace;

@@ -55,9 +55,24 @@ impl Fleet {
                 "snapshots that were being taken could not be settled"
             );
         }
-        self.remove_deleted_layers().await;
+        if let Err(error) = self.settle_frozen().await {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "frozen disks could not be settled; it will be tried at the next start"
+            );
+        }
+        self.clear_shown();
         self.keep_clocks();
         Ok(())
+    }
+
+    /// Removes what an earlier process showed to boxes that are no more.
+    fn clear_shown(&self) {
+        match fs_err::remove_dir_all(self.shown()) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => tracing::warn!(%error, "what boxes were shown stays for now"),
+        }
     }
 
     fn remember(&self, record: Revised<DevboxRecord>) -> Result<Arc<Live>, FleetError> {

@@ -226,20 +226,35 @@ impl Fleet {
         }
     }
 
-    /// Removes the layers of deleted snapshots that nothing needs any more.
+    /// Removes the layers of deleted snapshots and of frozen disks that were given up, if nothing needs them any more.
     pub(crate) async fn remove_deleted_layers(&self) {
-        let Ok(backend) = self.backend() else { return };
+        loop {
+            let removed = async {
+                Ok::<usize, FleetError>(
+                    self.remove_dropped_disks().await? + self.remove_deleted_snapshots().await?,
+                )
+            };
+            match removed.await {
+                Ok(0) | Err(FleetError::Impossible(_)) => return,
+                // Either kind may have stood on the other.
+                Ok(_) => {}
+                Err(error) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(error, "what was deleted could not be looked for");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Removes the layers of deleted snapshots that nothing needs; how many went.
+    async fn remove_deleted_snapshots(&self) -> Result<usize, FleetError> {
+        let backend = self.backend()?;
         let deleted = self
             .store()
             .disk_snapshots_with(&self.inner.node, SnapshotStatus::Deleted)
-            .await;
-        let deleted = match deleted {
-            Ok(deleted) => deleted,
-            Err(error) => {
-                tracing::warn!(%error, "deleted snapshots could not be looked for");
-                return;
-            }
-        };
+            .await?;
+        let mut removed = 0;
         // The newest first: a layer needs those that it is based on.
         for mut snapshot in deleted.into_iter().rev() {
             match backend.delete_layer(&layer(snapshot.id)).await {
@@ -249,9 +264,8 @@ impl Fleet {
                         .store()
                         .change_disk_snapshot(SnapshotStatus::Deleted, &snapshot)
                         .await;
-                    if let Err(error) = noted {
-                        tracing::warn!(snapshot = %snapshot.id, %error, "a removed layer could not be noted");
-                    }
+                    noted?;
+                    removed += 1;
                 }
                 Err(Error::InUse { .. }) => {}
                 Err(error) => {
@@ -259,6 +273,7 @@ impl Fleet {
                 }
             }
         }
+        Ok(removed)
     }
 
     /// Settles snapshots that an earlier process was taking when it ended.

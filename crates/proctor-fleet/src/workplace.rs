@@ -42,13 +42,18 @@ impl Workplace {
 
     /// A path as the user means it: `~` is home, and so is where relative paths begin.
     pub fn resolve(&self, path: &str) -> String {
-        let home = self.home.trim_end_matches('/');
-        match path.strip_prefix('~') {
-            Some("") => self.home.clone(),
-            Some(rest) if rest.starts_with('/') => format!("{home}{rest}"),
-            _ if path.starts_with('/') => path.to_owned(),
-            _ => format!("{home}/{path}"),
-        }
+        resolve(&self.home, path)
+    }
+}
+
+/// A path as somebody at home in `home` means it.
+pub(crate) fn resolve(home: &str, path: &str) -> String {
+    let place = home.trim_end_matches('/');
+    match path.strip_prefix('~') {
+        Some("") => home.to_owned(),
+        Some(rest) if rest.starts_with('/') => format!("{place}{rest}"),
+        _ if path.starts_with('/') => path.to_owned(),
+        _ => format!("{place}/{path}"),
     }
 }
 

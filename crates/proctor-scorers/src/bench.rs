@@ -33,7 +33,7 @@ const KEPT_END: usize = 48 << 10;
 const PIPE_NOTE: &str = "export PROCTOR_SCORE_PIPE=\"$(/usr/bin/readlink \"/proc/$$/fd/1\")\"\n";
 
 /// How long a program that cleans up after itself may take for that when its time is over.
-const CLEANING_TIME: Duration = Duration::from_secs(10);
+pub(crate) const CLEANING_TIME: Duration = Duration::from_secs(10);
 
 /// The names of everything that one judging makes.
 #[derive(Debug)]

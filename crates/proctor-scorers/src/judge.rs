@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
-use proctor_devbox::{Backend, BoxSpec, Devbox, Error as DevboxError, LayerId};
+use proctor_devbox::{Backend, BoxSpec, Devbox, Error as DevboxError, Execution, LayerId};
 use tokio::time::Instant;
 
 use crate::{
-    bench::Names,
+    bench::{CLEANING_TIME, Names},
     error::JudgeError,
     modes::{self, Place, ROLES},
     order::{JudgeOrder, Mode},
     scored::{Finding, Judgement, Scored},
 };
+
+/// The signal that asks a program to end.
+const SIGTERM: i32 = 15;
 
 /// Scores what an agent left in `devbox`.
 ///
@@ -23,9 +26,7 @@ pub async fn judge(
     order: &JudgeOrder,
 ) -> Result<Judgement, JudgeError> {
     let judging = Judging::begin(backend, order)?;
-    let outcome = judging
-        .unless_cancelled(judging.box_of_the_agent(devbox))
-        .await;
+    let outcome = judging.box_of_the_agent(devbox).await;
     if outcome.is_err() {
         judging.end_executions(devbox).await;
     }
@@ -55,7 +56,43 @@ pub async fn rejudge(
         results,
         timed_out,
         layer: Some(layer.clone()),
+        not_frozen: None,
     })
+}
+
+/// Ends what judgings of a dead server left running in a box.
+async fn end_forerunners(devbox: &dyn Devbox, beginning: &str) -> Result<(), JudgeError> {
+    for id in devbox.executions().await? {
+        if !id.as_str().starts_with(beginning) {
+            continue;
+        }
+        let Ok(execution) = devbox.execution(&id).await else {
+            continue;
+        };
+        end_gently(&*execution).await?;
+        if let Err(error) = execution.forget().await {
+            tracing::debug!(%id, %error, "what an earlier scorer printed is kept longer than needed");
+        }
+    }
+    Ok(())
+}
+
+/// Ends what an execution started. It is asked first, so that it takes away what it put into the box.
+async fn end_gently(execution: &dyn Execution) -> Result<(), DevboxError> {
+    if execution.progress().exit.is_none() {
+        // One that ends right now need not be asked.
+        let _ = execution.signal(SIGTERM).await;
+        let _ = tokio::time::timeout(CLEANING_TIME, execution.wait()).await;
+    }
+    execution.kill().await
+}
+
+/// An error with what the system said.
+fn told(error: &DevboxError) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
 }
 
 /// One judging while it goes on.
@@ -89,26 +126,27 @@ impl<'a> Judging<'a> {
     async fn box_of_the_agent(&self, devbox: &dyn Devbox) -> Result<Judgement, JudgeError> {
         let order = self.order;
         let agent = devbox.record().await?.spec;
-        if order.mode == Mode::Quiet {
-            modes::silence(self, devbox).await?;
-        }
+        self.unless_cancelled(self.make_way(devbox)).await?;
         let fresh = match order.mode {
             Mode::Live | Mode::Quiet => false,
             Mode::Clone | Mode::Artifacts => true,
         };
-        let mut layer = None;
-        if fresh || order.freeze.is_some() {
-            let name = order
-                .freeze
-                .clone()
-                .unwrap_or_else(|| self.names.of_layer());
-            devbox.snapshot(name.clone(), self.labels()).await?;
-            layer = Some(name);
-        }
+        // To its end, also if nobody wants it any more: the box would stand still in the middle of it.
+        let (mut layer, not_frozen) = self.freeze(devbox, fresh).await?;
         let judged = match &layer {
-            Some(layer) if fresh => self.disk(order.mode, &agent, layer).await,
-            _ => self.score(Place::of_the_agent(devbox, order)).await,
+            Some(layer) if fresh => {
+                let disk = self.disk(order.mode, &agent, layer);
+                self.unless_cancelled(disk).await
+            }
+            _ => {
+                let place = Place::of_the_agent(devbox, order);
+                self.unless_cancelled(self.score(place)).await
+            }
         };
+        if judged.is_err() {
+            // Before the layer is removed, because these boxes stand on it.
+            self.clean_up().await;
+        }
         if order.freeze.is_none()
             && let Some(name) = layer.take()
             && !self.removed(&name).await
@@ -121,7 +159,38 @@ impl<'a> Judging<'a> {
             results,
             timed_out,
             layer,
+            not_frozen,
         })
+    }
+
+    /// Ends what must not run any more when scorers do.
+    async fn make_way(&self, devbox: &dyn Devbox) -> Result<(), JudgeError> {
+        if let Some(beginning) = &self.order.forerunners {
+            end_forerunners(devbox, beginning).await?;
+        }
+        if self.order.mode == Mode::Quiet {
+            modes::silence(self, devbox).await?;
+        }
+        Ok(())
+    }
+
+    /// Freezes the disk if that is asked for or needed; or why not, if scorers can do without.
+    async fn freeze(
+        &self,
+        devbox: &dyn Devbox,
+        is_needed: bool,
+    ) -> Result<(Option<LayerId>, Option<String>), JudgeError> {
+        let name = match &self.order.freeze {
+            Some(name) => name.clone(),
+            None if is_needed => self.names.of_layer(),
+            None => return Ok((None, None)),
+        };
+        match devbox.snapshot(name.clone(), self.labels()).await {
+            Ok(_) | Err(DevboxError::Exists { .. }) => Ok((Some(name), None)),
+            Err(error @ (DevboxError::BoxEnded | DevboxError::NoSuchBox(_))) => Err(error.into()),
+            Err(error) if is_needed => Err(error.into()),
+            Err(error) => Ok((None, Some(told(&error)))),
+        }
     }
 
     /// Scores what is on a disk, in boxes made for it.
@@ -201,7 +270,7 @@ impl<'a> Judging<'a> {
     async fn end_executions(&self, devbox: &dyn Devbox) {
         for id in self.names.executions() {
             if let Ok(execution) = devbox.execution(&id).await
-                && let Err(error) = execution.kill().await
+                && let Err(error) = end_gently(&*execution).await
             {
                 tracing::debug!(%id, %error, "a scorer may still run");
             }

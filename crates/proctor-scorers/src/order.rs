@@ -92,8 +92,12 @@ pub struct JudgeOrder {
     pub time_limit: Duration,
     /// How long each of them may take, if that is less.
     pub scorer_time_limit: Option<Duration>,
-    /// Keep the disk as it is before the first scorer runs under this name, so that it can be judged again.
+    /// Keep the disk as it is before the first scorer runs under this name, so that it can be judged again. One that is there already
+    /// was frozen by a judging that was interrupted, and is taken as it is.
     pub freeze: Option<LayerId>,
+    /// How the names of earlier judgings of the same box begin, which nobody waits for any more because their server died. What
+    /// they left running in the box is ended before anything else is done, after it has taken away what it put there.
+    pub forerunners: Option<String>,
     /// Ends the judging early; nothing is left behind then either.
     pub cancel: CancellationToken,
 }
@@ -120,6 +124,7 @@ impl JudgeOrder {
             time_limit: Self::DEFAULT_TIME_LIMIT,
             scorer_time_limit: None,
             freeze: None,
+            forerunners: None,
             cancel: CancellationToken::new(),
         }
     }

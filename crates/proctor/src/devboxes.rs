@@ -10,7 +10,7 @@ use proctor_api::ApiState;
 use proctor_core::{blueprint::ImageDisk, canonical::Digest};
 use proctor_devbox::{Backend, BaseName, Registry, Settings};
 use proctor_fleet::{
-    Fleet, FleetOptions, GitOptions, Repositories,
+    Fleet, FleetOptions, GitOptions, KeepFrozen, Repositories,
     blueprints::{BlueprintOptions, Blueprints},
     mounts::Mounter,
 };
@@ -31,6 +31,8 @@ pub(crate) struct Supplies {
     pub(crate) images: Vec<NamedImage>,
     /// A directory with repositories.
     pub(crate) code_mirrors: Option<PathBuf>,
+    /// How many frozen disks are kept.
+    pub(crate) keep_frozen: KeepFrozen,
 }
 
 /// Devboxes, and the blueprints they can be made from.
@@ -56,6 +58,7 @@ impl Devboxes {
         let mounter = Mounter::new(store.clone(), Repositories::new(git));
         let mut options = FleetOptions::new(&directory);
         options.mounter = Some(mounter.clone());
+        options.keep_frozen = supplies.keep_frozen;
         let registry = Registry::builtin();
         let factory = registry
             .get(BACKEND)

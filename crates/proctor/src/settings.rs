@@ -90,6 +90,12 @@ pub(crate) struct ServeSettings {
     /// Directory with repositories as OWNER/NAME, which code mounts look for here first
     #[arg(long, value_name = "DIR", env = "PROCTOR_CODE_MIRRORS")]
     pub(crate) code_mirrors: Option<PathBuf>,
+    /// Scored scenario runs whose disks are kept, to be scored again; 0 keeps none [default: 256]
+    #[arg(long, value_name = "NUMBER", env = "PROCTOR_KEEP_FROZEN")]
+    pub(crate) keep_frozen: Option<usize>,
+    /// Bytes that these disks may take; the oldest go first [default: 4294967296]
+    #[arg(long, value_name = "BYTES", env = "PROCTOR_KEEP_FROZEN_BYTES")]
+    pub(crate) keep_frozen_bytes: Option<u64>,
 }
 
 /// A name that blueprints can be built on.
@@ -237,6 +243,8 @@ impl ServeSettings {
             otlp_endpoint: self.otlp_endpoint.or(file.otlp_endpoint),
             images: self.images.or(file.images),
             code_mirrors: self.code_mirrors.or(file.code_mirrors),
+            keep_frozen: self.keep_frozen.or(file.keep_frozen),
+            keep_frozen_bytes: self.keep_frozen_bytes.or(file.keep_frozen_bytes),
         }
     }
 }
@@ -266,6 +274,8 @@ mod tests {
             otlp-endpoint = "http://collector:4318"
             images = ["debian:13=/srv/debian", "default=host"]
             code-mirrors = "/srv/git"
+            keep-frozen = 20
+            keep-frozen-bytes = 1000000000
         "#;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("proctor.toml");
@@ -304,6 +314,8 @@ mod tests {
             otlp_endpoint: Some(_),
             images: Some(images),
             code_mirrors: Some(_),
+            keep_frozen: Some(20),
+            keep_frozen_bytes: Some(1_000_000_000),
         } = serve
         else {
             panic!("{serve:?}")

@@ -22,6 +22,7 @@ use crate::{
     auth::OrganizationCaller,
     extract::{Json, Path, Query},
     problem::Problem,
+    rubrics,
     state::ApiState,
 };
 
@@ -163,6 +164,9 @@ pub(crate) async fn cancel_task_run(
     show(&state, &caller, &run, id).await.map(Json)
 }
 
+/// Where task runs are scored again; in a devbox it takes as long as their scorers.
+pub(crate) const RESCORE: &str = "/task-runs/{id}/rescore";
+
 /// By which criteria to score again.
 #[derive(Default, Deserialize, ToSchema)]
 pub(crate) struct RescoreBody {
@@ -178,6 +182,9 @@ pub(crate) struct RescoredView {
     task_run_id: TaskRunId,
     /// `own` or `draft`.
     criteria: &'static str,
+    /// In which way scorers were run, if it was done in a devbox.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scoring_mode: Option<String>,
     verdict: Option<&'static str>,
     score: Option<f64>,
     #[schema(value_type = Option<Object>)]
@@ -196,11 +203,7 @@ pub(crate) async fn rescore_task_run(
     Path(id): Path<TaskRunId>,
     Json(body): Json<RescoreBody>,
 ) -> Result<Json<RescoredView>, Problem> {
-    let by = match body.criteria.as_deref() {
-        None | Some("own") => Rubrics::Own,
-        Some("draft") => Rubrics::Draft,
-        Some(_) => return Err(Problem::field("criteria", "must be 'own' or 'draft'")),
-    };
+    let by = rubrics::read(body.criteria.as_deref())?;
     let (_, run) = find(&state, &caller, id).await?;
     match (sight(&state, caller.id(), &run).await?, by) {
         (Some(Sight::Owner), _) | (Some(Sight::Taker), Rubrics::Own) => {}
@@ -213,10 +216,8 @@ pub(crate) async fn rescore_task_run(
     let result = Outcome::of(&again.card);
     Ok(Json(RescoredView {
         task_run_id: id,
-        criteria: match by {
-            Rubrics::Own => "own",
-            Rubrics::Draft => "draft",
-        },
+        criteria: rubrics::word(by),
+        scoring_mode: again.in_box.as_ref().map(|how| how.mode.clone()),
         verdict: result.verdict,
         score: result.score,
         axes: result.axes,

@@ -53,6 +53,11 @@ pub(super) async fn a_snapshot_keeps_additions_and_removals(probe: &mut Probe) -
         probe.backend().layers().await?.contains(&record),
         "the layer is not listed"
     );
+    let bytes = probe.backend().layer_bytes(&layer).await?;
+    ensure!(
+        (1..1 << 20).contains(&bytes),
+        "{bytes} bytes: a hole takes nothing"
+    );
     let restored = on_layer(probe, &layer).await?;
     let script = "cat /root/d/sub/link; stat -c '%a %h' /root/d /root/d/hard; stat -c %s /root/hole; \
         test -e /etc/services || echo removed; ls /etc/profile.d; ls /root/d/sub";
@@ -65,6 +70,22 @@ pub(super) async fn a_snapshot_keeps_additions_and_removals(probe: &mut Probe) -
     ensure!(
         matches!(again, Err(Error::Exists { .. })),
         "a layer was made twice"
+    );
+    Ok(Passed)
+}
+
+pub(super) async fn a_snapshot_leaves_what_is_in_memory(probe: &mut Probe) -> Verdict {
+    let devbox = probe.plain().await?;
+    probe.sh(&devbox, "echo remembered > /dev/shm/file").await?;
+    let layer = probe.layer()?;
+    within(devbox.snapshot(layer.clone(), BTreeMap::new())).await??;
+    let seen = probe.sh(&devbox, "cat /dev/shm/file").await?;
+    ensure!(seen.stdout == "remembered\n", "{seen:?}");
+    let restored = on_layer(probe, &layer).await?;
+    let seen = probe.sh(&restored, "ls -A /dev/shm").await?;
+    ensure!(
+        seen.stdout.is_empty(),
+        "it is no part of the disk: {seen:?}"
     );
     Ok(Passed)
 }

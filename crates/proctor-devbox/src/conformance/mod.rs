@@ -103,6 +103,7 @@ macro_rules! for_every_conformance_case {
             files::the_users_rights_decide,
             disk::boxes_do_not_see_each_others_files,
             disk::a_snapshot_keeps_additions_and_removals,
+            disk::a_snapshot_leaves_what_is_in_memory,
             disk::a_box_goes_on_after_its_snapshot,
             disk::a_snapshot_of_a_busy_box_leaves_its_programs_running,
             disk::snapshots_stand_on_snapshots,

@@ -421,6 +421,15 @@ impl Backend for LocalBackend {
         layers::list(&self.shared.places).map(layers::records)
     }
 
+    async fn layer_bytes(&self, id: &LayerId) -> Result<u64> {
+        layers::read(&self.shared.places, id)?;
+        let directory = self.shared.places.layer(id);
+        let counted = tokio::task::spawn_blocking(move || tree::count(&directory)).await;
+        let counted = counted.map_err(io::Error::other).flatten();
+        let (bytes, _) = counted.map_err(|source| Error::platform("measuring a layer", source))?;
+        Ok(bytes)
+    }
+
     async fn delete_layer(&self, id: &LayerId) -> Result<()> {
         let places = &self.shared.places;
         layers::read(places, id)?;

@@ -1,6 +1,11 @@
 //! How a box's disk becomes a layer.
 
-use std::{io, os::fd::AsRawFd as _, path::PathBuf, sync::PoisonError};
+use std::{
+    io,
+    os::fd::AsRawFd as _,
+    path::{Path, PathBuf},
+    sync::PoisonError,
+};
 
 use super::{
     devbox::LocalBox,
@@ -56,6 +61,15 @@ impl LocalBox {
             || self.places.disk(),
             |mount| PathBuf::from(format!("/proc/self/fd/{}", mount.as_raw_fd())),
         );
+        let copied = self.copy_parts(&disk, &fresh, record);
+        if copied.is_err() {
+            // Half a copy is of no use, and the disk may be full because of it.
+            self.shared.discard(&fresh)?;
+        }
+        copied
+    }
+
+    fn copy_parts(&self, disk: &Path, fresh: &Path, record: &LayerRecord) -> io::Result<()> {
         for part in [UPPER_ROOT, UPPER_USR] {
             fs_err::create_dir_all(fresh.join(part))?;
             // A file system of its own is empty until the box was up once.
@@ -63,7 +77,7 @@ impl LocalBox {
                 tree::copy(&disk.join(part), &fresh.join(part))?;
             }
         }
-        layers::describe(&fresh, &self.layer_file(record))?;
+        layers::describe(fresh, &self.layer_file(record))?;
         fs_err::rename(fresh, self.shared.places.layer(&record.id))
     }
 

@@ -226,7 +226,7 @@ async fn many_files_of_holes_take_no_more_disk_than_the_limit() {
         .await
         .unwrap();
     let layer = local.directory.path().join("layers/holes");
-    let taken: u64 = crate::traces::files(&layer)
+    let taken: u64 = proctor_testkit::traces::files(&layer)
         .iter()
         .filter_map(|path| fs_err::symlink_metadata(path).ok())
         .map(|metadata| std::os::unix::fs::MetadataExt::blocks(&metadata) * 512)

@@ -11,4 +11,3 @@ mod mass;
 mod remainders;
 mod rootfs;
 mod support;
-mod traces;

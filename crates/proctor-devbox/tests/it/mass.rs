@@ -19,11 +19,9 @@ use proctor_devbox::{
     Backend, Base, BoxId, BoxSpec, Devbox, EgressPolicy, Error, ExecId, ExecSpec, LayerId, Limits,
     Network, Property, Shared, local::LocalBackend,
 };
+use proctor_testkit::traces::{files, traces};
 
-use crate::{
-    support::{EVERY_LIMIT, config, output},
-    traces::{files, traces},
-};
+use crate::support::{EVERY_LIMIT, config, output};
 
 const DATA: &str = "PROCTOR_TEST_MASS_DATA";
 const PREFIX: &str = "PROCTOR_TEST_MASS_PREFIX";

@@ -6,11 +6,9 @@ use proctor_devbox::{
     Base, BoxId, BoxSpec, Devbox, Error, ExecId, ExecSpec, LayerId, Property, User,
     conformance::Subject as _,
 };
+use proctor_testkit::traces::{loop_files, traces};
 
-use crate::{
-    support::{EVERY_LIMIT, Local, sh},
-    traces::{loop_files, traces},
-};
+use crate::support::{EVERY_LIMIT, Local, sh};
 
 async fn busy(local: &Local, name: &str) -> Arc<dyn Devbox> {
     let devbox = local.start(name, EVERY_LIMIT).await;

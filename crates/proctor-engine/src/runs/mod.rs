@@ -19,7 +19,7 @@ pub use self::{
     complete::Completed,
     create::{Created, NewRun, Taken},
     find::RunDetails,
-    rescore::{Rescored, Rubrics},
+    rescore::{InBox, Rescored, Rubrics},
     start::StartedTask,
 };
 

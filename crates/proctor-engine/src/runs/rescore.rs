@@ -30,6 +30,17 @@ pub struct Rescored {
     pub card: Scorecard,
     /// The score on record.
     pub original: Option<Scorecard>,
+    /// How it was done, if in a box.
+    pub in_box: Option<InBox>,
+}
+
+/// How scorers were run again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InBox {
+    /// In which way, which need not be the way of the first time: the agent's own box is not there any more.
+    pub mode: String,
+    /// Whether the time was over before all were done.
+    pub timed_out: bool,
 }
 
 impl Engine {
@@ -48,6 +59,9 @@ impl Engine {
             .iter()
             .find(|one| one.value.id == id)
             .map_or(task_run, |one| one.value.clone());
+        if task_run.devbox.is_some() {
+            return self.rescore_in_box(id, by).await;
+        }
         if !task_run.is_over() {
             return Err(EngineError::Unclear(
                 "the task run is not over; it can be scored again when it is".to_owned(),
@@ -84,6 +98,7 @@ impl Engine {
             card: judged.scorecard,
             criterion_runs: self.criterion_runs(id, judged.findings, began),
             original: task_run.card().cloned(),
+            in_box: None,
         })
     }
 }

@@ -16,7 +16,9 @@ use proctor_store::{
 };
 
 use super::TRIES;
-use crate::{catalog::Prepared, engine::Engine, error::EngineError, worlds::Beginning};
+use crate::{
+    catalog::Prepared, engine::Engine, error::EngineError, scenarios::BoxFor, worlds::Beginning,
+};
 
 /// A task run that is at work.
 pub struct StartedTask {
@@ -58,11 +60,14 @@ impl Engine {
                 let after = standing.run.value.clone().admit(now, &others)?.into_inner();
                 let mut task_run = started.into_inner();
                 if let Where::Devbox { parameters } = &task.world {
-                    let profile = &after.particulars.profile;
-                    let devbox = self
-                        .box_for(after.organization, &task_run, task, parameters, profile)
-                        .await?;
-                    task_run.devbox = Some(devbox);
+                    let wanted = BoxFor {
+                        organization: after.organization,
+                        benchmark: &standing.prepared.benchmark,
+                        task,
+                        parameters,
+                        profile: &after.particulars.profile,
+                    };
+                    task_run.devbox = Some(self.box_for(&task_run, wanted).await?);
                 }
                 // A scenario that cannot happen must not start anything.
                 let mut rehearsal = None;

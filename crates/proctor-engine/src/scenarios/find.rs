@@ -1,10 +1,10 @@
 //! Looking at scenario runs.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use proctor_core::{
     criterion_run::CriterionRun,
-    definition::Check,
+    definition::{Check, Task},
     id::kinds::{CriterionId, OrganizationId, RunId, TaskRunId, TaskRunKind},
     refused::Step,
     run::Run,
@@ -16,7 +16,7 @@ use proctor_store::{
     run_lists::{RunFilter, TaskRunFilter},
 };
 
-use crate::{catalog::Prepared, engine::Engine, error::EngineError};
+use crate::{engine::Engine, error::EngineError};
 
 /// A scenario run with what was found.
 pub struct ScenarioRun {
@@ -24,6 +24,8 @@ pub struct ScenarioRun {
     pub task_run: TaskRun,
     /// What each scorer said last; empty while there is no score.
     pub functions: Vec<ScoredFunction>,
+    /// Whether the disk that was scored is kept, so that it can be scored again.
+    pub is_kept: bool,
 }
 
 /// What a scorer said.
@@ -39,6 +41,8 @@ pub struct ScoredFunction {
     pub output: String,
     /// In which way it was run.
     pub mode: Option<String>,
+    /// Why the disk that it looked at was not kept, if it was not.
+    pub not_kept: Option<String>,
 }
 
 impl ScenarioRun {
@@ -52,6 +56,13 @@ impl ScenarioRun {
         self.functions
             .iter()
             .find_map(|function| function.mode.as_deref())
+    }
+
+    /// Why the disk that was scored was not kept to begin with, if it was not.
+    pub fn not_kept(&self) -> Option<&str> {
+        self.functions
+            .iter()
+            .find_map(|function| function.not_kept.as_deref())
     }
 }
 
@@ -129,33 +140,34 @@ impl Engine {
 
     /// A task run with what its scorers said.
     pub async fn with_findings(&self, task_run: TaskRun) -> Result<ScenarioRun, EngineError> {
+        // Also one that has no score, because its scorers took too long.
+        let may_be_kept = task_run.card().is_some() || task_run.is_over();
+        let is_kept = may_be_kept && self.store().kept_disk_of(task_run.id).await?.is_some();
         if task_run.card().is_none() {
             return Ok(ScenarioRun {
                 task_run,
                 functions: Vec::new(),
+                is_kept,
             });
         }
         let records = self.store().criterion_runs(task_run.id).await?;
         let prepared = self.definition_of_task_run(&task_run).await?;
-        let functions = functions(&prepared, &task_run, records)?;
+        let (task, _) = prepared.task(task_run.task)?;
+        let functions = functions(task, records);
         Ok(ScenarioRun {
             task_run,
             functions,
+            is_kept,
         })
     }
 }
 
 /// The last record of each criterion, in the order of the criteria: what is scored again has older ones too.
-fn functions(
-    prepared: &Arc<Prepared>,
-    task_run: &TaskRun,
-    records: Vec<CriterionRun>,
-) -> Result<Vec<ScoredFunction>, EngineError> {
+pub(super) fn functions(task: &Task, records: Vec<CriterionRun>) -> Vec<ScoredFunction> {
     let last: BTreeMap<CriterionId, CriterionRun> = records
         .into_iter()
         .map(|record| (record.criterion, record))
         .collect();
-    let (task, _) = prepared.task(task_run.task)?;
     let found = task.criteria.iter().filter_map(|criterion| {
         let record = last.get(&criterion.id)?;
         let text = |member: &str| record.evidence[member].as_str().map(str::to_owned);
@@ -169,7 +181,8 @@ fn functions(
             state,
             output: record.details.clone(),
             mode: text("mode"),
+            not_kept: text("not_kept"),
         })
     });
-    Ok(found.collect())
+    found.collect()
 }

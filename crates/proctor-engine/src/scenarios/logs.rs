@@ -102,6 +102,8 @@ fn results(run: &ScenarioRun) -> Value {
         "cause": task_run.cause(),
         "score": run.card().map(|card| card.score.value()),
         "scoring_mode": run.mode(),
+        "can_be_rescored": run.is_kept,
+        "disk_not_kept": run.not_kept(),
         "scoring_function_results": functions,
         "start_time_ms": task_run.started_at().map(|at| at.as_millis()),
         "end_time_ms": task_run.ended_at().map(|at| at.as_millis()),

@@ -8,6 +8,7 @@ mod find;
 mod finish;
 mod logs;
 mod mask;
+mod rescore;
 mod score;
 mod scorers;
 mod seams;
@@ -15,13 +16,15 @@ mod start;
 mod validate;
 mod watch;
 
+pub(crate) use self::start::BoxFor;
 pub use self::{
     find::{ScenarioRun, ScoredFunction},
     logs::LogFile,
+    rescore::RescoredScenario,
     scorers::FleetJudge,
     seams::{
-        BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Hold, Judge, LogStream,
-        ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder,
+        BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Disk, Hold, Judge,
+        LogStream, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder,
     },
     start::{NewBenchmarkRun, NewScenarioRun},
     validate::{NewValidation, Trial, Validated},

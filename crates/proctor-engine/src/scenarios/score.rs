@@ -14,11 +14,12 @@ use proctor_core::{
 };
 use proctor_playground::exhibits::Exhibits;
 use proctor_store::run_lists::OwnedTaskRun;
+use proctor_verify::Rubric;
 use secrecy::SecretString;
 use serde_json::json;
 
-use super::{ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, mask::Mask};
-use crate::{catalog::PreparedTask, engine::Engine, error::EngineError, runs::judge::judge};
+use super::{Disk, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, mask::Mask};
+use crate::{engine::Engine, error::EngineError, runs::judge::judge};
 
 impl Engine {
     /// Begins to score a scenario run, for the first time or again. While it is scored, asking again changes nothing.
@@ -123,7 +124,7 @@ impl Engine {
             Ok(scoring) => {
                 let judged = Judged {
                     task,
-                    prepared,
+                    rubric: &prepared.rubric,
                     task_run: &task_run,
                     began,
                 };
@@ -179,7 +180,7 @@ impl Engine {
     }
 
     /// The values of the secrets that a task run was given, by their variables.
-    async fn secrets_of(
+    pub(super) async fn secrets_of(
         &self,
         organization: OrganizationId,
         task_run: &TaskRun,
@@ -194,7 +195,7 @@ impl Engine {
     }
 
     /// The score that follows from what the scorers said, and the records behind it.
-    fn judged(
+    pub(super) fn judged(
         &self,
         judged: &Judged<'_>,
         scoring: &Scoring,
@@ -232,11 +233,11 @@ impl Engine {
 }
 
 /// A task run that was judged.
-struct Judged<'a> {
-    task: &'a Task,
-    prepared: &'a PreparedTask,
-    task_run: &'a TaskRun,
-    began: Timestamp,
+pub(super) struct Judged<'a> {
+    pub(super) task: &'a Task,
+    pub(super) rubric: &'a Rubric,
+    pub(super) task_run: &'a TaskRun,
+    pub(super) began: Timestamp,
 }
 
 /// What was found out about one criterion.
@@ -257,7 +258,7 @@ impl Judged<'_> {
         if !self.task.criteria.iter().any(is_assertion) {
             return Ok(BTreeMap::new());
         }
-        let judgement = judge(&self.prepared.rubric, self.task_run, &Exhibits::at(now))?;
+        let judgement = judge(self.rubric, self.task_run, &Exhibits::at(now))?;
         let found = judgement.findings.into_iter().map(|finding| {
             let found = Found {
                 score: finding.score,
@@ -283,6 +284,10 @@ impl Found {
             took,
             ..
         } = finding;
+        let (layer, not_kept) = match &scoring.disk {
+            Disk::Kept(layer) => (Some(layer), None),
+            Disk::NotKept(why) => (None, Some(why)),
+        };
         Some(Self {
             score: *score,
             details: mask.hide(output),
@@ -290,7 +295,8 @@ impl Found {
                 "state": state.as_str(),
                 "mode": scoring.mode,
                 "took_ms": millis(*took),
-                "layer": scoring.layer,
+                "layer": layer,
+                "not_kept": not_kept,
             }),
         })
     }

@@ -9,14 +9,18 @@ use proctor_core::{
     id::kinds::{CriterionId, DevboxKind},
     scoring::Score,
 };
-use proctor_fleet::{Fleet, FleetError, Workplace};
+use proctor_devbox::{Error as DevboxError, LayerId, User};
+use proctor_fleet::{Fleet, FleetError, KeptDisk, Workplace};
 use proctor_scorers::{
-    JudgeError, JudgeOrder, Scored, ScoredState, Scorer, ScoringFunction, judge,
-    settings::ScoringSettings,
+    JudgeError, JudgeOrder, Judgement, Mode, Scored, ScoredState, Scorer, ScoringFunction, judge,
+    rejudge, settings::ScoringSettings,
 };
 use serde_json::Value;
 
-use super::{Judge, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder};
+use super::{Disk, Judge, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder};
+
+/// How the names of all scorings begin.
+const SCORING: &str = "scoring-";
 
 /// Scores in the devboxes of a fleet.
 #[derive(Clone)]
@@ -64,64 +68,209 @@ impl FleetJudge {
 #[async_trait]
 impl Judge for FleetJudge {
     async fn score(&self, order: ScoringOrder) -> Result<Scoring, ScoringError> {
-        let settings = ScoringSettings::of_metadata(&order.task.metadata)
-            .map_err(|problems| ScoringError::Unfit(problems.to_string()))?;
-        let contract = Contract::read(&order.task.criteria);
+        let plan = Plan::of(&order)?;
         let waited = tokio::select! {
             () = order.cancel.cancelled() => return Err(ScoringError::Cancelled),
             waited = self.workplace(&order) => waited?,
         };
         let Some(place) = waited else {
             return Ok(Scoring {
-                mode: settings.mode.to_string(),
+                mode: plan.settings.mode.to_string(),
                 findings: Vec::new(),
                 timed_out: true,
-                layer: None,
+                disk: Disk::NotKept("the devbox took too long to come to be".to_owned()),
             });
         };
-        let parameters = match &order.task.world {
-            World::Devbox { parameters } => parameters.clone(),
-            World::Playground { .. } => Value::Null,
-        };
-        let name = self.0.store().fresh_id::<DevboxKind>().bare();
-        let mut judging = JudgeOrder::new(
-            format!("scoring-{}", name.to_lowercase()),
-            contract.functions,
-        );
-        judging.custom = contract.scripts;
-        judging.mode = settings.mode;
-        judging.artifacts = settings.artifacts;
-        judging.prepare = launch_commands(&parameters);
-        judging.environment = place.environment.clone();
-        judging.working_directory = Some(match parameters["working_directory"].as_str() {
-            Some(directory) => place.resolve(directory),
-            None => place.home.clone(),
-        });
-        judging.user = place.user.clone();
-        judging.time_limit = order.time_limit;
-        judging.cancel = order.cancel.clone();
+        let mut judging = self.judging(&order, &plan, Worker::at(&place, &plan));
+        let freezing = self.begin_freezing(&order, &plan, &place).await?;
+        judging.freeze = freezing.layer.clone();
         let backend = self.0.backend().map_err(failed)?;
-        let judged =
-            judge(&**backend, &*place.devbox, &judging)
-                .await
-                .map_err(|error| match error {
-                    JudgeError::BoxLost => ScoringError::BoxLost,
-                    JudgeError::Cancelled => ScoringError::Cancelled,
-                    other => ScoringError::Failed(Box::new(other)),
-                })?;
-        let mut findings: Vec<ScorerFinding> = contract
+        let judged = judge(&**backend, &*place.devbox, &judging).await;
+        let disk = self.end_freezing(freezing, judged.as_ref().ok()).await;
+        Ok(plan.scoring(judged.map_err(not_judged)?, disk))
+    }
+
+    async fn rescore(&self, order: ScoringOrder) -> Result<Scoring, ScoringError> {
+        let plan = Plan::of(&order)?;
+        let kept = self.0.kept_disk(order.task_run).await;
+        let kept = kept.map_err(|error| match error {
+            FleetError::Invalid(_) => ScoringError::NotKept(error.to_string()),
+            other => failed(other),
+        })?;
+        let kept = kept.ok_or_else(gone)?;
+        let judging = self.judging(&order, &plan, Worker::on(&kept, &plan));
+        let backend = self.0.backend().map_err(failed)?;
+        let judged = rejudge(&**backend, &kept.layer, &kept.spec, &judging).await;
+        let judged = judged.map_err(|error| match error {
+            JudgeError::Devbox(DevboxError::NoSuchLayer(_)) => gone(),
+            JudgeError::Devbox(error @ DevboxError::Unsupported { .. }) => {
+                ScoringError::Unfit(error.to_string())
+            }
+            other => not_judged(other),
+        })?;
+        let disk = Disk::Kept(kept.layer.to_string());
+        Ok(plan.scoring(judged, disk))
+    }
+}
+
+/// A disk that is about to be frozen.
+struct Freezing {
+    /// As what, if it is.
+    layer: Option<LayerId>,
+    /// Why it will not be kept, if it will not. A mode that needs it for itself freezes it all the same.
+    not_kept: Option<String>,
+}
+
+impl FleetJudge {
+    /// Says as what the disk is frozen. What is only for later must not cost a score.
+    async fn begin_freezing(
+        &self,
+        order: &ScoringOrder,
+        plan: &Plan,
+        place: &Workplace,
+    ) -> Result<Freezing, ScoringError> {
+        let needs_it = match plan.settings.mode {
+            Mode::Live | Mode::Quiet => false,
+            Mode::Clone | Mode::Artifacts => true,
+        };
+        let (fleet, task_run) = (&self.0, order.task_run);
+        let begun = async {
+            let not_kept = fleet.reason_not_to_freeze(task_run).await?;
+            let layer = match &not_kept {
+                Some(_) if !needs_it => None,
+                _ => Some(fleet.begin_freezing(task_run, order.devbox, place).await?),
+            };
+            Ok(Freezing { layer, not_kept })
+        };
+        match begun.await {
+            Ok(freezing) => Ok(freezing),
+            Err(error) if needs_it => Err(failed(error)),
+            Err(error) => Ok(Freezing {
+                layer: None,
+                not_kept: Some(error.to_string()),
+            }),
+        }
+    }
+
+    /// Keeps the disk that was frozen, or gives it up. After a fault it is given up, unless the server ends: then the same
+    /// scoring goes on with it after the next start.
+    async fn end_freezing(&self, freezing: Freezing, judged: Option<&Judgement>) -> Disk {
+        let Some(layer) = freezing.layer else {
+            return Disk::NotKept(freezing.not_kept.unwrap_or_default());
+        };
+        let is_frozen = judged.is_some_and(|judged| judged.layer.is_some());
+        let not_kept = freezing
+            .not_kept
+            .or_else(|| judged.and_then(|judged| judged.not_frozen.clone()));
+        let settled = match &not_kept {
+            None if is_frozen => self.0.keep_frozen(&layer).await,
+            None if self.0.closing().is_cancelled() => Ok(()),
+            _ => self.0.drop_frozen(&layer).await,
+        };
+        match (settled, not_kept) {
+            (Ok(()), None) => Disk::Kept(layer.to_string()),
+            (Ok(()), Some(why)) => Disk::NotKept(why),
+            (Err(error), _) => {
+                let told = &error as &dyn std::error::Error;
+                tracing::warn!(error = told, %layer, "what became of a frozen disk could not be noted");
+                Disk::NotKept(error.to_string())
+            }
+        }
+    }
+
+    fn judging(&self, order: &ScoringOrder, plan: &Plan, worker: Worker) -> JudgeOrder {
+        let name = self.0.store().fresh_id::<DevboxKind>().bare();
+        let name = format!("{SCORING}{}", name.to_lowercase());
+        JudgeOrder {
+            custom: plan.contract.scripts.clone(),
+            mode: plan.settings.mode,
+            artifacts: plan.settings.artifacts.clone(),
+            prepare: launch_commands(&plan.parameters),
+            shown: Some(self.0.shown()),
+            working_directory: Some(worker.directory),
+            home: Some(worker.home),
+            environment: worker.environment,
+            user: worker.user,
+            time_limit: order.time_limit,
+            forerunners: Some(SCORING.to_owned()),
+            cancel: order.cancel.clone(),
+            ..JudgeOrder::new(name, plan.contract.functions.clone())
+        }
+    }
+}
+
+/// Who the agent was, in a box that is there or on the disk of one that was.
+struct Worker {
+    user: User,
+    home: String,
+    /// Where scorers start.
+    directory: String,
+    environment: BTreeMap<String, String>,
+}
+
+impl Worker {
+    fn at(place: &Workplace, plan: &Plan) -> Self {
+        let directory = plan.directory().map(|path| place.resolve(path));
+        Self {
+            user: place.user.clone(),
+            directory: directory.unwrap_or_else(|| place.home.clone()),
+            home: place.home.clone(),
+            environment: place.environment.clone(),
+        }
+    }
+
+    fn on(kept: &KeptDisk, plan: &Plan) -> Self {
+        let directory = plan.directory().map(|path| kept.resolve(path));
+        Self {
+            user: kept.user.clone(),
+            directory: directory.unwrap_or_else(|| kept.home.clone()),
+            home: kept.home.clone(),
+            environment: kept.environment.clone(),
+        }
+    }
+}
+
+/// How a task wants to be scored.
+struct Plan {
+    settings: ScoringSettings,
+    contract: Contract,
+    /// What the task says of its box.
+    parameters: Value,
+}
+
+impl Plan {
+    fn of(order: &ScoringOrder) -> Result<Self, ScoringError> {
+        Ok(Self {
+            settings: ScoringSettings::of_metadata(&order.task.metadata)
+                .map_err(|problems| ScoringError::Unfit(problems.to_string()))?,
+            contract: Contract::read(&order.task.criteria),
+            parameters: match &order.task.world {
+                World::Devbox { parameters } => parameters.clone(),
+                World::Playground { .. } => Value::Null,
+            },
+        })
+    }
+
+    /// Where the task says that work is done.
+    fn directory(&self) -> Option<&str> {
+        self.parameters["working_directory"].as_str()
+    }
+
+    fn scoring(self, judged: Judgement, disk: Disk) -> Scoring {
+        let mut findings: Vec<ScorerFinding> = self
+            .contract
             .ids
             .into_iter()
             .zip(judged.results)
             .map(|(criterion, scored)| finding(criterion, scored))
             .collect();
-        findings.extend(contract.unreadable);
-        Ok(Scoring {
+        findings.extend(self.contract.unreadable);
+        Scoring {
             mode: judged.mode.to_string(),
             findings,
             timed_out: judged.timed_out,
-            layer: judged.layer.map(|layer| layer.to_string()),
-        })
+            disk,
+        }
     }
 }
 
@@ -193,6 +342,19 @@ fn launch_commands(parameters: &Value) -> Vec<String> {
         .flatten()
         .filter_map(|command| command.as_str().map(str::to_owned))
         .collect()
+}
+
+fn gone() -> ScoringError {
+    let message = "there is no disk to score again: the scenario run was never scored, or its disk was not kept";
+    ScoringError::NotKept(message.to_owned())
+}
+
+fn not_judged(error: JudgeError) -> ScoringError {
+    match error {
+        JudgeError::BoxLost => ScoringError::BoxLost,
+        JudgeError::Cancelled => ScoringError::Cancelled,
+        other => ScoringError::Failed(Box::new(other)),
+    }
 }
 
 fn failed(error: FleetError) -> ScoringError {

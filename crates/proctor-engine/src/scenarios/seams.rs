@@ -209,8 +209,17 @@ pub struct Scoring {
     pub findings: Vec<ScorerFinding>,
     /// Whether the time was over before all were done.
     pub timed_out: bool,
-    /// The disk as it was, if it is kept.
-    pub layer: Option<String>,
+    /// What became of the disk as it was before the first of them ran.
+    pub disk: Disk,
+}
+
+/// What became of the disk of a box that was scored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// It is kept under this name, and can be scored again.
+    Kept(String),
+    /// It is not; why.
+    NotKept(String),
 }
 
 /// Why there is no score.
@@ -222,6 +231,9 @@ pub enum ScoringError {
     /// The scoring was ended early.
     #[error("the scoring was cancelled")]
     Cancelled,
+    /// Nothing is kept that could be scored again; why.
+    #[error("{0}")]
+    NotKept(String),
     /// The scorers cannot be run as the task has them.
     #[error("the scorers cannot be run: {0}")]
     Unfit(String),
@@ -235,4 +247,8 @@ pub enum ScoringError {
 pub trait Judge: Send + Sync {
     /// Runs the scorers of a task run in its box, or in others made for it.
     async fn score(&self, order: ScoringOrder) -> Result<Scoring, ScoringError>;
+
+    /// Runs the scorers of a task run on the disk that was kept when it was scored, in boxes made for it. Its own box need not
+    /// be there any more.
+    async fn rescore(&self, order: ScoringOrder) -> Result<Scoring, ScoringError>;
 }

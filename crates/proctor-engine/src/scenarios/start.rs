@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc};
 
 use proctor_core::{
     canonical::Digest,
-    definition::{Requirements, Task, World},
+    definition::{Benchmark, Requirements, Task, World},
     id::kinds::{BenchmarkId, DevboxId, OrganizationId, RunId, TaskId},
     profile::{Particulars, RunProfile},
     refused::Refused,
@@ -48,8 +48,20 @@ struct Ground {
     definition: Option<Digest>,
     /// What the benchmark run brings along.
     general: RunProfile,
-    /// What the benchmark asks for.
-    required: Requirements,
+}
+
+/// What the box of a task run is made from.
+pub(crate) struct BoxFor<'a> {
+    /// Who pays for it.
+    pub(crate) organization: OrganizationId,
+    /// The frozen benchmark that the task is of.
+    pub(crate) benchmark: &'a Benchmark,
+    /// The frozen task.
+    pub(crate) task: &'a Task,
+    /// What the task says of its box.
+    pub(crate) parameters: &'a Value,
+    /// What was brought along, all levels taken together.
+    pub(crate) profile: &'a RunProfile,
 }
 
 impl Engine {
@@ -104,9 +116,6 @@ impl Engine {
             return Err(EngineError::Unclear(message.to_owned()));
         };
         let profile = new.particulars.profile.over(&ground.general);
-        let required = ground.required.and(&task.requires);
-        self.check_brought(new.organization, &required, &profile)
-            .await?;
         let id = self.store().fresh_id();
         let mut task_run = TaskRun {
             definition: ground.definition,
@@ -116,9 +125,14 @@ impl Engine {
             },
             ..TaskRun::new(id, new.run, new.scenario, self.now())
         };
-        let devbox = self
-            .box_for(new.organization, &task_run, task, parameters, &profile)
-            .await?;
+        let wanted = BoxFor {
+            organization: new.organization,
+            benchmark: &ground.prepared.benchmark,
+            task,
+            parameters,
+            profile: &profile,
+        };
+        let devbox = self.box_for(&task_run, wanted).await?;
         task_run.devbox = Some(devbox);
         match self
             .begin_scenario(&new, &ground.prepared, task, task_run)
@@ -135,22 +149,22 @@ impl Engine {
         }
     }
 
-    /// Asks for the box of a task run.
+    /// Asks for the box of a task run, if everything was brought along that the task and its benchmark require.
     pub(crate) async fn box_for(
         &self,
-        organization: OrganizationId,
         task_run: &TaskRun,
-        task: &Task,
-        parameters: &Value,
-        profile: &RunProfile,
+        wanted: BoxFor<'_>,
     ) -> Result<DevboxId, EngineError> {
+        let required = wanted.benchmark.requires.and(&wanted.task.requires);
+        self.check_brought(wanted.organization, &required, wanted.profile)
+            .await?;
         let name = task_run.particulars.name.clone();
         let order = BoxOrder {
-            organization,
+            organization: wanted.organization,
             task_run: task_run.id,
-            name: name.unwrap_or_else(|| task.name.clone()),
-            parameters: parameters.clone(),
-            profile: profile.over(&said_of_the_box(parameters)),
+            name: name.unwrap_or_else(|| wanted.task.name.clone()),
+            parameters: wanted.parameters.clone(),
+            profile: wanted.profile.over(&said_of_the_box(wanted.parameters)),
         };
         Ok(self.workshop()?.boxes.create(order).await?)
     }
@@ -216,7 +230,6 @@ impl Engine {
         Ok(Ground {
             definition: None,
             general: standing.run.value.particulars.profile.clone(),
-            required: benchmark.requires.clone(),
             prepared: standing.prepared,
         })
     }
@@ -242,7 +255,6 @@ impl Engine {
             prepared,
             definition: Some(frozen.digest),
             general: RunProfile::default(),
-            required: Requirements::default(),
         })
     }
 

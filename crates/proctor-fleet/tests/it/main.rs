@@ -7,6 +7,7 @@
 
 mod clocks;
 mod commands;
+mod frozen;
 mod lives;
 mod recovery;
 mod shells;

@@ -11,7 +11,9 @@ use proctor_devbox::{
     Backend, Error, Stream,
     local::{LocalBackend, LocalConfig, Program},
 };
-use proctor_fleet::{Command, DevboxRecord, Fleet, FleetOptions, NewCommand, NewDevbox};
+use proctor_fleet::{
+    Command, DevboxRecord, Fleet, FleetOptions, KeepFrozen, NewCommand, NewDevbox,
+};
 use proctor_store::{Store, StoreOptions, ambient::RandomIds, credentials::PlainKey};
 use tempfile::TempDir;
 
@@ -24,6 +26,7 @@ pub(crate) struct House {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) organization: OrganizationId,
     pub(crate) backend: Arc<dyn Backend>,
+    keep_frozen: KeepFrozen,
     directory: TempDir,
 }
 
@@ -38,12 +41,17 @@ fn backend(data: &std::path::Path) -> Arc<dyn Backend> {
 
 impl House {
     pub(crate) async fn open() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_790_000_000_000)));
-        Self::on(directory, clock).await
+        Self::keeping(KeepFrozen::default()).await
     }
 
-    async fn on(directory: TempDir, clock: Arc<ManualClock>) -> Self {
+    /// One that keeps so many frozen disks.
+    pub(crate) async fn keeping(keep_frozen: KeepFrozen) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_790_000_000_000)));
+        Self::on(directory, clock, keep_frozen).await
+    }
+
+    async fn on(directory: TempDir, clock: Arc<ManualClock>, keep_frozen: KeepFrozen) -> Self {
         let options = StoreOptions::embedded(directory.path());
         let ids = Arc::new(RandomIds::default());
         let store = Store::open(&options, clock.clone(), ids).await.unwrap();
@@ -52,7 +60,8 @@ impl House {
             None => store.organizations().await.unwrap()[0].id,
         };
         let backend = backend(directory.path());
-        let options = FleetOptions::new(directory.path().join("fleet"));
+        let mut options = FleetOptions::new(directory.path().join("fleet"));
+        options.keep_frozen = keep_frozen;
         let fleet = Fleet::open(options, store.clone(), Arc::clone(&backend), clock.clone())
             .await
             .unwrap();
@@ -63,14 +72,16 @@ impl House {
             clock,
             organization,
             backend,
+            keep_frozen,
             directory,
         }
     }
 
     /// Lets go of everything, as a server that ends, and begins anew.
     pub(crate) async fn restart(self) -> Self {
+        let keep_frozen = self.keep_frozen;
         let (directory, clock) = self.leave().await;
-        Self::on(directory, clock).await
+        Self::on(directory, clock, keep_frozen).await
     }
 
     async fn leave(self) -> (TempDir, Arc<ManualClock>) {
@@ -97,11 +108,20 @@ impl House {
     }
 
     pub(crate) async fn create(&self, setup: DevboxSetup) -> DevboxRecord {
+        self.create_for(Initiator::Invocation, setup).await
+    }
+
+    /// A devbox that somebody in particular has made.
+    pub(crate) async fn create_for(
+        &self,
+        initiator: Initiator,
+        setup: DevboxSetup,
+    ) -> DevboxRecord {
         let new = NewDevbox {
             name: Some("test".to_owned()),
             metadata: [("kind".to_owned(), "test".to_owned())].into(),
             setup,
-            initiator: Initiator::Invocation,
+            initiator,
         };
         self.fleet.create(self.organization, new).await.unwrap()
     }

@@ -216,6 +216,57 @@ async fn a_kept_disk_is_judged_again_as_it_was() {
 }
 
 #[tokio::test]
+async fn a_disk_that_was_frozen_before_an_interruption_is_taken_as_it_is() {
+    let boxes = Boxes::new();
+    let agent = boxes.agent().await;
+    let kept = LayerId::new("kept-disk").unwrap();
+    agent.writes("answer", "first").await;
+    let labels = std::collections::BTreeMap::new();
+    agent.devbox.snapshot(kept.clone(), labels).await.unwrap();
+    // As if by the scorer of a judging that did not come to its end.
+    agent.writes("answer", "second").await;
+    for (mode, word) in [(Mode::Live, "second"), (Mode::Clone, "first")] {
+        let order = JudgeOrder {
+            freeze: Some(kept.clone()),
+            ..in_mode(mode, command(&format!("grep -q {word} answer")))
+        };
+        let judgement = agent.judged(&order).await;
+        assert_eq!(judgement.results[0].score, 1.0, "{mode}: {judgement:?}");
+        assert_eq!(judgement.layer, Some(kept.clone()));
+    }
+    boxes.end().await;
+}
+
+#[tokio::test]
+async fn a_disk_that_cannot_be_frozen_costs_no_result_where_scorers_can_do_without() {
+    let boxes = Boxes::new();
+    let agent = boxes.agent().await;
+    agent.writes("answer", "first").await;
+    // There is no place for layers any more.
+    let layers = boxes.data().join("layers");
+    fs_err::rename(&layers, layers.with_extension("away")).unwrap();
+    fs_err::write(&layers, "").unwrap();
+    let kept = LayerId::new("kept-disk").unwrap();
+    let frozen = |mode| JudgeOrder {
+        freeze: Some(kept.clone()),
+        ..in_mode(mode, command("grep -q first answer"))
+    };
+    for left in ["true", LEFT_RUNNING] {
+        agent.does(&format!("cd {WORK}; {left}")).await;
+        let judgement = agent.judged(&frozen(Mode::Live)).await;
+        assert_eq!(judgement.results[0].score, 1.0, "{judgement:?}");
+        assert_eq!(judgement.layer, None);
+        let why = judgement.not_frozen.unwrap();
+        assert!(why.starts_with("taking a snapshot: "), "{why}");
+        assert_eq!(agent.does(&format!("cat {WORK}/answer")).await, "first");
+    }
+    let order = frozen(Mode::Clone);
+    let judged = judge(boxes.backend.as_ref(), agent.devbox.as_ref(), &order).await;
+    assert!(matches!(judged, Err(JudgeError::Devbox(_))), "{judged:?}");
+    boxes.end().await;
+}
+
+#[tokio::test]
 async fn cancelling_ends_the_scorer_and_leaves_no_box() {
     let boxes = Boxes::new();
     let agent = boxes.agent().await;

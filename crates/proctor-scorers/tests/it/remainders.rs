@@ -105,6 +105,34 @@ async fn test_files_go_away_by_themselves_when_nobody_waits_for_the_scorer_any_m
 }
 
 #[tokio::test]
+async fn what_a_dead_server_left_running_is_ended_and_cleans_up_before_the_next_judging() {
+    let boxes = Boxes::new();
+    let agent = boxes.agent().await;
+    agent.writes("secret.txt", "the agent's own").await;
+    for mode in [Mode::Live, Mode::Quiet] {
+        let before = traces(&agent).await;
+        let first = order(json!({
+            "type": "test_based_scorer",
+            "test_files": [{"file_path": "secret.txt", "file_contents": "secret"}],
+            "test_command": "sleep 600",
+        }));
+        let judging = judge(boxes.backend.as_ref(), agent.devbox.as_ref(), &first);
+        let given_up = tokio::time::timeout(Duration::from_millis(700), judging).await;
+        assert!(given_up.is_err());
+        let looks = "grep -q own secret.txt && ! pgrep sleep";
+        let second = JudgeOrder {
+            mode,
+            forerunners: Some("judge-".to_owned()),
+            ..order(json!({"type": "command_scorer", "command": looks}))
+        };
+        let judgement = agent.judged(&second).await;
+        assert_eq!(judgement.results[0].score, 1.0, "{judgement:?}");
+        assert_eq!(traces(&agent).await, before, "after {mode}");
+    }
+    boxes.end().await;
+}
+
+#[tokio::test]
 async fn test_files_go_away_when_the_script_that_placed_them_is_killed() {
     let boxes = Boxes::new();
     let agent = boxes.agent().await;

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -24,7 +24,7 @@ pub(crate) const WORK: &str = "/home/user/work";
 /// A backend on a directory of its own, which goes away with it.
 pub(crate) struct Boxes {
     pub(crate) backend: Arc<LocalBackend>,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Boxes {
@@ -36,8 +36,13 @@ impl Boxes {
         };
         Self {
             backend: Arc::new(LocalBackend::open(config).unwrap()),
-            _directory: directory,
+            directory,
         }
+    }
+
+    /// Where the backend keeps everything.
+    pub(crate) fn data(&self) -> &Path {
+        self.directory.path()
     }
 
     /// A box that an agent works in.

@@ -8,6 +8,7 @@ mod definitions;
 mod devboxes;
 mod faults;
 mod fixture;
+mod frozen_disks;
 mod idempotency;
 mod journal;
 mod journal_crash;

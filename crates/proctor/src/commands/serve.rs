@@ -10,6 +10,7 @@ use proctor_api::{
     telemetry::{self, TelemetryOptions},
 };
 use proctor_engine::Engine;
+use proctor_fleet::KeepFrozen;
 use proctor_store::{
     Store,
     credentials::{GivenKey, PlainKey},
@@ -54,6 +55,7 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
     let supplies = Supplies {
         images: serve.images.clone().unwrap_or_default(),
         code_mirrors: serve.code_mirrors.clone(),
+        keep_frozen: keep_frozen(&serve),
     };
     let devboxes = Devboxes::open(&settings.data_directory(), &storage, supplies).await?;
     let engine = Engine::new(storage.store.clone(), storage.clock, &public_url);
@@ -162,6 +164,14 @@ fn server_options(settings: &ServeSettings) -> anyhow::Result<ServerOptions> {
             .map_or(default.grace, |seconds| Duration::from_secs(seconds.into())),
         ..default
     })
+}
+
+fn keep_frozen(settings: &ServeSettings) -> KeepFrozen {
+    let default = KeepFrozen::default();
+    KeepFrozen {
+        disks: settings.keep_frozen.unwrap_or(default.disks),
+        bytes: settings.keep_frozen_bytes.unwrap_or(default.bytes),
+    }
 }
 
 fn api_options(settings: &ServeSettings) -> ApiOptions {

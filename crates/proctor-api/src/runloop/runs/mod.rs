@@ -3,6 +3,7 @@
 pub(crate) mod benchmark_runs;
 pub(crate) mod box_log;
 mod logs;
+pub(crate) mod rescore;
 pub(crate) mod scenario_runs;
 mod view;
 mod zip;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proctor_core::{
     run::{Ending, Run, RunState},
+    scoring::Scorecard,
     task_run::{Cause, Outcome, TaskRun, TaskRunState},
     time::Timestamp,
 };
@@ -39,6 +40,8 @@ pub(super) const RUN_STATES: [(&str, &str); 5] = [
 const MODE: &str = "proctor.scoring";
 /// The label that says what ended a run that did not complete.
 const CAUSE: &str = "proctor.cause";
+/// The label that says whether a scenario run can be scored again.
+const RESCORE: &str = "proctor.rescore";
 
 /// A scenario run.
 #[derive(Serialize, ToSchema)]
@@ -58,7 +61,8 @@ pub(crate) struct ScenarioRunView {
     duration_ms: Option<u64>,
     #[schema(value_type = String, example = "running")]
     state: &'static str,
-    /// The taker's labels; `proctor.scoring` says in which way it was scored and `proctor.cause` what ended it.
+    /// The taker's labels; `proctor.scoring` says in which way it was scored, `proctor.rescore` whether it can be scored again
+    /// (`possible` or `impossible`), and `proctor.cause` what ended it.
     metadata: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     purpose: Option<String>,
@@ -129,7 +133,13 @@ pub(crate) struct BenchmarkRunListView {
 
 impl ScenarioRunView {
     pub(crate) fn of(run: ScenarioRun) -> Self {
-        let result = result(&run);
+        let result = run
+            .card()
+            .map(|card| ScoringContractResultView::of(card, &run.functions));
+        let can_be_rescored = match run.is_kept {
+            true => Some("possible"),
+            false => result.as_ref().map(|_| "impossible"),
+        };
         let mode = run.mode().map(str::to_owned);
         let task_run = run.task_run;
         let (state, settled_at) = state(&task_run);
@@ -138,6 +148,7 @@ impl ScenarioRunView {
         let particulars = task_run.particulars;
         let mut metadata = particulars.metadata;
         metadata.extend(mode.map(|mode| (MODE.to_owned(), mode)));
+        metadata.extend(can_be_rescored.map(|word| (RESCORE.to_owned(), word.to_owned())));
         metadata.extend(cause.map(|cause| (CAUSE.to_owned(), word(cause).to_owned())));
         Self {
             id: wire(task_run.id),
@@ -153,6 +164,21 @@ impl ScenarioRunView {
             purpose: particulars.profile.purpose,
             environment_variables: particulars.profile.environment,
             secrets_provided: particulars.profile.secrets,
+        }
+    }
+}
+
+impl ScoringContractResultView {
+    pub(super) fn of(card: &Scorecard, functions: &[ScoredFunction]) -> Self {
+        let of_one = |function: &ScoredFunction| ScoringFunctionResultView {
+            score: function.score.value(),
+            scoring_function_name: function.name.clone(),
+            output: function.output.clone(),
+            state: function.state.clone(),
+        };
+        Self {
+            score: card.score.value(),
+            scoring_function_results: functions.iter().map(of_one).collect(),
         }
     }
 }
@@ -224,20 +250,6 @@ fn state(task_run: &TaskRun) -> (&'static str, Option<Timestamp>) {
             (word, Some(*at))
         }
     }
-}
-
-fn result(run: &ScenarioRun) -> Option<ScoringContractResultView> {
-    let card = run.card()?;
-    let of_one = |function: &ScoredFunction| ScoringFunctionResultView {
-        score: function.score.value(),
-        scoring_function_name: function.name.clone(),
-        output: function.output.clone(),
-        state: function.state.clone(),
-    };
-    Some(ScoringContractResultView {
-        score: card.score.value(),
-        scoring_function_results: run.functions.iter().map(of_one).collect(),
-    })
 }
 
 fn millis_between(from: Timestamp, to: Timestamp) -> u64 {

@@ -683,6 +683,56 @@ async fn logs_are_an_archive_of_flat_files() {
     }
 }
 
+#[tokio::test]
+async fn a_scenario_run_is_scored_again_and_its_record_stays_as_it_was() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("a", "false").await;
+    let run = desk.start(json!({"scenario_id": scenario})).await;
+    let path = format!("/v1/scenarios/runs/{run}/rescore");
+    let early = desk.post(&path, Value::Null).await;
+    insta::assert_snapshot!("rescore_early", early.shape());
+    desk.shop.slow_down(true);
+    desk.act(&run, "score").await;
+    let meanwhile = desk.post(&path, Value::Null).await;
+    insta::assert_snapshot!("rescore_meanwhile", meanwhile.shape());
+    desk.shop.slow_down(false);
+    desk.leaves(&run, "scoring").await;
+    let completed = desk.act(&run, "complete").await;
+
+    let again = desk.post(&path, json!({"criteria": "own"})).await;
+    insta::assert_snapshot!("rescored", again.shape());
+    let result = &again.body["scoring_contract_result"];
+    assert_eq!(*result, again.body["original_scoring_contract_result"]);
+    assert_eq!(*result, completed.body["scoring_contract_result"]);
+
+    // A corrected scorer: the draft's, which is not that of the run.
+    let mut corrected = parameters("a");
+    corrected["scoring_contract"]["scoring_function_parameters"][0]["scorer"]["command"] =
+        "true".into();
+    desk.post(&format!("/v1/scenarios/{scenario}"), corrected)
+        .await;
+    let draft = desk.post(&path, json!({"criteria": "draft"})).await;
+    assert_eq!(draft.status, 200, "{}", draft.body);
+    assert_eq!(
+        (
+            &draft.body["scoring_contract_result"]["score"],
+            &draft.body["original_scoring_contract_result"]["score"]
+        ),
+        (&json!(1.0), &json!(0.0))
+    );
+    assert_eq!(desk.run(&run).await, completed.body, "nothing is written");
+
+    let wrong = desk.post(&path, json!({"criteria": "mine"})).await;
+    assert_eq!(wrong.status, 400, "{}", wrong.body);
+    let unknown = run
+        .replace("scr_", "scr_0")
+        .chars()
+        .take(30)
+        .collect::<String>();
+    let unknown = format!("/v1/scenarios/runs/{unknown}/rescore");
+    assert_eq!(desk.post(&unknown, Value::Null).await.status, 404);
+}
+
 const PATCH: &str = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
 
 #[rstest]
@@ -815,4 +865,31 @@ async fn one_benchmark_has_tasks_in_playgrounds_and_in_boxes() {
         (&json!("completed"), &json!(0.25))
     );
     assert_eq!(desk.shop.live(), 0);
+    for (task_run, mode) in task_runs.iter().zip([Value::Null, json!("clone")]) {
+        let path = format!("/task-runs/{}/rescore", task_run["id"].as_str().unwrap());
+        let again = desk.post(&path, json!({})).await;
+        assert_eq!(again.status, 200, "{}", again.body);
+        assert_eq!(again.body["score"], again.body["original_score"]);
+        assert_eq!(again.body["scoring_mode"], mode);
+    }
+}
+
+#[tokio::test]
+async fn what_a_task_in_a_box_requires_is_required_in_both_dialects() {
+    let desk = Desk::new().await;
+    let mut body = parameters("needy");
+    body["required_environment_variables"] = json!(["MODEL"]);
+    let scenario = create(&desk.server, body).await;
+    let benchmark = desk.benchmark(&[&scenario]).await.replace("bmd_", "bench_");
+    let begin = json!({"benchmark_id": benchmark, "draft": true});
+    let begun = desk.post("/benchmark-runs", begin).await;
+    assert_eq!(begun.status, 201, "{}", begun.body);
+    let task_run = begun.body["task_runs"][0]["id"].as_str().unwrap();
+    let request = desk
+        .server
+        .post(&format!("/v1/task-runs/{task_run}/start"))
+        .bearer_auth(begun.text("bearer_token"));
+    let refused = Answer::of(request.send().await.unwrap()).await;
+    insta::assert_snapshot!("start_missing_verial", refused.shape());
+    assert!(desk.shop.orders().is_empty());
 }

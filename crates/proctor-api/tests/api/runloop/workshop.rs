@@ -12,12 +12,12 @@ use std::{
 use futures::{StreamExt as _, stream};
 use proctor_core::{
     definition::{Check, Criterion},
-    id::kinds::{DevboxId, OrganizationId},
+    id::kinds::{DevboxId, OrganizationId, TaskRunId},
     scoring::Score,
 };
 use proctor_engine::scenarios::{
-    BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Hold, Judge, LogStream,
-    ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, Workshop,
+    BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Disk, Hold, Judge,
+    LogStream, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, Workshop,
 };
 use secrecy::ExposeSecret as _;
 use tokio::sync::watch;
@@ -34,6 +34,8 @@ struct Inner {
     held: AtomicUsize,
     /// Boxes in which something was run.
     changed: Mutex<HashSet<DevboxId>>,
+    /// Task runs that were scored and can be scored again.
+    scored: Mutex<HashSet<TaskRunId>>,
     /// Scorers wait while this is true.
     is_slow: watch::Sender<bool>,
 }
@@ -194,11 +196,25 @@ impl Judge for Shop {
         if impossible {
             return Err(ScoringError::Failed("the disk is full".into()));
         }
+        self.0.scored.lock().unwrap().insert(order.task_run);
         Ok(Scoring {
             mode: "live".to_owned(),
             findings: order.task.criteria.iter().filter_map(find).collect(),
             timed_out,
-            layer: None,
+            disk: Disk::NotKept("there is no disk".to_owned()),
+        })
+    }
+
+    async fn rescore(&self, order: ScoringOrder) -> Result<Scoring, ScoringError> {
+        if !self.0.scored.lock().unwrap().contains(&order.task_run) {
+            return Err(ScoringError::NotKept(
+                "there is no disk to score".to_owned(),
+            ));
+        }
+        let again = self.score(order).await?;
+        Ok(Scoring {
+            mode: "clone".to_owned(),
+            ..again
         })
     }
 }

@@ -269,7 +269,8 @@ impl Supervisor {
             || self.plan.exact_disk
             || !self.helpers.is_empty()
             || self.executions.values().any(|known| known.exit.is_none())
-            || trees::anything_runs(&self.plan, first, with_groups);
+            || trees::anything_runs(&self.plan, first, with_groups)
+            || trees::memory_holds_files(first);
         if busy {
             if let Err(error) = trees::freeze(&self.plan, first, true) {
                 return Answer::Failed(error.to_string());

@@ -83,6 +83,14 @@ pub(super) fn anything_runs<'a>(
     }
 }
 
+/// Whether something lies in the box's memory that its first process would take along.
+pub(super) fn memory_holds_files(first: &First) -> bool {
+    let shared = format!("/proc/{}/root/dev/shm", first.pid.as_raw_nonzero());
+    // Never through a link: somebody in the box may have made one of it.
+    fs_err::symlink_metadata(&shared).is_ok_and(|found| found.is_dir())
+        && fs_err::read_dir(&shared).is_ok_and(|mut entries| entries.next().is_some())
+}
+
 struct Process {
     pid: Pid,
     parent: Pid,

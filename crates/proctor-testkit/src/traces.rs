@@ -3,47 +3,61 @@
 use std::path::{Path, PathBuf};
 
 /// Everything that belongs to the backend on `data`, or to boxes whose names begin with `prefix`.
-pub(crate) fn traces(data: &Path, prefix: &str) -> Vec<String> {
+#[must_use]
+pub fn traces(data: &Path, prefix: &str) -> Vec<String> {
+    traces_of(data, |name| name.starts_with(prefix))
+}
+
+/// Everything that belongs to the backend on `data`, or to boxes with these names.
+#[must_use]
+pub fn traces_of(data: &Path, is_ours: impl Fn(&str) -> bool) -> Vec<String> {
     let mut traces = mounts(data);
-    traces.extend(processes(data, prefix));
-    traces.extend(groups(prefix));
+    traces.extend(processes(data, &is_ours));
+    traces.extend(groups(&is_ours));
     traces.extend(loop_files(data));
     traces
 }
 
 /// Files of the backend that a loop device has.
-pub(crate) fn loop_files(data: &Path) -> Vec<String> {
+#[must_use]
+pub fn loop_files(data: &Path) -> Vec<String> {
+    let data = text(data);
     let devices = fs_err::read_dir("/sys/block")
         .into_iter()
         .flatten()
         .flatten();
     devices
         .filter_map(|device| fs_err::read_to_string(device.path().join("loop/backing_file")).ok())
-        .filter(|file| file.contains(data.to_str().unwrap()))
+        .filter(|file| file.contains(data))
         .collect()
 }
 
+fn text(path: &Path) -> &str {
+    path.to_str()
+        .expect("temporary directories have plain names")
+}
+
 fn mounts(data: &Path) -> Vec<String> {
-    let data = data.to_str().unwrap();
-    let mounts = fs_err::read_to_string("/proc/self/mountinfo").unwrap();
+    let data = text(data);
+    let mounts = fs_err::read_to_string("/proc/self/mountinfo").expect("every process has mounts");
     let ours = mounts.lines().filter(|line| line.contains(data));
     ours.map(str::to_owned).collect()
 }
 
 /// Processes that have a file of the backend open, or live on the disk of one of the boxes. This one does not count.
-fn processes(data: &Path, prefix: &str) -> Vec<String> {
-    let data = data.to_str().unwrap();
-    let disk = format!("upperdir=boxes/{prefix}");
+fn processes(data: &Path, is_ours: &impl Fn(&str) -> bool) -> Vec<String> {
+    let data = text(data);
     let own = std::process::id().to_string();
     let mut found = Vec::new();
-    for process in fs_err::read_dir("/proc").unwrap().flatten() {
-        let name = process.file_name().into_string().unwrap();
+    let processes = fs_err::read_dir("/proc").into_iter().flatten().flatten();
+    for process in processes {
+        let name = process.file_name().to_string_lossy().into_owned();
         if name == own || name.parse::<u32>().is_err() {
             continue;
         }
-        if fs_err::read_to_string(process.path().join("mountinfo"))
-            .is_ok_and(|mounts| mounts.contains(&disk))
-        {
+        let mounts = fs_err::read_to_string(process.path().join("mountinfo")).unwrap_or_default();
+        let mut disks = mounts.split("upperdir=boxes/").skip(1);
+        if disks.any(|disk| disk.split('/').next().is_some_and(is_ours)) {
             found.push(format!("process {name} is in a box"));
         }
         let fds = fs_err::read_dir(process.path().join("fd"));
@@ -58,7 +72,7 @@ fn processes(data: &Path, prefix: &str) -> Vec<String> {
 }
 
 /// Control groups of such boxes.
-fn groups(prefix: &str) -> Vec<String> {
+fn groups(is_ours: &impl Fn(&str) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     let mut pending = vec![Path::new("/sys/fs/cgroup").to_owned()];
     while let Some(directory) = pending.pop() {
@@ -66,7 +80,7 @@ fn groups(prefix: &str) -> Vec<String> {
         for entry in entries.into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 let ours = directory.to_string_lossy().contains("/proctor-")
-                    && entry.file_name().to_string_lossy().starts_with(prefix);
+                    && is_ours(&entry.file_name().to_string_lossy());
                 if ours {
                     found.push(entry.path().display().to_string());
                 }
@@ -78,12 +92,14 @@ fn groups(prefix: &str) -> Vec<String> {
 }
 
 /// Every file and directory below `root`.
-pub(crate) fn files(root: &Path) -> Vec<PathBuf> {
+#[must_use]
+pub fn files(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![root.to_owned()];
     while let Some(directory) = pending.pop() {
-        for entry in fs_err::read_dir(&directory).unwrap().flatten() {
-            if entry.file_type().unwrap().is_dir() {
+        let entries = fs_err::read_dir(&directory).into_iter().flatten().flatten();
+        for entry in entries {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 pending.push(entry.path());
             }
             found.push(entry.path());

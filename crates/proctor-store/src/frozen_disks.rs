@@ -1,0 +1,219 @@
+//! Frozen disks: what boxes held when they were scored, which of it is kept, and which is about to go.
+
+use proctor_core::{
+    id::kinds::{DevboxId, TaskRunId},
+    time::Timestamp,
+};
+use serde_json::Value;
+
+use crate::{
+    Store, StoreError,
+    database::{Param, Query, Row},
+    runs::document,
+};
+
+/// A disk as it was when a task run was scored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrozenDisk {
+    /// The layer that it is.
+    pub layer: String,
+    /// The machine it is on.
+    pub node: String,
+    /// The task run that was scored.
+    pub task_run: TaskRunId,
+    /// The devbox whose disk it was.
+    pub devbox: DevboxId,
+    /// Whether it is kept.
+    pub status: FrozenStatus,
+    /// How much it takes, once that was counted.
+    pub size_bytes: Option<u64>,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+}
+
+/// Whether a frozen disk is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrozenStatus {
+    /// The scoring that asked for it goes on.
+    Taking,
+    /// It can be scored again.
+    Kept,
+    /// Nobody wants it; it goes when nothing stands on it.
+    Dropped,
+}
+
+impl FrozenStatus {
+    const ALL: [Self; 3] = [Self::Taking, Self::Kept, Self::Dropped];
+
+    const fn stored(self) -> &'static str {
+        match self {
+            Self::Taking => "taking",
+            Self::Kept => "kept",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+/// How much is frozen on a machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrozenTotal {
+    /// How many disks are kept.
+    pub kept: u64,
+    /// How many bytes all disks take, as far as they were counted, also those that are about to go.
+    pub bytes: u64,
+}
+
+const COLUMNS: &str = "layer, node, task_run, devbox, status, size_bytes, created_at";
+
+impl Store {
+    /// Notes that a disk is about to be frozen: before it is, so that no layer is without an owner. `origin` is what is
+    /// needed to work on it as its devbox did.
+    pub async fn create_frozen_disk(
+        &self,
+        disk: &FrozenDisk,
+        origin: &Value,
+    ) -> Result<(), StoreError> {
+        let query = Query::new(
+            "INSERT INTO frozen_disks (layer, node, task_run, devbox, status, origin, size_bytes, created_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        )
+        .bind(disk.layer.as_str())
+        .bind(disk.node.as_str())
+        .bind(disk.task_run)
+        .bind(disk.devbox)
+        .bind(disk.status.stored())
+        .bind(document(origin)?)
+        .bind(disk.size_bytes.and_then(|bytes| i64::try_from(bytes).ok()))
+        .bind(disk.created_at);
+        self.database().execute(query).await?;
+        Ok(())
+    }
+
+    /// The disks that were frozen for a task run and are still there, the oldest first.
+    pub async fn frozen_disks_of(
+        &self,
+        task_run: TaskRunId,
+    ) -> Result<Vec<FrozenDisk>, StoreError> {
+        self.frozen_disks("task_run = $1", task_run.into()).await
+    }
+
+    /// What is needed to work on a frozen disk as its devbox did.
+    pub async fn origin_of_frozen_disk(&self, layer: &str) -> Result<Option<Value>, StoreError> {
+        let query = Query::new("SELECT origin FROM frozen_disks WHERE layer = $1").bind(layer);
+        let row = self.database().read_optional(query).await?;
+        row.map(|row| row.json("origin")).transpose()
+    }
+
+    /// How much is frozen on `node`.
+    pub async fn frozen_total(&self, node: &str) -> Result<FrozenTotal, StoreError> {
+        let query = Query::new(
+            "SELECT COUNT(CASE WHEN status = 'kept' THEN 1 END) AS kept, \
+             CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) AS bytes FROM frozen_disks WHERE node = $1",
+        );
+        let row = self.database().read_one(query.bind(node)).await?;
+        let number = |column| Ok::<u64, StoreError>(row.int(column)?.try_into().unwrap_or(0));
+        Ok(FrozenTotal {
+            kept: number("kept")?,
+            bytes: number("bytes")?,
+        })
+    }
+
+    /// The disk that a task run can be scored again on, if one is kept.
+    pub async fn kept_disk_of(
+        &self,
+        task_run: TaskRunId,
+    ) -> Result<Option<FrozenDisk>, StoreError> {
+        let kept = "task_run = $1 AND status = 'kept'";
+        Ok(self.frozen_disks(kept, task_run.into()).await?.pop())
+    }
+
+    /// All frozen disks on `node`, the oldest first.
+    pub async fn frozen_disks_on(&self, node: &str) -> Result<Vec<FrozenDisk>, StoreError> {
+        self.frozen_disks("node = $1", node.into()).await
+    }
+
+    /// The frozen disks on `node` that nobody wants, the oldest first.
+    pub async fn dropped_disks_on(&self, node: &str) -> Result<Vec<FrozenDisk>, StoreError> {
+        let dropped = "node = $1 AND status = 'dropped'";
+        self.frozen_disks(dropped, node.into()).await
+    }
+
+    async fn frozen_disks(
+        &self,
+        condition: &'static str,
+        value: Param,
+    ) -> Result<Vec<FrozenDisk>, StoreError> {
+        let text = format!(
+            "SELECT {COLUMNS} FROM frozen_disks WHERE {condition} ORDER BY created_at, layer"
+        );
+        let query = Query::assembled(text, vec![value]);
+        let rows = self.database().read_all(query).await?;
+        rows.iter().map(read).collect()
+    }
+
+    /// Keeps a disk that was being frozen, in place of those that its task run had before.
+    pub async fn keep_frozen_disk(&self, layer: &str) -> Result<(), StoreError> {
+        let mut transaction = self.database().begin().await?;
+        let former = Query::new(
+            "UPDATE frozen_disks SET status = 'dropped' WHERE status = 'kept' AND layer <> $1 \
+             AND task_run = (SELECT task_run FROM frozen_disks WHERE layer = $1)",
+        );
+        transaction.execute(former.bind(layer)).await?;
+        let this = Query::new(
+            "UPDATE frozen_disks SET status = 'kept' WHERE layer = $1 AND status = 'taking'",
+        );
+        transaction.execute(this.bind(layer)).await?;
+        transaction.commit().await
+    }
+
+    /// Notes how much a frozen disk takes.
+    pub async fn measure_frozen_disk(&self, layer: &str, bytes: u64) -> Result<(), StoreError> {
+        let query = Query::new("UPDATE frozen_disks SET size_bytes = $1 WHERE layer = $2")
+            .bind(i64::try_from(bytes).unwrap_or(i64::MAX))
+            .bind(layer);
+        self.database().execute(query).await?;
+        Ok(())
+    }
+
+    /// Gives a frozen disk up: it goes when nothing stands on it.
+    pub async fn drop_frozen_disk(&self, layer: &str) -> Result<(), StoreError> {
+        let query = Query::new("UPDATE frozen_disks SET status = 'dropped' WHERE layer = $1");
+        self.database().execute(query.bind(layer)).await?;
+        Ok(())
+    }
+
+    /// Gives up the disks on `node` that were being frozen for scorings that do not go on.
+    pub async fn drop_unfinished_disks(&self, node: &str) -> Result<(), StoreError> {
+        let query = Query::new(
+            "UPDATE frozen_disks SET status = 'dropped' WHERE node = $1 AND status = 'taking' \
+             AND task_run NOT IN (SELECT id FROM task_runs WHERE status = 'scoring')",
+        );
+        self.database().execute(query.bind(node)).await?;
+        Ok(())
+    }
+
+    /// Forgets a frozen disk whose layer is gone.
+    pub async fn forget_frozen_disk(&self, layer: &str) -> Result<(), StoreError> {
+        let query = Query::new("DELETE FROM frozen_disks WHERE layer = $1");
+        self.database().execute(query.bind(layer)).await?;
+        Ok(())
+    }
+}
+
+fn read(row: &Row) -> Result<FrozenDisk, StoreError> {
+    let status = row.text("status")?;
+    Ok(FrozenDisk {
+        layer: row.text("layer")?,
+        node: row.text("node")?,
+        task_run: row.id("task_run")?,
+        devbox: row.id("devbox")?,
+        status: FrozenStatus::ALL
+            .into_iter()
+            .find(|known| known.stored() == status)
+            .ok_or_else(|| StoreError::Corrupt(format!("a frozen disk that is '{status}'")))?,
+        size_bytes: row
+            .opt_int("size_bytes")?
+            .and_then(|bytes| u64::try_from(bytes).ok()),
+        created_at: row.time("created_at")?,
+    })
+}

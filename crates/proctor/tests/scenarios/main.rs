@@ -1,0 +1,7 @@
+//! Scenarios on the real server with real devboxes: many at once, killed while they are scored, on a disk that is full.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod desk;
+mod disk_full;
+mod killed;
+mod many;
