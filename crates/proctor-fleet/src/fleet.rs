@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use crate::{
     error::FleetError,
+    executions::Keeping,
     git::{GitOptions, Repositories},
     live::Live,
     mounts::Mounter,
@@ -30,6 +31,8 @@ pub struct FleetOptions {
     pub data: PathBuf,
     /// What puts mounts into boxes; one with repositories in `data` if absent.
     pub mounter: Option<Mounter>,
+    /// How much is kept of commands that have ended.
+    pub keeping: Keeping,
 }
 
 impl FleetOptions {
@@ -38,6 +41,7 @@ impl FleetOptions {
         Self {
             data: data.into(),
             mounter: None,
+            keeping: Keeping::default(),
         }
     }
 }
@@ -53,6 +57,7 @@ pub(crate) struct Inner {
     pub(crate) data: PathBuf,
     pub(crate) node: String,
     pub(crate) mounter: Mounter,
+    pub(crate) keeping: Keeping,
     pub(crate) tasks: TaskTracker,
     pub(crate) closing: CancellationToken,
     backend: Result<Arc<dyn Backend>, String>,
@@ -100,6 +105,7 @@ impl Fleet {
                 data: options.data,
                 node,
                 mounter,
+                keeping: options.keeping,
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
                 backend,

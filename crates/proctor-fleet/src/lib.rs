@@ -43,7 +43,7 @@ mod workplace;
 
 pub use devboxes::{DevboxChange, Hold, NewDevbox};
 pub use error::FleetError;
-pub use executions::{Command, NewCommand};
+pub use executions::{Command, Keeping, NewCommand};
 pub use fleet::{Fleet, FleetOptions};
 pub use git::{GitError, GitOptions, Repositories, is_repository_name};
 pub use proctor_store::devboxes::DevboxRecord;

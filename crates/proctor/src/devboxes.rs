@@ -31,6 +31,8 @@ pub(crate) struct Supplies {
     pub(crate) images: Vec<NamedImage>,
     /// A directory with repositories.
     pub(crate) code_mirrors: Option<PathBuf>,
+    /// Whether disks are limited exactly, by file systems of their own.
+    pub(crate) exact_disks: bool,
 }
 
 /// Devboxes, and the blueprints they can be made from.
@@ -62,6 +64,7 @@ impl Devboxes {
             .context("the backend of devboxes is not part of this program")?;
         let settings = Settings {
             data: directory.clone(),
+            exact_disks: supplies.exact_disks,
         };
         let devboxes = match (factory.open)(&settings) {
             Ok(backend) => {

@@ -85,6 +85,16 @@ pub(crate) struct ServeSettings {
     /// Directory with repositories as OWNER/NAME, which code mounts look for here first
     #[arg(long, value_name = "DIR", env = "PROCTOR_CODE_MIRRORS")]
     pub(crate) code_mirrors: Option<PathBuf>,
+    /// Whether a devbox gets a disk of exactly its size instead of one that is watched: needs root and
+    /// mkfs.ext4, takes longer to make, and its snapshots are copies [default: false]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "PROCTOR_EXACT_DISKS",
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
+    pub(crate) exact_disks: Option<bool>,
 }
 
 /// A name that blueprints can be built on.
@@ -224,6 +234,7 @@ impl ServeSettings {
             otlp_endpoint: self.otlp_endpoint.or(file.otlp_endpoint),
             images: self.images.or(file.images),
             code_mirrors: self.code_mirrors.or(file.code_mirrors),
+            exact_disks: self.exact_disks.or(file.exact_disks),
         }
     }
 }
@@ -252,6 +263,7 @@ mod tests {
             otlp-endpoint = "http://collector:4318"
             images = ["debian:13=/srv/debian", "default=host"]
             code-mirrors = "/srv/git"
+            exact-disks = true
         "#;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("proctor.toml");
@@ -288,6 +300,7 @@ mod tests {
             otlp_endpoint: Some(_),
             images: Some(images),
             code_mirrors: Some(_),
+            exact_disks: Some(true),
         } = serve
         else {
             panic!("{serve:?}")

@@ -47,10 +47,6 @@ pub(crate) fn line(what: &str, figure: &str) {
     println!("{what:<62} {figure}");
 }
 
-pub(crate) fn millis(time: Duration) -> String {
-    format!("{:.2} ms", time.as_secs_f64() * 1e3)
-}
-
 pub(crate) fn kilobytes(bytes: u64) -> String {
     format!("{} kB", bytes / 1024)
 }

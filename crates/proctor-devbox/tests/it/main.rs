@@ -12,3 +12,4 @@ mod remainders;
 mod rootfs;
 mod support;
 mod traces;
+mod waiting;

@@ -11,7 +11,7 @@ use proctor_devbox::{
     Backend, Error, Stream,
     local::{LocalBackend, LocalConfig, Program},
 };
-use proctor_fleet::{Command, DevboxRecord, Fleet, FleetOptions, NewCommand, NewDevbox};
+use proctor_fleet::{Command, DevboxRecord, Fleet, FleetOptions, Keeping, NewCommand, NewDevbox};
 use proctor_store::{Store, StoreOptions, ambient::RandomIds, credentials::PlainKey};
 use tempfile::TempDir;
 
@@ -25,6 +25,7 @@ pub(crate) struct House {
     pub(crate) organization: OrganizationId,
     pub(crate) backend: Arc<dyn Backend>,
     directory: TempDir,
+    keeping: Keeping,
 }
 
 fn backend(data: &std::path::Path) -> Arc<dyn Backend> {
@@ -38,12 +39,17 @@ fn backend(data: &std::path::Path) -> Arc<dyn Backend> {
 
 impl House {
     pub(crate) async fn open() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_790_000_000_000)));
-        Self::on(directory, clock).await
+        Self::keeping(Keeping::default()).await
     }
 
-    async fn on(directory: TempDir, clock: Arc<ManualClock>) -> Self {
+    /// A house that keeps this much of commands that have ended.
+    pub(crate) async fn keeping(keeping: Keeping) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_790_000_000_000)));
+        Self::on(directory, clock, keeping).await
+    }
+
+    async fn on(directory: TempDir, clock: Arc<ManualClock>, keeping: Keeping) -> Self {
         let options = StoreOptions::embedded(directory.path());
         let ids = Arc::new(RandomIds::default());
         let store = Store::open(&options, clock.clone(), ids).await.unwrap();
@@ -52,7 +58,10 @@ impl House {
             None => store.organizations().await.unwrap()[0].id,
         };
         let backend = backend(directory.path());
-        let options = FleetOptions::new(directory.path().join("fleet"));
+        let options = FleetOptions {
+            keeping,
+            ..FleetOptions::new(directory.path().join("fleet"))
+        };
         let fleet = Fleet::open(options, store.clone(), Arc::clone(&backend), clock.clone())
             .await
             .unwrap();
@@ -64,13 +73,15 @@ impl House {
             organization,
             backend,
             directory,
+            keeping,
         }
     }
 
     /// Lets go of everything, as a server that ends, and begins anew.
     pub(crate) async fn restart(self) -> Self {
+        let keeping = self.keeping;
         let (directory, clock) = self.leave().await;
-        Self::on(directory, clock).await
+        Self::on(directory, clock, keeping).await
     }
 
     async fn leave(self) -> (TempDir, Arc<ManualClock>) {
