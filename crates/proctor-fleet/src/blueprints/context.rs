@@ -361,8 +361,7 @@ async fn open(
 /// What a `.dockerignore` has, all of it unless it is out of all proportion.
 fn beginning_of(content: &mut dyn io::Read) -> Result<Vec<u8>, ArchiveError> {
     let mut text = Vec::new();
-    io::Read::take(content, ignore::LONGEST)
-        .read_to_end(&mut text)
+    io::Read::read_to_end(&mut io::Read::take(content, ignore::LONGEST), &mut text)
         .map_err(|error| ArchiveError::reading(&error))?;
     Ok(text)
 }
