@@ -1,5 +1,7 @@
 //! The server's own routes: health, numbers, and the description of all routes.
 
+use std::sync::{Arc, OnceLock};
+
 use axum::{
     extract::State,
     response::{Html, IntoResponse, Response},
@@ -41,22 +43,30 @@ pub(crate) async fn metrics(State(state): State<ApiState>) -> Result<Response, P
         .into_response())
 }
 
-/// The finished description of all routes, in both forms.
+/// The description of all routes, in both forms.
 #[derive(Clone)]
 pub(crate) struct Description {
     json: Bytes,
-    page: Bytes,
+    /// Drawn for the first who wants to see it: most servers are never looked at, and all must start.
+    page: Arc<OnceLock<Bytes>>,
 }
 
 impl Description {
     pub(crate) fn of(document: &OpenApi) -> Self {
-        let document =
-            serde_json::to_value(document).expect("a document made of strings and maps is JSON");
-        let page = docs::page(&document).expect("drawing into a string cannot fail");
+        let json =
+            serde_json::to_vec(document).expect("a document made of strings and maps is JSON");
         Self {
-            json: Bytes::from(document.to_string()),
-            page: Bytes::from(page),
+            json: Bytes::from(json),
+            page: Arc::default(),
         }
+    }
+
+    fn page(&self) -> Bytes {
+        let draw = || {
+            let document = serde_json::from_slice(&self.json).expect("it was written as JSON");
+            Bytes::from(docs::page(&document).expect("drawing into a string cannot fail"))
+        };
+        self.page.get_or_init(draw).clone()
     }
 }
 
@@ -76,5 +86,5 @@ pub(crate) async fn openapi_json(State(description): State<Description>) -> Resp
 /// This document as a page.
 #[utoipa::path(get, path = "/docs", tag = "Server", responses((status = 200, description = "A page for people", body = String, content_type = "text/html")))]
 pub(crate) async fn docs_page(State(description): State<Description>) -> Html<Bytes> {
-    Html(description.page)
+    Html(description.page())
 }

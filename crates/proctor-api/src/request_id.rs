@@ -47,7 +47,7 @@ fn is_usable(id: &HeaderValue) -> bool {
 
 fn fresh(ids: &dyn IdSource) -> HeaderValue {
     let mut text = [0; 36];
-    let text = ids.next_uuid().hyphenated().encode_lower(&mut text);
+    let text = ids.unordered_uuid().hyphenated().encode_lower(&mut text);
     HeaderValue::from_str(text).expect("hexadecimal digits and hyphens are header text")
 }
 

@@ -9,7 +9,7 @@ use proctor_core::{
     id::IdSource,
     time::{Clock, Timestamp},
 };
-use uuid::{ContextV7, Uuid};
+use uuid::{ContextV7, NoContext, Uuid};
 
 /// The machine's own clock.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,19 +38,25 @@ impl Default for RandomIds {
     }
 }
 
-impl IdSource for RandomIds {
-    fn next_uuid(&self) -> Uuid {
+impl RandomIds {
+    fn uuid(order: impl uuid::ClockSequence<Output = impl Into<u128>>) -> Uuid {
         let millis = u64::try_from(SystemClock.now().as_millis()).unwrap_or(0);
         let nanos = u32::try_from(millis % 1000).unwrap_or(0) * 1_000_000;
-        let timestamp = {
-            let context = self
-                .0
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            uuid::Timestamp::from_unix(&*context, millis / 1000, nanos)
-        };
-        // Every request has an id: the random part is drawn when others may have their turn.
-        Uuid::new_v7(timestamp)
+        Uuid::new_v7(uuid::Timestamp::from_unix(order, millis / 1000, nanos))
+    }
+}
+
+impl IdSource for RandomIds {
+    fn next_uuid(&self) -> Uuid {
+        let order = self
+            .0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        Self::uuid(&*order)
+    }
+
+    fn unordered_uuid(&self) -> Uuid {
+        Self::uuid(NoContext)
     }
 }
 

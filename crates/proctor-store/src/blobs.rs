@@ -1,22 +1,17 @@
 //! Large bytes: logs, layers, files. Named by their content, kept outside of the database.
 
-use std::{
-    path::Path,
-    time::{Duration, SystemTime},
-};
+mod place;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _, stream::BoxStream};
 use object_store::{
     ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload, WriteMultipart,
-    local::LocalFileSystem,
 };
-use proctor_core::{
-    canonical::{Digest, Hasher},
-    time::Timestamp,
-};
+use proctor_core::canonical::{Digest, Hasher};
 
 use crate::StoreError;
+
+pub use place::BlobPlace;
 
 /// Large bytes by their digest; cheap to clone.
 #[derive(Clone, Debug)]
@@ -42,25 +37,11 @@ pub enum PutError<E> {
 
 /// How many parts of an upload may be on their way to the disk at once.
 const PARTS_AT_ONCE: usize = 4;
-/// Where uploads lie until they are whole.
-const UNFINISHED: &str = "unfinished";
 
 /// Bytes as they arrive.
 pub type ByteStream = BoxStream<'static, Result<Bytes, object_store::Error>>;
 
 impl Blobs {
-    /// Blobs in a directory of this machine.
-    pub(crate) fn in_directory(directory: &Path) -> Result<Self, StoreError> {
-        fs_err::create_dir_all(directory).map_err(|error| {
-            StoreError::Configuration(format!("the directory for blobs cannot be used: {error}"))
-        })?;
-        let objects = LocalFileSystem::new_with_prefix(directory)?.with_fsync(true);
-        Ok(Self {
-            objects: std::sync::Arc::new(objects),
-            area: None,
-        })
-    }
-
     /// Blobs apart from all others, although they may have the same content: whoever owns the area can delete them
     /// without asking.
     #[must_use]
@@ -71,31 +52,17 @@ impl Blobs {
         }
     }
 
-    /// Removes what uploads left that ended before `before` without being finished: their process was killed.
-    pub(crate) fn forget_unfinished(directory: &Path, before: Timestamp) -> std::io::Result<()> {
-        let unfinished = directory.join(UNFINISHED);
-        if !unfinished.exists() {
-            return Ok(());
-        }
-        let before = SystemTime::UNIX_EPOCH
-            + Duration::from_millis(before.as_millis().max(0).unsigned_abs());
-        for entry in fs_err::read_dir(unfinished)? {
-            let entry = entry?;
-            if entry.metadata()?.modified()? < before {
-                fs_err::remove_file(entry.path())?;
-            }
-        }
-        Ok(())
-    }
-
     /// Stores bytes as they come, at most `limit` of them, never all in memory. Until the last has come there is no blob.
     pub async fn put_stream<E>(
         &self,
         mut bytes: impl Stream<Item = Result<Bytes, E>> + Unpin,
         limit: u64,
     ) -> Result<(Digest, u64), PutError<E>> {
-        let unfinished =
-            object_store::path::Path::from(format!("{UNFINISHED}/{:032x}", rand::random::<u128>()));
+        let unfinished = object_store::path::Path::from(format!(
+            "{}/{:032x}",
+            place::UNFINISHED,
+            rand::random::<u128>()
+        ));
         let upload = self
             .objects
             .put_multipart(&unfinished)
@@ -200,14 +167,20 @@ impl Blobs {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use futures::TryStreamExt as _;
 
     use super::*;
 
+    fn blobs_in(directory: &Path) -> Blobs {
+        BlobPlace::Directory(directory.to_owned()).open().unwrap()
+    }
+
     #[tokio::test]
     async fn bytes_come_back_by_their_digest_until_they_are_deleted() {
         let directory = tempfile::tempdir().unwrap();
-        let blobs = Blobs::in_directory(directory.path()).unwrap();
+        let blobs = blobs_in(directory.path());
         let digest = blobs.put(Bytes::from_static(b"log")).await.unwrap();
         assert_eq!(blobs.put(Bytes::from_static(b"log")).await.unwrap(), digest);
         assert_eq!(blobs.get(&digest).await.unwrap().unwrap(), "log");
@@ -229,7 +202,7 @@ mod tests {
     #[tokio::test]
     async fn damaged_bytes_are_found_out() {
         let directory = tempfile::tempdir().unwrap();
-        let blobs = Blobs::in_directory(directory.path()).unwrap();
+        let blobs = blobs_in(directory.path());
         let digest = blobs.put(Bytes::from_static(b"log")).await.unwrap();
         fs_err::write(directory.path().join(blobs.path(&digest).as_ref()), "lag").unwrap();
         assert!(matches!(
@@ -268,7 +241,7 @@ mod tests {
     #[tokio::test]
     async fn bytes_that_come_piece_by_piece_are_the_same_blob() {
         let directory = tempfile::tempdir().unwrap();
-        let blobs = Blobs::in_directory(directory.path()).unwrap();
+        let blobs = blobs_in(directory.path());
         let whole = blobs.put(Bytes::from_static(b"abc")).await.unwrap();
         let (digest, size) = blobs.put_stream(pieces(&["a", "", "bc"]), 3).await.unwrap();
         assert_eq!((digest, size), (whole, 3));
@@ -281,7 +254,7 @@ mod tests {
     #[tokio::test]
     async fn bytes_beyond_the_limit_or_broken_off_leave_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        let blobs = Blobs::in_directory(directory.path()).unwrap();
+        let blobs = blobs_in(directory.path());
         let refused = blobs.put_stream(pieces(&["ab", "cd"]), 3).await;
         assert!(matches!(refused, Err(PutError::TooLarge(3))));
         let broken = futures::stream::iter([
@@ -296,7 +269,7 @@ mod tests {
     #[tokio::test]
     async fn areas_do_not_share_blobs() {
         let directory = tempfile::tempdir().unwrap();
-        let blobs = Blobs::in_directory(directory.path()).unwrap();
+        let blobs = blobs_in(directory.path());
         let (one, two) = (blobs.area("objects/AA/one"), blobs.area("objects/AA/two"));
         let (digest, _) = one.put_stream(pieces(&["x"]), 9).await.unwrap();
         two.put_stream(pieces(&["x"]), 9).await.unwrap();

@@ -9,7 +9,7 @@ use proctor_core::{
 
 use crate::{
     StoreError,
-    blobs::Blobs,
+    blobs::{BlobPlace, Blobs},
     credential_cache::CredentialCache,
     database::{Database, DatabaseOptions, DatabaseUrl, Query},
     idempotency::InFlight,
@@ -22,6 +22,8 @@ use crate::{
 pub struct StoreOptions {
     /// A directory of our own: the default database, blobs and the master key live in it.
     pub data: PathBuf,
+    /// Where blobs lie; none for a directory in the data directory.
+    pub blobs: Option<BlobPlace>,
     /// `postgres://…` for PostgreSQL, `sqlite:PATH` for a file elsewhere; none for the default
     /// file in the data directory.
     pub database_url: Option<String>,
@@ -38,6 +40,7 @@ impl StoreOptions {
     pub fn embedded(data: impl Into<PathBuf>) -> Self {
         Self {
             data: data.into(),
+            blobs: None,
             database_url: None,
             master_key: None,
             patience: Duration::from_secs(5),
@@ -107,10 +110,14 @@ impl Store {
                 MasterKey::load_or_create(&options.data.join("master.key")).map_err(unusable)?
             }
         };
-        let blob_directory = options.data.join("blobs");
-        let blobs = Blobs::in_directory(&blob_directory)?;
+        let place = match &options.blobs {
+            Some(place) => place.clone(),
+            None => BlobPlace::Directory(options.data.join("blobs")),
+        };
+        let blobs = place.open()?;
+        place.prove(&blobs).await?;
         let long_ago = Timestamp::from_millis(clock.now().as_millis() - UPLOADS_END_WITHIN_MS);
-        if let Err(error) = Blobs::forget_unfinished(&blob_directory, long_ago) {
+        if let Err(error) = place.forget_unfinished(&blobs, long_ago).await {
             tracing::warn!(%error, "remains of uploads stay for now");
         }
         let database = Database::open(&options.database()?).await?;

@@ -7,7 +7,8 @@ use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, str::FromStr};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use serde::Deserialize;
+use proctor_store::blobs::BlobPlace;
+use serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::exit::WrongUse;
 
@@ -28,6 +29,10 @@ pub(crate) struct Settings {
         hide_env_values = true
     )]
     pub(crate) database_url: Option<String>,
+    /// Where large bytes lie: a directory, or s3://BUCKET/PREFIX with address, region and credentials in the usual
+    /// AWS_… variables [default: a directory in the data directory]
+    #[arg(long, value_name = "PLACE", env = "PROCTOR_BLOBS")]
+    pub(crate) blobs: Option<BlobPlace>,
     /// TOML file with these settings [default: proctor.toml, if it is there]
     #[arg(long, value_name = "FILE", env = "PROCTOR_CONFIG")]
     pub(crate) config: Option<PathBuf>,
@@ -163,7 +168,14 @@ pub(crate) enum LogFormat {
 struct File {
     data: Option<PathBuf>,
     database_url: Option<String>,
+    #[serde(deserialize_with = "blob_place")]
+    blobs: Option<BlobPlace>,
     serve: ServeSettings,
+}
+
+fn blob_place<'de, D: Deserializer<'de>>(file: D) -> Result<Option<BlobPlace>, D::Error> {
+    let text = String::deserialize(file)?;
+    text.parse().map(Some).map_err(D::Error::custom)
 }
 
 impl Settings {
@@ -186,6 +198,7 @@ impl Settings {
         Self {
             data: self.data.or_else(|| file.data.clone()),
             database_url: self.database_url.or_else(|| file.database_url.clone()),
+            blobs: self.blobs.or_else(|| file.blobs.clone()),
             config: self.config,
         }
     }
@@ -248,6 +261,7 @@ mod tests {
         let text = r#"
             data = "/var/lib/proctor"
             database-url = "postgres://db/proctor"
+            blobs = "s3://proctor/blobs"
             [serve]
             listen = "0.0.0.0:80"
             tls-cert = "cert.pem"
@@ -271,6 +285,7 @@ mod tests {
         let flags = Settings {
             data: Some("/elsewhere".into()),
             database_url: None,
+            blobs: None,
             config: Some(path),
         };
         let serve = ServeSettings {
@@ -283,6 +298,7 @@ mod tests {
             settings.database_url.as_deref(),
             Some("postgres://db/proctor")
         );
+        assert_eq!(settings.blobs.unwrap().to_string(), "s3://proctor/blobs");
         assert_eq!((serve.grace, serve.body_limit), (Some(7), Some(1000)));
         // Without `..`: a setting that is added later must be added to the file above as well.
         let ServeSettings {

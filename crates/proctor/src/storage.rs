@@ -25,6 +25,7 @@ pub(crate) struct Storage {
 pub(crate) async fn open(settings: &Settings) -> anyhow::Result<Storage> {
     let mut options = StoreOptions::embedded(settings.data_directory());
     options.database_url = settings.database_url.clone();
+    options.blobs = settings.blobs.clone();
     options.master_key = match std::env::var(MASTER_KEY) {
         Ok(text) => Some(
             MasterKey::from_base64(&text)

@@ -2,22 +2,17 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::{
-    io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Output},
 };
 
+use proctor_testkit::server::{self, KEY, Server};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-const KEY: &str = "vk_benchmarks_as_files_0123456789abcdef0123456789";
+const PROCTOR: &str = env!("CARGO_BIN_EXE_proctor");
 
 fn proctor() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PROCTOR_")) {
-        command.env_remove(name);
-    }
-    command
+    server::proctor(PROCTOR)
 }
 
 fn shipped(name: &str) -> PathBuf {
@@ -37,65 +32,14 @@ fn said(output: &Output) -> Value {
         .unwrap_or_else(|_| panic!("said {out:?} and {:?}", text(&output.stderr)))
 }
 
-/// A server with a store of its own.
-struct Server {
-    child: Child,
-    url: String,
-    _data: TempDir,
-}
-
-impl Server {
-    fn start() -> Self {
-        let data = tempfile::tempdir().unwrap();
-        let mut child = proctor()
-            .args([
-                "serve",
-                "--json",
-                "--listen",
-                "127.0.0.1:0",
-                "--log",
-                "warn",
-                "--data",
-            ])
-            .arg(data.path())
-            .env("PROCTOR_BOOTSTRAP_KEY", KEY)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let ready: Value = serde_json::from_str(&line).unwrap();
-        Self {
-            child,
-            url: ready["url"].as_str().unwrap().to_owned(),
-            _data: data,
-        }
-    }
-
-    fn benchmark(&self, arguments: &[&str]) -> Output {
-        proctor()
-            .arg("benchmark")
-            .args(arguments)
-            .args(["--server", &self.url, "--key", KEY])
-            .output()
-            .unwrap()
-    }
-
-    async fn ask(&self, method: reqwest::Method, path: &str) -> Value {
-        let request = reqwest::Client::new().request(method, format!("{}{path}", self.url));
-        let answer = request.bearer_auth(KEY).send().await.unwrap();
-        assert!(answer.status().is_success(), "{path}: {}", answer.status());
-        answer.json().await.unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Tells `proctor benchmark` about a server.
+fn benchmark(server: &Server, arguments: &[&str]) -> Output {
+    proctor()
+        .arg("benchmark")
+        .args(arguments)
+        .args(["--server", &server.url(""), "--key", KEY])
+        .output()
+        .unwrap()
 }
 
 #[test]
@@ -169,7 +113,7 @@ fn the_demo_keeps_what_it_is_told_to_keep_and_can_be_repeated() {
 
 #[tokio::test]
 async fn a_file_goes_to_a_server_and_comes_back_the_same() {
-    let server = Server::start();
+    let server = Server::fresh(PROCTOR);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("fax.yaml");
     let original = fs_err::read_to_string(shipped("fax-referral.yaml")).unwrap();
@@ -178,7 +122,7 @@ async fn a_file_goes_to_a_server_and_comes_back_the_same() {
     let push = |more: &[&str]| {
         let mut arguments = vec!["push", path, "--json"];
         arguments.extend(more);
-        let output = server.benchmark(&arguments);
+        let output = benchmark(&server, &arguments);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         said(&output)
     };
@@ -200,7 +144,7 @@ async fn a_file_goes_to_a_server_and_comes_back_the_same() {
     );
 
     let pull = |name: &str| {
-        let output = server.benchmark(&["pull", name]);
+        let output = benchmark(&server, &["pull", name]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let pulled = folder.path().join("pulled.yaml");
         fs_err::write(&pulled, &output.stdout).unwrap();
@@ -233,9 +177,9 @@ async fn a_file_goes_to_a_server_and_comes_back_the_same() {
     assert_eq!(pull("fax-referral@2"), second);
     assert_eq!(pull("fax-referral@1"), first, "a version never changes");
 
-    let unknown = server.benchmark(&["pull", "fax-referral@3"]);
+    let unknown = benchmark(&server, &["pull", "fax-referral@3"]);
     assert_eq!(unknown.status.code(), Some(1));
-    let nonsense = server.benchmark(&["pull", "Fax Referral"]);
+    let nonsense = benchmark(&server, &["pull", "Fax Referral"]);
     assert_eq!(nonsense.status.code(), Some(2));
 }
 
@@ -252,19 +196,19 @@ fn digest(path: &Path) -> String {
 
 #[tokio::test]
 async fn a_server_says_what_an_agent_would_get_for_nothing() {
-    let server = Server::start();
+    let server = Server::fresh(PROCTOR);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lab.yaml");
     let original = fs_err::read_to_string(shipped("critical-lab.yaml")).unwrap();
     let push = |content: &str| {
         fs_err::write(&file, content).unwrap();
-        let output = server.benchmark(&["push", file.to_str().unwrap(), "--json"]);
+        let output = benchmark(&server, &["push", file.to_str().unwrap(), "--json"]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         said(&output)["benchmark_id"].as_str().unwrap().to_owned()
     };
     let id = push(&original);
     let check = format!("/benchmarks/{id}/check");
-    let said = server.ask(reqwest::Method::POST, &check).await;
+    let said = server.caller().post(&check, json!({})).await;
     assert_eq!(said["ok"], true, "{said}");
     assert_eq!(said["null_agent"].as_array().unwrap().len(), 4);
 
@@ -276,7 +220,7 @@ async fn a_server_says_what_an_agent_would_get_for_nothing() {
             1,
         );
     assert_eq!(push(&given), id);
-    let said = server.ask(reqwest::Method::POST, &check).await;
+    let said = server.caller().post(&check, json!({})).await;
     assert_eq!(said["ok"], false);
     assert_eq!(said["problems"], json!([]));
     let first = &said["null_agent"][0];
@@ -287,10 +231,8 @@ async fn a_server_says_what_an_agent_would_get_for_nothing() {
     assert!(first["score"].as_f64().unwrap() > 0.0);
 
     let definition = server
-        .ask(
-            reqwest::Method::GET,
-            &format!("/benchmarks/{id}/definition"),
-        )
+        .caller()
+        .get(&format!("/benchmarks/{id}/definition"))
         .await;
     assert_eq!(
         definition["definition"]["tasks"].as_array().unwrap().len(),
@@ -341,8 +283,8 @@ fn a_server_that_is_not_there_or_does_not_know_the_key_is_told_apart() {
     assert_eq!(nobody.status.code(), Some(3), "{}", text(&nobody.stderr));
     let nonsense = push("somewhere", KEY);
     assert_eq!(nonsense.status.code(), Some(2));
-    let server = Server::start();
-    let stranger = push(&server.url, "vk_unknown");
+    let server = Server::fresh(PROCTOR);
+    let stranger = push(&server.url(""), "vk_unknown");
     assert_eq!(
         stranger.status.code(),
         Some(2),
@@ -363,20 +305,23 @@ fn coding(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// Tells a server about the scenarios of a shipped file.
+fn import(server: &Server, file: &str) -> Output {
+    proctor()
+        .args(["import", "--json", "--key", KEY, "--server"])
+        .arg(server.url(""))
+        .arg(coding(file))
+        .output()
+        .unwrap()
+}
+
 #[tokio::test]
 async fn imported_scenarios_keep_their_ids_when_they_are_imported_again() {
-    let server = Server::start();
-    let import = |file: &str| {
-        proctor()
-            .args(["import", "--json", "--server", &server.url, "--key", KEY])
-            .arg(coding(file))
-            .output()
-            .unwrap()
-    };
+    let server = Server::fresh(PROCTOR);
     for file in ["repairs.yaml", "tools.yaml", "systems.yaml"] {
-        let first = import(file);
+        let first = import(&server, file);
         assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
-        let (first, again) = (said(&first), said(&import(file)));
+        let (first, again) = (said(&first), said(&import(&server, file)));
         assert_eq!(
             (&first["created"], &again["created"]),
             (&json!(true), &json!(false))
@@ -390,12 +335,10 @@ async fn imported_scenarios_keep_their_ids_when_they_are_imported_again() {
         };
         assert_eq!(ids(&first), ids(&again));
         let path = format!("/v1/benchmarks/{}", first["benchmark_id"].as_str().unwrap());
-        let benchmark = server.ask(reqwest::Method::GET, &path).await;
+        let benchmark = server.caller().get(&path).await;
         assert_eq!(benchmark["scenarioIds"], json!(ids(&first)), "{benchmark}");
     }
-    let scorers = server
-        .ask(reqwest::Method::GET, "/v1/scenarios/scorers")
-        .await;
+    let scorers = server.caller().get("/v1/scenarios/scorers").await;
     assert_eq!(scorers["scorers"][0]["type"], "program-answers");
 }
 
@@ -464,20 +407,13 @@ async fn every_shipped_coding_scenario_is_proved_by_its_reference_on_a_server() 
         eprintln!("skipped: devboxes do not work here; `proctor doctor` says why");
         return;
     }
-    let server = Server::start();
-    let http = reqwest::Client::new();
+    let server = Server::fresh(PROCTOR);
     for file in ["repairs.yaml", "tools.yaml", "systems.yaml"] {
-        let imported = proctor()
-            .args(["import", "--json", "--server", &server.url, "--key", KEY])
-            .arg(coding(file))
-            .output()
-            .unwrap();
+        let imported = import(&server, file);
         for scenario in said(&imported)["scenarios"].as_array().unwrap() {
             let (id, name) = (scenario["id"].as_str().unwrap(), &scenario["name"]);
-            let address = format!("{}/v1/scenarios/{id}/validate", server.url);
-            let answer = http.post(address).bearer_auth(KEY).json(&json!({}));
-            let answer = answer.send().await.unwrap().text().await.unwrap();
-            let proved: Value = serde_json::from_str(&answer).unwrap();
+            let path = format!("/v1/scenarios/{id}/validate");
+            let proved = server.caller().post(&path, json!({})).await;
             assert_eq!(proved["valid"], json!(true), "{name}: {proved:#}");
             assert_eq!(
                 proved["untouched"]["solved"],

@@ -2,132 +2,55 @@
 //! can be finished.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::{
-    io::{BufRead as _, BufReader},
-    path::Path,
-    process::{Child, Command, Stdio},
-    time::Duration,
-};
+use std::time::Duration;
 
+use proctor_testkit::server::{Caller, Server, proctor};
 use rand::{Rng as _, RngExt as _, SeedableRng as _, rngs::StdRng};
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+const PROCTOR: &str = env!("CARGO_BIN_EXE_proctor");
 /// How often the server is killed.
 const KILLS: u64 = 50;
-const KEY: &str = "vk_chosen_for_this_test_0123456789";
 
-struct Server {
-    child: Child,
-    url: String,
-}
-
-impl Server {
-    fn start(data: &Path) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PROCTOR_")) {
-            command.env_remove(name);
-        }
-        let mut child = command
-            .args([
-                "serve",
-                "--json",
-                "--listen",
-                "127.0.0.1:0",
-                "--log",
-                "warn",
-            ])
-            .args(["--data".as_ref(), data.as_os_str()])
-            .env("PROCTOR_BOOTSTRAP_KEY", KEY)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut line).unwrap();
-        let ready: Value = serde_json::from_str(&line).unwrap();
-        Self {
-            child,
-            url: ready["url"].as_str().unwrap().to_owned(),
-        }
-    }
-
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// The answer to a request, unless the server died over it.
-async fn ask(
-    client: &Client,
-    server: &str,
-    key: &str,
-    method: Method,
-    path: &str,
-    body: &Value,
-) -> Option<(u16, Value)> {
-    let request = client
-        .request(method, format!("{server}{path}"))
-        .bearer_auth(key)
-        .header("content-type", "application/json")
-        .body(body.to_string());
-    let answer = request.send().await.ok()?;
-    let status = answer.status().as_u16();
-    let text = answer.text().await.ok()?;
-    Some((status, serde_json::from_str(&text).unwrap_or(Value::Null)))
-}
-
-async fn make(client: &Client, server: &str, path: &str, body: Value) -> String {
-    let (status, made) = ask(client, server, KEY, Method::POST, path, &body)
-        .await
-        .unwrap();
-    assert!(status < 300, "{path}: {made}");
+async fn make(caller: &Caller, path: &str, body: Value) -> String {
+    let made = caller.post(path, body).await;
     made["id"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Publishes a benchmark of two tasks and returns a Solver's key.
-async fn publish(client: &Client, server: &str) -> String {
-    let environment = make(client, server, "/environments", json!({"name": "Ward"})).await;
+async fn publish(caller: &Caller) -> String {
+    let environment = make(caller, "/environments", json!({"name": "Ward"})).await;
     for body in [
         json!({"type": "Fhir", "name": "EHR"}),
         json!({"type": "Files", "name": "Drop"}),
     ] {
-        let simulator = make(client, server, "/simulators", body).await;
+        let simulator = make(caller, "/simulators", body).await;
         let path = format!("/environments/{environment}/simulators/{simulator}");
-        make(client, server, &path, json!({})).await;
+        make(caller, &path, json!({})).await;
     }
     let body = json!({"name": "Ward", "environment_id": environment, "timeout": 600});
-    let benchmark = make(client, server, "/benchmarks", body).await;
+    let benchmark = make(caller, "/benchmarks", body).await;
     for name in ["First", "Second"] {
         let scenario =
             json!([{"type": "drop_file_inbox", "path": "note.txt", "content": "Register them."}]);
         let body = json!({"benchmark_id": benchmark, "name": name, "scenario": scenario});
-        let task = make(client, server, "/tasks", body).await;
+        let task = make(caller, "/tasks", body).await;
         for number in 0..4 {
             let assertion = json!({"assert": "fhir-resource-state", "resource_type": "Patient",
                 "search": {"_id": format!("p{number}")}});
             let body = json!({"task_id": task, "label": format!("Patient {number}"), "assertion": assertion});
-            make(client, server, "/criteria", body).await;
+            make(caller, "/criteria", body).await;
         }
     }
     let path = format!("/benchmarks/{benchmark}/publish");
-    make(client, server, &path, json!({"slug": "ward"})).await;
+    make(caller, &path, json!({"slug": "ward"})).await;
     let body = json!({"alias": "ada", "real_name": "Ada", "agent_description": "Registers.",
         "contact_email": "ada@example.org"});
-    let solver = make(client, server, "/solvers", body).await;
+    let solver = make(caller, "/solvers", body).await;
     let path = format!("/solvers/{solver}/api-keys");
-    let (_, key) = ask(client, server, KEY, Method::POST, &path, &json!({}))
-        .await
-        .unwrap();
+    let key = caller.post(&path, json!({})).await;
     key["key"].as_str().unwrap().to_owned()
 }
 
@@ -161,23 +84,13 @@ fn plan(run: &Value) -> Vec<(Method, String, Value)> {
 #[tokio::test]
 async fn a_run_survives_kill_9_at_any_moment() {
     let data = TempDir::new().unwrap();
-    let mut server = Server::start(data.path());
-    let client = Client::new();
-    let solver = publish(&client, &server.url).await;
+    let mut server = Server::on(PROCTOR, data.path());
+    let solver = publish(server.caller()).await;
     let mut random = StdRng::seed_from_u64(20_261_115);
     for round in 0..KILLS {
         let begin = json!({"benchmark": "ward@1"});
-        let (status, run) = ask(
-            &client,
-            &server.url,
-            &solver,
-            Method::POST,
-            "/v1/benchmark-runs",
-            &begin,
-        )
-        .await
-        .unwrap();
-        assert_eq!(status, 201, "{run}");
+        let solver = server.caller().with_key(&solver);
+        let run = solver.post("/v1/benchmark-runs", begin).await;
         let token = run["bearer_token"].as_str().unwrap();
         let steps = plan(&run);
         let fatal = random.random_range(0..steps.len());
@@ -186,19 +99,18 @@ async fn a_run_survives_kill_9_at_any_moment() {
         for (number, (method, path, body)) in steps.iter().enumerate() {
             if number == fatal {
                 // The request is under way when the server dies: it may have been carried out or not.
-                let url = server.url.clone();
-                let asking = ask(&client, &url, token, method.clone(), path, body);
+                let agent = server.caller().with_key(token);
+                let asking = agent.try_ask(method.clone(), path, body);
                 let killing = async {
                     tokio::time::sleep(pause).await;
                     server.kill();
                 };
                 let (answer, ()) = tokio::join!(asking, killing);
                 acknowledged[number] += usize::from(answer.is_some_and(|(status, _)| status < 300));
-                server = Server::start(data.path());
+                server = Server::on(PROCTOR, data.path());
             }
-            let (status, answer) = ask(&client, &server.url, token, method.clone(), path, body)
-                .await
-                .unwrap();
+            let agent = server.caller().with_key(token);
+            let (status, answer) = agent.ask(method.clone(), path, body.clone()).await;
             // What the dying server did complete cannot be done again in a frozen world.
             let is_done = number == fatal && status == 409 && acknowledged[number] > 0;
             assert!(
@@ -212,9 +124,7 @@ async fn a_run_survives_kill_9_at_any_moment() {
         }
         let id = run["benchmark_run_id"].as_str().unwrap();
         let path = format!("/benchmark-runs/{id}");
-        let (_, whole) = ask(&client, &server.url, KEY, Method::GET, &path, &Value::Null)
-            .await
-            .unwrap();
+        let whole = server.caller().get(&path).await;
         assert_eq!(
             (&whole["status"], &whole["score"]),
             (&json!("completed"), &json!(1.0)),
@@ -225,7 +135,7 @@ async fn a_run_survives_kill_9_at_any_moment() {
             assert_eq!(found, 4, "round {round}: one result, not two");
             let of_task = &acknowledged[place * 10..(place + 1) * 10];
             let writes: usize = of_task[1..9].iter().sum();
-            let recorded = recorded_writes(&client, &server.url, task_run).await;
+            let recorded = recorded_writes(server.caller(), task_run).await;
             // One more may have been carried out without the answer reaching us.
             assert!(
                 recorded == writes || recorded == writes + 1,
@@ -234,7 +144,7 @@ async fn a_run_survives_kill_9_at_any_moment() {
         }
     }
     server.kill();
-    let verified = Command::new(env!("CARGO_BIN_EXE_proctor"))
+    let verified = proctor(PROCTOR)
         .args([
             "verify-journal".as_ref(),
             "--data".as_ref(),
@@ -250,19 +160,15 @@ async fn a_run_survives_kill_9_at_any_moment() {
 }
 
 /// How many writes the journal of a task run's world tells of.
-async fn recorded_writes(client: &Client, server: &str, task_run: &Value) -> usize {
+async fn recorded_writes(caller: &Caller, task_run: &Value) -> usize {
     let playground = task_run["id"].as_str().unwrap().replacen("tr_", "pg_", 1);
     let path = format!("/playgrounds/{playground}");
-    let (_, playground) = ask(client, server, KEY, Method::GET, &path, &Value::Null)
-        .await
-        .unwrap();
+    let playground = caller.get(&path).await;
     let mut writes = 0;
     for sandbox in playground["sandboxes"].as_array().unwrap() {
         let id = sandbox["id"].as_str().unwrap();
         let path = format!("/sandboxes/{id}/events?limit=100");
-        let (_, events) = ask(client, server, KEY, Method::GET, &path, &Value::Null)
-            .await
-            .unwrap();
+        let events = caller.get(&path).await;
         let is_write = |event: &&Value| {
             let payload = &event["payload"];
             let asked = payload.get("request").unwrap_or(payload);

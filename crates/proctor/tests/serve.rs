@@ -5,83 +5,24 @@ use std::{
     io::{BufRead as _, BufReader},
     net::TcpListener,
     path::Path,
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Output, Stdio},
     time::Duration,
 };
 
+use proctor_testkit::server::{self, Server};
 use serde_json::Value;
 use tempfile::TempDir;
 
-struct Server {
-    child: Child,
-    ready: Value,
-}
+const PROCTOR: &str = env!("CARGO_BIN_EXE_proctor");
 
 fn proctor() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PROCTOR_")) {
-        command.env_remove(name);
-    }
-    command
+    server::proctor(PROCTOR)
 }
 
 fn serve(data: &Path) -> Command {
-    let mut command = proctor();
+    let mut command = server::serve(PROCTOR, data);
+    command.args(["--log", "warn"]);
     command
-        .args([
-            "serve",
-            "--json",
-            "--listen",
-            "127.0.0.1:0",
-            "--log",
-            "warn",
-            "--data",
-        ])
-        .arg(data);
-    command
-}
-
-impl Server {
-    fn start(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let ready =
-            serde_json::from_str(&line).unwrap_or_else(|_| panic!("the server said {line:?}"));
-        Self { child, ready }
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.ready["url"].as_str().unwrap())
-    }
-
-    fn first_key(&self) -> Option<&str> {
-        self.ready["first_key"].as_str()
-    }
-
-    fn signal(&self, signal: &str) {
-        let pid = self.child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args([&format!("-{signal}"), &pid])
-                .status()
-                .unwrap()
-                .success()
-        );
-    }
-
-    fn exit_code(mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 async fn status(url: &str, key: &str) -> u16 {

@@ -2,97 +2,17 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::{
-    io::{BufRead as _, BufReader},
     os::unix::{
         fs::{MetadataExt as _, PermissionsExt as _},
         process::CommandExt as _,
     },
     path::Path,
-    process::{Child, Command, Stdio},
+    process::Command,
 };
 
-use reqwest::{Client, Method};
+use proctor_testkit::server::{KEY, Server, serve};
+use reqwest::Method;
 use serde_json::{Value, json};
-
-const KEY: &str = "vk_chosen_for_this_test_0123456789";
-struct Server {
-    child: Child,
-    url: String,
-    client: Client,
-}
-
-impl Server {
-    fn start(mut command: Command, data: &Path) -> Self {
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PROCTOR_")) {
-            command.env_remove(name);
-        }
-        let mut child = command
-            .args([
-                "serve",
-                "--json",
-                "--listen",
-                "127.0.0.1:0",
-                "--log",
-                "warn",
-            ])
-            .args(["--data".as_ref(), data.as_os_str()])
-            .env("PROCTOR_BOOTSTRAP_KEY", KEY)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut line).unwrap();
-        let ready: Value = serde_json::from_str(&line).unwrap();
-        Self {
-            child,
-            url: ready["url"].as_str().unwrap().to_owned(),
-            client: Client::new(),
-        }
-    }
-
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    async fn ask(&self, method: Method, path: &str, body: Value) -> (u16, Value) {
-        let request = self
-            .client
-            .request(method, format!("{}{path}", self.url))
-            .bearer_auth(KEY)
-            .body(body.to_string());
-        let answer = request.send().await.unwrap();
-        let status = answer.status().as_u16();
-        (status, answer.json().await.unwrap_or(Value::Null))
-    }
-
-    async fn post(&self, path: &str, body: Value) -> Value {
-        let (status, answer) = self.ask(Method::POST, path, body).await;
-        assert_eq!(status, 200, "{path}: {answer}");
-        answer
-    }
-
-    /// Asks again until the wait is over.
-    async fn wait(&self, path: &str, statuses: &[&str]) -> Value {
-        let body = json!({"statuses": statuses});
-        loop {
-            let (code, answer) = self.ask(Method::POST, path, body.clone()).await;
-            match code {
-                200 => return answer,
-                408 => {}
-                other => panic!("{other}: {answer}"),
-            }
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// Who the server is when it is not root.
 const NOBODY: u32 = 65_534;
@@ -101,19 +21,26 @@ fn is_root() -> bool {
     fs_err::metadata("/proc/self").unwrap().uid() == 0
 }
 
-/// A command that somebody unprivileged runs: nobody, or whoever runs this test.
-fn unprivileged(program: impl AsRef<std::ffi::OsStr>) -> Command {
-    let mut command = Command::new(program);
+/// Lets a command be run by somebody unprivileged: nobody, or whoever runs this test.
+fn unprivileged(command: &mut Command) -> &mut Command {
     if is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
-    command.current_dir("/");
+    command.current_dir("/")
+}
+
+fn start(program: &Path, data: &Path) -> Server {
+    let mut command = serve(program.to_str().unwrap(), data);
     command
+        .args(["--log", "warn"])
+        .env("PROCTOR_BOOTSTRAP_KEY", KEY);
+    Server::start(unprivileged(&mut command))
 }
 
 /// Whether the kernel lets somebody unprivileged make a user namespace.
 fn has_user_namespaces() -> bool {
-    let tried = unprivileged("unshare").args(["--user", "true"]).status();
+    let mut command = Command::new("unshare");
+    let tried = unprivileged(command.args(["--user", "true"])).status();
     // Without the program that asks, the server finds out.
     tried.is_err() || tried.is_ok_and(|status| status.success())
 }
@@ -137,25 +64,29 @@ async fn devboxes_of_a_server_that_is_not_root_work_and_say_what_they_lack() {
         std::os::unix::fs::chown(&data, Some(NOBODY), Some(NOBODY)).unwrap();
     }
 
-    let server = Server::start(unprivileged(&program), &data);
+    let mut server = start(&program, &data);
     let made = server
+        .caller()
         .post("/v1/devboxes", json!({"name": "unprivileged"}))
         .await;
     let path = format!("/v1/devboxes/{}", made["id"].as_str().unwrap());
     let wait = format!("{path}/wait_for_status");
-    let view = server.wait(&wait, &["running", "failure"]).await;
+    let view = server.caller().wait(&wait, &["running", "failure"]).await;
     assert_eq!(view["status"], "running", "{view}");
     let limitations = view["limitations"].to_string();
     for word in ["not root", "several users: none", "writable base: none"] {
         assert!(limitations.contains(word), "{word}: {limitations}");
     }
     let logs = format!("{path}/logs");
-    let (_, log) = server.ask(Method::GET, &logs, Value::Null).await;
+    let (_, log) = server.caller().ask(Method::GET, &logs, Value::Null).await;
     assert!(log.to_string().contains("not root"), "{log}");
 
     let run = async |server: &Server, command: &str| {
         let body = json!({"command": command});
-        let ran = server.post(&format!("{path}/execute_sync"), body).await;
+        let ran = server
+            .caller()
+            .post(&format!("{path}/execute_sync"), body)
+            .await;
         let text = |field: &str| ran[field].as_str().unwrap_or_default().to_owned();
         (
             ran["exit_status"].as_i64(),
@@ -169,44 +100,58 @@ async fn devboxes_of_a_server_that_is_not_root_work_and_say_what_they_lack() {
     assert_eq!(status, Some(3), "{said}");
     let body = json!({"file_path": "made/by/hand", "contents": "words"});
     server
+        .caller()
         .post(&format!("{path}/write_file_contents"), body)
         .await;
-    let read = server
-        .client
-        .post(format!("{}{path}/read_file_contents", server.url))
+    let read = reqwest::Client::new()
+        .post(server.url(&format!("{path}/read_file_contents")))
         .bearer_auth(KEY)
         .body(json!({"file_path": "made/by/hand"}).to_string());
     let read = read.send().await.unwrap().text().await.unwrap();
     assert_eq!(read, "words");
 
-    server.post(&format!("{path}/suspend"), json!({})).await;
-    server.wait(&wait, &["suspended"]).await;
+    server
+        .caller()
+        .post(&format!("{path}/suspend"), json!({}))
+        .await;
+    server.caller().wait(&wait, &["suspended"]).await;
     assert_eq!(
         run(&server, "cat note").await,
         (Some(0), "kept\n".to_owned())
     );
     let snapshot = server
+        .caller()
         .post(&format!("{path}/snapshot_disk"), json!({}))
         .await;
     let on_it = server
+        .caller()
         .post("/v1/devboxes", json!({"snapshot_id": snapshot["id"]}))
         .await;
     let restored = format!("/v1/devboxes/{}", on_it["id"].as_str().unwrap());
     let waiting = format!("{restored}/wait_for_status");
-    let view = server.wait(&waiting, &["running", "failure"]).await;
+    let view = server
+        .caller()
+        .wait(&waiting, &["running", "failure"])
+        .await;
     assert_eq!(view["status"], "running", "{view}");
     let body = json!({"command": "cat note made/by/hand"});
-    let seen = server.post(&format!("{restored}/execute_sync"), body).await;
+    let seen = server
+        .caller()
+        .post(&format!("{restored}/execute_sync"), body)
+        .await;
     assert_eq!(seen["stdout"], "kept\nwords");
 
     server.kill();
-    let server = Server::start(unprivileged(&program), &data);
+    let server = start(&program, &data);
     assert_eq!(
         run(&server, "cat note").await,
         (Some(0), "kept\n".to_owned())
     );
     for path in [&path, &restored] {
-        let ended = server.post(&format!("{path}/shutdown"), json!({})).await;
+        let ended = server
+            .caller()
+            .post(&format!("{path}/shutdown"), json!({}))
+            .await;
         assert_eq!(ended["status"], "shutdown");
     }
     let boxes = data.join("devboxes/local/boxes");

@@ -21,10 +21,14 @@ impl From<StoreError> for Problem {
                 ProblemKind::Conflict,
                 "it was changed in the meantime; read it again and decide anew",
             ),
-            StoreError::Corrupt(_)
-            | StoreError::Configuration(_)
-            | StoreError::Internal(_)
-            | StoreError::Blob(_) => Self::internal(error),
+            StoreError::Blob(_) => Self::unavailable(
+                "what keeps large bytes is not available; nothing was changed",
+                patience(Unavailability::Gone),
+            )
+            .because(error),
+            StoreError::Corrupt(_) | StoreError::Configuration(_) | StoreError::Internal(_) => {
+                Self::internal(error)
+            }
         }
     }
 }

@@ -5,12 +5,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use proctor_devbox::{
     Backend, Base, Devbox, ExecSpec, LayerId, Limits, SnapshotWay, local::LocalBackend,
 };
+use proctor_testkit::figures::{Times, line};
 
-use super::{
-    exec_id,
-    report::{Times, line},
-    run, spec,
-};
+use super::{exec_id, run, spec};
 
 /// How often each figure is taken.
 const ROUNDS: usize = 7;

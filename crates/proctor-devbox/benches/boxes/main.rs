@@ -1,6 +1,5 @@
 //! What boxes cost, each figure beside something measured in turn with it in the same run:
 //! `cargo bench -p proctor-devbox [cycle] [exec] [disk] [many]`.
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(
     clippy::unwrap_used,
     reason = "a benchmark that cannot go on has failed"
@@ -8,7 +7,6 @@
 
 mod beside;
 mod disk;
-mod report;
 
 use std::{
     path::Path,
@@ -23,7 +21,7 @@ use proctor_devbox::{
     Backend, Base, BoxId, BoxSpec, Devbox, ExecId, ExecSpec, Limits,
     local::{LocalBackend, LocalConfig, maybe_run_inner},
 };
-use report::{Times, line};
+use proctor_testkit::figures::{self, Parts, Times, line};
 
 /// What the devbox's API sets for a small box.
 const LIMITS: Limits = Limits {
@@ -37,11 +35,7 @@ const LIMITS: Limits = Limits {
 
 fn main() {
     maybe_run_inner(std::env::args_os());
-    let wanted: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| argument != "--bench")
-        .collect();
-    let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|argument| argument == name);
+    let parts = Parts::wanted();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -53,16 +47,16 @@ fn main() {
             .tempdir_in("/var/tmp")
             .unwrap();
         let backend = Arc::new(LocalBackend::open(LocalConfig::new(data.path())).unwrap());
-        if wants("cycle") {
+        if parts.include("cycle") {
             cycle(&backend, data.path()).await;
         }
-        if wants("exec") {
+        if parts.include("exec") {
             exec(&backend).await;
         }
-        if wants("disk") {
+        if parts.include("disk") {
             disk::measure(&backend).await;
         }
-        if wants("many") {
+        if parts.include("many") {
             many(&backend).await;
         }
         backend.drain().await;
@@ -215,7 +209,7 @@ async fn exec(backend: &LocalBackend) {
 /// Many boxes at once: how fast they come up, what an idle one costs.
 async fn many(backend: &Arc<LocalBackend>) {
     const BOXES: usize = 500;
-    let before = report::available_memory();
+    let before = figures::available_memory();
     let begun = Instant::now();
     let mut tasks = tokio::task::JoinSet::new();
     for worker in 0..4 {
@@ -243,12 +237,14 @@ async fn many(backend: &Arc<LocalBackend>) {
     tokio::time::sleep(Duration::from_millis(500)).await;
     line(
         "memory per idle box, proportional set size",
-        &report::kilobytes(report::supervisors_pss() / BOXES as u64),
+        &figures::kilobytes(
+            figures::shared_memory(|name| matches!(name, "proctor-box" | "box")) / BOXES as u64,
+        ),
     );
-    let kernel = before.saturating_sub(report::available_memory()) / BOXES as u64;
+    let kernel = before.saturating_sub(figures::available_memory()) / BOXES as u64;
     line(
         "memory per idle box, as the machine's available memory shrank",
-        &report::kilobytes(kernel),
+        &figures::kilobytes(kernel),
     );
     let begun = Instant::now();
     let mut tasks = tokio::task::JoinSet::new();

@@ -9,17 +9,17 @@ use std::{
     time::{Duration, Instant},
 };
 
+use proctor_testkit::{
+    figures::{Report, median},
+    server::KEY,
+};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
     task::JoinSet,
 };
 
-use crate::{
-    bare,
-    report::{Report, median},
-    start::{KEY, Served},
-};
+use crate::{bare, start::Served};
 
 const CONNECTIONS: usize = 32;
 const ROUNDS: usize = 7;

@@ -18,7 +18,7 @@ use sqlx::{
 };
 use tokio::{runtime::Runtime, task::JoinSet};
 
-use crate::report::{Report, median};
+use proctor_testkit::figures::{Report, median};
 
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_millis(1500);

@@ -1,56 +1,23 @@
 //! Whole runs over HTTP: begin, start, four requests to sandboxes, complete.
 
 use std::{
-    io::{BufRead as _, BufReader},
-    path::Path,
-    process::{Child, Command, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
 use futures::future::join_all;
-use reqwest::{Client, Method};
+use proctor_testkit::{
+    figures::Report,
+    server::{Caller, Server, serve},
+};
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::{
-    clinic::{Clinic, SLUG},
-    report::Report,
-};
+use crate::clinic::{Clinic, SLUG};
 
 const SPAN: Duration = Duration::from_secs(4);
 /// Durable commits in a run: its making, the start, the opening, three writes, the seal, the end.
 const COMMITS: f64 = 8.0;
-
-struct Served {
-    child: Child,
-    url: String,
-}
-
-impl Served {
-    fn start(data: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_proctor"))
-            .args(["serve", "--json", "--listen", "127.0.0.1:0", "--data"])
-            .arg(data)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut line).unwrap();
-        let ready: Value = serde_json::from_str(&line).unwrap();
-        Self {
-            child,
-            url: ready["url"].as_str().unwrap().to_owned(),
-        }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 #[tokio::main]
 pub(crate) async fn measure(report: &mut Report, commits: f64) {
@@ -58,15 +25,16 @@ pub(crate) async fn measure(report: &mut Report, commits: f64) {
     let clinic = Clinic::open(directory.path()).await;
     let key = clinic.key.clone();
     clinic.close().await;
-    let served = Served::start(directory.path());
-    let client = Client::new();
+    let mut command = serve(env!("CARGO_BIN_EXE_proctor"), directory.path());
+    let server = Server::start(command.stderr(Stdio::null()));
+    let solver = server.caller().with_key(&key);
     let mut alone = 0.0;
     for agents in [1usize, 8, 64] {
         let began = Instant::now();
         let agent = async || {
             let mut runs = 0usize;
             while began.elapsed() < SPAN {
-                take(&client, &served.url, &key).await;
+                take(&solver).await;
                 runs += 1;
             }
             runs
@@ -87,26 +55,14 @@ pub(crate) async fn measure(report: &mut Report, commits: f64) {
     }
 }
 
-async fn take(client: &Client, url: &str, key: &str) {
-    let ask = async |key: &str, method: Method, path: &str, body: Value| {
-        let request = client
-            .request(method, format!("{url}{path}"))
-            .bearer_auth(key)
-            .header("content-type", "application/json")
-            .body(body.to_string());
-        let answer = request.send().await.unwrap();
-        let status = answer.status();
-        let body: Value = answer.json().await.unwrap();
-        assert!(status.is_success(), "{path}: {body}");
-        body
-    };
+async fn take(solver: &Caller) {
     let begin = json!({"benchmark": format!("{SLUG}@1")});
-    let run = ask(key, Method::POST, "/v1/benchmark-runs", begin).await;
-    let token = run["bearer_token"].as_str().unwrap();
+    let run = solver.post("/v1/benchmark-runs", begin).await;
+    let agent = solver.with_key(run["bearer_token"].as_str().unwrap());
     let id = run["benchmark_run_id"].as_str().unwrap();
     let task_run = run["task_runs"][0]["id"].as_str().unwrap();
     let start = format!("/v1/task-runs/{task_run}/start");
-    ask(token, Method::POST, &start, json!({})).await;
+    agent.post(&start, json!({})).await;
     let observation = json!({"resourceType": "Observation", "status": "final", "code": {"text": "BP"},
         "subject": {"reference": "Patient/p4"}});
     let order = "MSH|^~\\&|EHR|CLINIC|LAB|HOSP|20260421170500||ORM^O01|ORD1|P|2.5.1\rPID|1||12345^^^MRN||Ray^Ada\rORC|NW|A1\rOBR|1|A1||2823-3^Potassium^LN\r";
@@ -121,8 +77,9 @@ async fn take(client: &Client, url: &str, key: &str) {
         ),
     ] {
         let path = format!("/v1/benchmark-runs/{id}/{path}");
-        ask(token, method, &path, body).await;
+        let (status, answer) = agent.ask(method, &path, body).await;
+        assert!(status < 300, "{path}: {answer}");
     }
     let complete = format!("/v1/task-runs/{task_run}/complete");
-    ask(token, Method::POST, &complete, json!({})).await;
+    agent.post(&complete, json!({})).await;
 }

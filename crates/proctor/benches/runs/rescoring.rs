@@ -6,12 +6,10 @@ use http::Method;
 use proctor_core::time::Timestamp;
 use proctor_engine::runs::Rubrics;
 use proctor_playground::exchange::Request;
+use proctor_testkit::figures::{Report, median};
 use serde_json::json;
 
-use crate::{
-    clinic::{CRITERIA, Clinic},
-    report::{Report, median},
-};
+use crate::clinic::{CRITERIA, Clinic};
 
 const STORED: usize = 50;
 const SPAN: Duration = Duration::from_secs(3);

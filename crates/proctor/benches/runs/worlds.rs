@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use futures::future::join_all;
+use proctor_testkit::figures::Report;
 
-use crate::{clinic::Clinic, report::Report};
+use crate::clinic::Clinic;
 
 const ROUND_TRIPS: usize = 400;
 const AT_ONCE: usize = 16;

@@ -1,0 +1,115 @@
+//! The whole life of a scenario: started, ready, one command, scored by a command, completed. Beside it a container that is
+//! started, in which the same two commands are run, and that is removed.
+
+use std::time::Duration;
+
+use proctor_testkit::{figures::Report, server::Caller};
+use serde_json::json;
+
+use crate::{
+    boxes::Devbox,
+    docker::{Container, Docker},
+    leftovers::Leftovers,
+    load::keep_up,
+};
+
+const WORK: &str = "echo 42 > answer.txt";
+const SCORER: &str = "test \"$(cat answer.txt)\" = 42";
+const SPAN: Duration = Duration::from_secs(8);
+
+pub(crate) async fn measure(
+    report: &mut Report,
+    caller: &Caller,
+    leftovers: &Leftovers,
+    docker: Option<&Docker>,
+) {
+    let body = json!({
+        "name": "devboxes-bench",
+        "input_context": {"problem_statement": "Write 42 into answer.txt."},
+        "scoring_contract": {"scoring_function_parameters": [
+            {"name": "answered", "weight": 1.0, "scorer": {"type": "command_scorer", "command": SCORER}},
+        ]},
+    });
+    let scenario = caller.post("/v1/scenarios", body).await;
+    let scenario = scenario["id"].as_str().unwrap();
+    for at_once in [1, 8, 32] {
+        // As rarely as there are many, so that asking costs the same share of the machine.
+        let pause = Duration::from_millis(at_once as u64);
+        let mut ours = keep_up(at_once, SPAN, async || take(caller, scenario, pause).await).await;
+        leftovers.are_gone().await;
+        ours.went_on_until_now();
+        report.note(
+            &format!("scenarios, {at_once} at once"),
+            format!("{:.0}/s, {}", ours.per_second, ours.times),
+        );
+        let Some(docker) = docker else {
+            continue;
+        };
+        let theirs = keep_up(at_once, SPAN, async || {
+            let container = Container::waiting(docker).await;
+            container.execute(WORK).await;
+            container.execute(SCORER).await;
+            container.remove().await;
+        })
+        .await;
+        report.note(
+            &format!("containers, {at_once} at once"),
+            format!("{:.1}/s, {}", theirs.per_second, theirs.times),
+        );
+        let (wall, rate) = (
+            theirs.times.median() / ours.times.median(),
+            ours.per_second / theirs.per_second,
+        );
+        match at_once {
+            1 => {
+                let detail = format!(
+                    "{:.1} ms : {:.1} ms",
+                    theirs.times.median(),
+                    ours.times.median()
+                );
+                report.at_least(
+                    "containers : scenarios, wall time of one",
+                    &detail,
+                    wall,
+                    10.0,
+                );
+            }
+            32 => {
+                let detail = format!("{:.0}/s : {:.1}/s", ours.per_second, theirs.per_second);
+                report.at_least("scenarios : containers, 32 at once", &detail, rate, 20.0);
+            }
+            _ => report.note(
+                &format!("scenarios : containers, {at_once} at once"),
+                format!("{rate:.1} ×"),
+            ),
+        }
+    }
+    if let Some(docker) = docker {
+        // The least that a container can do for it: nothing between the two commands, and nobody who looks.
+        let script = format!("{WORK} && {SCORER}");
+        let least = keep_up(1, SPAN, async || {
+            Container::ran(docker, &script).await.remove().await;
+        })
+        .await;
+        report.note(
+            "both commands in one docker run, 1 at once",
+            format!("{:.1}/s, {}", least.per_second, least.times),
+        );
+    }
+}
+
+async fn take(caller: &Caller, scenario: &str, pause: Duration) {
+    let start = json!({"scenario_id": scenario});
+    let run = caller.post("/v1/scenarios/start_run", start).await;
+    let path = format!("/v1/scenarios/runs/{}", run["id"].as_str().unwrap());
+    let devbox = Devbox::known(caller, run["devbox_id"].as_str().unwrap()).await;
+    devbox.execute(WORK).await;
+    let mut run = caller.post(&format!("{path}/score"), json!({})).await;
+    while run["state"] == "scoring" {
+        tokio::time::sleep(pause).await;
+        run = caller.get(&path).await;
+    }
+    assert_eq!(run["scoring_contract_result"]["score"], 1.0, "{run}");
+    let run = caller.post(&format!("{path}/complete"), json!({})).await;
+    assert_eq!(run["state"], "completed", "{run}");
+}
