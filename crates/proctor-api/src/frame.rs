@@ -231,7 +231,11 @@ impl Exchange {
         telemetry::tell_status(&self.span, status);
         let status = status.as_u16();
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        if status >= 500 || cause.is_some() {
+        if status == StatusCode::NOT_IMPLEMENTED.as_u16() && cause.is_none() {
+            // Nothing broke: somebody wants what is not offered here.
+            let request_id = self.id.as_str();
+            tracing::warn!(target: "proctor::access", request_id, status, micros, "not offered");
+        } else if status >= 500 || cause.is_some() {
             // The id is repeated because the span is logged only where the access log is wanted.
             let request_id = self.id.as_str();
             tracing::error!(target: "proctor::access", request_id, status, micros, cause, "failed");

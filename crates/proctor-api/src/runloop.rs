@@ -141,6 +141,7 @@ fn shelf_routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(network_policies::delete_network_policy))
         .routes(routes!(agents::list_agents, agents::create_agent))
         .routes(routes!(agents::list_public_agents))
+        .routes(routes!(agents::count_agent_devboxes))
         .routes(routes!(agents::get_agent))
         .routes(routes!(agents::delete_agent))
         .routes(routes!(

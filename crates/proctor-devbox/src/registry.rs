@@ -9,6 +9,8 @@ use crate::{backend::Backend, error::Result, local};
 pub struct Settings {
     /// Where a backend may keep its files. Two processes must not share it.
     pub data: PathBuf,
+    /// Whether every limit on a disk is to be exact, where the host and the backend can.
+    pub exact_disks: bool,
 }
 
 /// How to open one kind of backend.

@@ -305,16 +305,7 @@ impl Fleet {
         id: DevboxId,
     ) -> Result<DevboxRecord, FleetError> {
         let live = self.live_one(organization, id).await?;
-        let now = self.now();
-        let stepped = live
-            .step(self.store(), |life| life.resume(now), |_| {})
-            .await?;
-        if stepped.is_changed() {
-            self.in_background(&live, |fleet, live| async move {
-                fleet.bring_back(&live).await;
-            });
-        }
-        Ok(stepped.into_inner())
+        self.begin_resume(&live).await
     }
 
     /// Keeps a devbox from ending by itself for as long as the answer is kept.
@@ -332,11 +323,10 @@ impl Fleet {
         Ok(self.workplace(id).await?.devbox)
     }
 
-    /// The box of a devbox that can be worked with, its user and its environment.
+    /// The box of a devbox that can be worked with, its user and its environment. One that stands still is brought back first.
     pub async fn workplace(&self, id: DevboxId) -> Result<Workplace, FleetError> {
         let live = self.find_live(id).ok_or_else(|| no_devbox(id))?;
-        live.touch(self.now());
-        live.running()
+        self.awake(&live).await
     }
 
     /// The devbox if it has not ended; else why nothing can be done with it.
@@ -356,15 +346,14 @@ impl Fleet {
         })
     }
 
-    /// The devbox, if it can be worked with, noted as used.
+    /// The devbox, if it can be worked with, noted as used. One that stands still is brought back first.
     pub(crate) async fn at_work(
         &self,
         organization: OrganizationId,
         id: DevboxId,
     ) -> Result<(Arc<Live>, Workplace), FleetError> {
         let live = self.live_one(organization, id).await?;
-        live.touch(self.now());
-        let workplace = live.running()?;
+        let workplace = self.awake(&live).await?;
         Ok((live, workplace))
     }
 

@@ -17,6 +17,16 @@ pub enum FleetError {
         /// By which name.
         id: String,
     },
+    /// It was there and is not kept any more; the text says where its traces are.
+    #[error("{noun} '{id}' ended long ago and is not kept any more: {instead}")]
+    Gone {
+        /// What it was.
+        noun: &'static str,
+        /// Its name.
+        id: String,
+        /// What there still is.
+        instead: &'static str,
+    },
     /// The state does not allow it.
     #[error(transparent)]
     Refused(#[from] Refused),

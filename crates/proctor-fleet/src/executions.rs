@@ -17,10 +17,12 @@ use crate::{
 
 mod command;
 mod following;
+mod keeping;
 
-pub use self::command::Command;
 use self::command::{KILLED, State};
 pub(crate) use self::following::Followed;
+pub(crate) use self::keeping::Kept;
+pub use self::{command::Command, keeping::Keeping};
 
 /// The longest command, in bytes: what Linux takes as one argument.
 const LONGEST_COMMAND: usize = 128 << 10;
@@ -56,6 +58,7 @@ impl Fleet {
             if let Some(known) = commands.get(&id) {
                 return Ok(Arc::clone(known));
             }
+            live.kept().must_not_be_gone(id)?;
             let command = Command::new(devbox, id, new.shell.clone(), State::Waiting);
             commands.insert(id, Arc::clone(&command));
             command
@@ -94,11 +97,30 @@ impl Fleet {
         id: Uuid,
     ) -> Result<Arc<Command>, FleetError> {
         if let Some(live) = self.live_of(organization, devbox) {
-            let known = live.commands().get(&id).cloned();
-            return known.ok_or_else(|| FleetError::not_found("execution", id));
+            if let Some(known) = live.commands().get(&id).cloned() {
+                return Ok(known);
+            }
+            live.kept().must_not_be_gone(id)?;
+            return Err(FleetError::not_found("execution", id));
         }
         self.devbox(organization, devbox).await?;
         self.past_command(devbox, id).await
+    }
+
+    /// Finds a command that is to be told something. A devbox that stands still is brought back first, unless the command has ended.
+    pub async fn command_awake(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+        id: Uuid,
+    ) -> Result<Arc<Command>, FleetError> {
+        let command = self.command(organization, devbox, id).await?;
+        if command.exit_status().is_none()
+            && let Some(live) = self.live_of(organization, devbox)
+        {
+            self.awake(&live).await?;
+        }
+        Ok(command)
     }
 
     /// What the log has of a command whose box is no more.
@@ -174,6 +196,7 @@ impl Fleet {
             shell: command.shell.clone(),
             source: Source::Exec,
             trace: Trace::default(),
+            command: Some(Arc::clone(command)),
         };
         self.follow(live, workplace, execution, followed);
         Ok(())
@@ -213,8 +236,11 @@ impl Fleet {
                 shell: trace.shell.clone(),
                 source: Source::Exec,
                 trace,
+                command: Some(command),
             };
             self.follow(live, workplace, execution, followed);
+        } else {
+            live.kept().note_ended(id, command.output_bytes());
         }
     }
 

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use crate::{
     error::FleetError,
+    executions::Keeping,
     frozen::{KeepFrozen, Uses},
     git::{GitOptions, Repositories},
     live::Live,
@@ -33,6 +34,8 @@ pub struct FleetOptions {
     pub mounter: Option<Mounter>,
     /// How many frozen disks are kept.
     pub keep_frozen: KeepFrozen,
+    /// How much is kept of commands that have ended.
+    pub keeping: Keeping,
 }
 
 impl FleetOptions {
@@ -42,6 +45,7 @@ impl FleetOptions {
             data: data.into(),
             mounter: None,
             keep_frozen: KeepFrozen::default(),
+            keeping: Keeping::default(),
         }
     }
 }
@@ -57,6 +61,7 @@ pub(crate) struct Inner {
     pub(crate) data: PathBuf,
     pub(crate) node: String,
     pub(crate) mounter: Mounter,
+    pub(crate) keeping: Keeping,
     pub(crate) tasks: TaskTracker,
     pub(crate) closing: CancellationToken,
     pub(crate) keep_frozen: KeepFrozen,
@@ -108,6 +113,7 @@ impl Fleet {
                 data: options.data,
                 node,
                 mounter,
+                keeping: options.keeping,
                 tasks: TaskTracker::new(),
                 closing: CancellationToken::new(),
                 keep_frozen: options.keep_frozen,

@@ -294,6 +294,7 @@ impl Fleet {
             shell: None,
             source: Source::Setup,
             trace: Trace::default(),
+            command: None,
         };
         self.follow(live, workplace, Arc::clone(&execution), followed);
         let exit = execution.wait().await?;
@@ -324,6 +325,7 @@ impl Fleet {
             shell: None,
             source: Source::Entrypoint,
             trace: Trace::default(),
+            command: None,
         };
         self.follow(live, workplace, Arc::clone(&execution), followed);
         self.in_background(live, |fleet, live| async move {

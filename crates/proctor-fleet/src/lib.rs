@@ -45,7 +45,7 @@ mod workplace;
 
 pub use devboxes::{DevboxChange, Hold, NewDevbox};
 pub use error::FleetError;
-pub use executions::{Command, NewCommand};
+pub use executions::{Command, Keeping, NewCommand};
 pub use fleet::{Fleet, FleetOptions};
 pub use frozen::{KeepFrozen, KeptDisk};
 pub use git::{GitError, GitOptions, Repositories, is_repository_name};

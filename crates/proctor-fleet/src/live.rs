@@ -21,7 +21,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use crate::{
-    error::FleetError, executions::Command, logs::Log, shells::Shells, workplace::Workplace,
+    error::FleetError,
+    executions::{Command, Kept},
+    logs::Log,
+    shells::Shells,
+    workplace::Workplace,
 };
 
 /// A devbox that has not ended.
@@ -36,6 +40,7 @@ pub(crate) struct Live {
     pub(crate) mounts: Vec<Mount>,
     workplace: watch::Sender<Option<Workplace>>,
     commands: Mutex<HashMap<Uuid, Arc<Command>>>,
+    kept: Mutex<Kept>,
     pub(crate) shells: Shells,
     pub(crate) log: Log,
     /// What follows the box's executions; all of it ends with the box.
@@ -61,6 +66,7 @@ impl Live {
             mounts,
             workplace: watch::Sender::new(None),
             commands: Mutex::default(),
+            kept: Mutex::default(),
             shells: Shells::default(),
             log,
             followers: TaskTracker::new(),
@@ -149,6 +155,11 @@ impl Live {
 
     pub(crate) fn commands(&self) -> MutexGuard<'_, HashMap<Uuid, Arc<Command>>> {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is still known of commands that have ended.
+    pub(crate) fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that somebody uses it.

@@ -9,6 +9,7 @@ use proctor_core::{
 };
 use proctor_devbox::{BoxState, Devbox, Error};
 use proctor_store::{devboxes::DevboxRecord, runs::Revised};
+use uuid::Uuid;
 
 use crate::{
     devboxes::box_id,
@@ -16,6 +17,7 @@ use crate::{
     fleet::Fleet,
     live::Live,
     logs::{self, Log, Source, Traces, What},
+    suspending::was_suspended,
     workplace::Workplace,
 };
 
@@ -173,15 +175,14 @@ impl Fleet {
         for waiting in traces.queued {
             self.queue_again(live, waiting);
         }
+        // What the log knows and the box does not was let go.
+        live.kept().remember_gone(
+            traces
+                .begun
+                .keys()
+                .filter_map(|name| Uuid::parse_str(name).ok()),
+        );
+        self.let_old_ones_go(live).await;
         Ok(())
     }
-}
-
-/// Whether the devbox had stood still before, so that it is on its way back and not new.
-fn was_suspended(record: &DevboxRecord) -> bool {
-    record
-        .life
-        .transitions()
-        .iter()
-        .any(|step| step.status == DevboxStatus::Suspended)
 }

@@ -124,18 +124,19 @@ async fn take_turn(fleet: &Fleet, live: &Arc<Live>, turn: &Turn) {
     if running.await.is_err() {
         return;
     }
-    if !turn.command.is_waiting() {
-        // It was ended before its turn, or an earlier process started it.
-        let _ = turn.command.completed().await;
-        return;
+    // Else it was ended before its turn, or an earlier process started it.
+    if turn.command.is_waiting() {
+        let started = match live.running() {
+            Ok(workplace) => fleet.start_command(live, &workplace, turn).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = started {
+            turn.command.give_up(&error.to_string());
+        }
     }
-    let started = match live.running() {
-        Ok(workplace) => fleet.start_command(live, &workplace, turn).await,
-        Err(error) => Err(error),
-    };
-    match started {
-        Ok(()) => drop(turn.command.completed().await),
-        Err(error) => turn.command.give_up(&error.to_string()),
+    let _ = turn.command.completed().await;
+    if turn.command.was_given_up() {
+        fleet.keep(live, &turn.command).await;
     }
 }
 

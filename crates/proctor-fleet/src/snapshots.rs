@@ -166,7 +166,7 @@ impl Fleet {
     pub async fn disk_snapshots(
         &self,
         organization: OrganizationId,
-        filter: SnapshotFilter,
+        filter: &SnapshotFilter,
         page: PageRequest<SnapshotKind>,
     ) -> Result<Page<DiskSnapshot>, FleetError> {
         Ok(self

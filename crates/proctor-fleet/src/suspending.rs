@@ -1,8 +1,12 @@
-//! Devboxes that come to a stand, and back.
+//! Devboxes that come to a stand, and back: when they are told to, or when somebody wants to work with them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use proctor_core::{devbox::DevboxFailure, refused::Refused};
+use proctor_core::{
+    devbox::{DevboxFailure, DevboxStatus},
+    refused::Refused,
+};
+use proctor_store::devboxes::DevboxRecord;
 
 use crate::{
     error::{FleetError, chain},
@@ -10,9 +14,55 @@ use crate::{
     launch::keep_alive_deadline,
     live::Live,
     logs::Source,
+    workplace::Workplace,
 };
 
+/// How long somebody who wants to work with a devbox waits at most until it is back.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 impl Fleet {
+    /// Where to work in a devbox. One that stands still, or is about to, is brought back first; one that is being made for the first time
+    /// or has ended is refused.
+    pub(crate) async fn awake(&self, live: &Arc<Live>) -> Result<Workplace, FleetError> {
+        live.touch(self.now());
+        match live.running() {
+            Err(FleetError::Refused(Refused::DevboxNot(..))) => {}
+            settled => return settled,
+        }
+        let coming_back = async {
+            let mut changes = live.watch();
+            while is_away(&changes.borrow_and_update().value) {
+                if live.record().status() == DevboxStatus::Suspended {
+                    self.begin_resume(live).await?;
+                }
+                // Nothing comes any more if the devbox has gone.
+                if changes.changed().await.is_err() {
+                    break;
+                }
+            }
+            Ok::<_, FleetError>(())
+        };
+        tokio::select! {
+            back = tokio::time::timeout(PATIENCE, coming_back) => back.unwrap_or(Ok(()))?,
+            () = self.closing().cancelled() => {}
+        }
+        live.running()
+    }
+
+    /// Lets a devbox that stands still come back, in the background.
+    pub(crate) async fn begin_resume(&self, live: &Arc<Live>) -> Result<DevboxRecord, FleetError> {
+        let now = self.now();
+        let stepped = live
+            .step(self.store(), |life| life.resume(now), |_| {})
+            .await?;
+        if stepped.is_changed() {
+            self.in_background(live, |fleet, live| async move {
+                fleet.bring_back(&live).await;
+            });
+        }
+        Ok(stepped.into_inner())
+    }
+
     /// Takes a devbox that is suspending the rest of the way.
     pub(crate) async fn bring_to_a_stand(&self, live: &Arc<Live>) {
         let Some(workplace) = live.workplace() else {
@@ -87,6 +137,27 @@ impl Fleet {
             .await;
         tell_if_not_noted(live, noted.err());
     }
+}
+
+/// Whether the devbox stands still, is about to, or is on its way back.
+fn is_away(record: &DevboxRecord) -> bool {
+    match record.status() {
+        DevboxStatus::Suspending | DevboxStatus::Suspended => true,
+        DevboxStatus::Provisioning => was_suspended(record),
+        DevboxStatus::Initializing
+        | DevboxStatus::Running
+        | DevboxStatus::Shutdown
+        | DevboxStatus::Failure => false,
+    }
+}
+
+/// Whether the devbox had stood still before, so that it is on its way back and not new.
+pub(crate) fn was_suspended(record: &DevboxRecord) -> bool {
+    record
+        .life
+        .transitions()
+        .iter()
+        .any(|step| step.status == DevboxStatus::Suspended)
 }
 
 /// A step that came too late because the devbox ended is as it should be.

@@ -109,6 +109,25 @@ impl Store {
             .await
     }
 
+    /// The organization's devboxes that have not ended and have an agent mounted, the oldest first.
+    pub async fn devboxes_with_agents(
+        &self,
+        organization: OrganizationId,
+    ) -> Result<Vec<DevboxRecord>, StoreError> {
+        // Most devboxes have none, and reading what they were asked to be is what costs.
+        let text = format!(
+            "SELECT {COLUMNS} FROM devboxes WHERE organization = $1 AND status NOT IN ('shutdown', 'failure') \
+             AND setup LIKE '%\"agent\":{{%' ORDER BY id"
+        );
+        let rows = self
+            .database()
+            .read_all(Query::assembled(text, vec![organization.into()]))
+            .await?;
+        rows.iter()
+            .map(|row| read(row).map(|devbox| devbox.value))
+            .collect()
+    }
+
     /// Every devbox on `node` that has not ended, the oldest first.
     pub async fn live_devboxes(
         &self,

@@ -79,12 +79,14 @@ impl SnapshotStatus {
 }
 
 /// Which snapshots are wanted.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct SnapshotFilter {
     /// Those of this devbox.
     pub devbox: Option<DevboxId>,
     /// Those of devboxes that were made from this blueprint.
     pub blueprint: Option<BlueprintId>,
+    /// Those whose notes have one of these values under each of these names.
+    pub metadata: BTreeMap<String, Vec<String>>,
 }
 
 const COLUMNS: &str = "id, organization, node, devbox, blueprint, name, commit_message, metadata, status, error, \
@@ -127,7 +129,7 @@ impl Store {
     pub async fn disk_snapshots(
         &self,
         organization: OrganizationId,
-        filter: SnapshotFilter,
+        filter: &SnapshotFilter,
         page: PageRequest<SnapshotKind>,
     ) -> Result<Page<DiskSnapshot>, StoreError> {
         let mut listing = Listing::new(COLUMNS, "disk_snapshots")
@@ -138,6 +140,9 @@ impl Store {
         }
         if let Some(blueprint) = filter.blueprint {
             listing = listing.filter("blueprint", blueprint);
+        }
+        for (name, values) in &filter.metadata {
+            listing = listing.labelled("metadata", name, values)?;
         }
         listing.page(self.database(), page, read).await
     }

@@ -5,6 +5,7 @@ use proctor_core::id::{Id, Kind};
 use crate::{
     StoreError,
     database::{Database, Param, Query, Row},
+    runs::document,
 };
 
 /// Which part of a list is wanted.
@@ -115,6 +116,32 @@ impl Listing {
             false => format!("{column} IN ({})", places.join(", ")),
         });
         self
+    }
+
+    /// Only those whose labels in `column`, which is an object of texts as this store writes JSON, have one of these values under `name`.
+    ///
+    /// Within a text a quotation mark never follows a brace or a comma directly, so a member is found as what it is written as.
+    pub(crate) fn labelled(
+        mut self,
+        column: &'static str,
+        name: &str,
+        values: &[String],
+    ) -> Result<Self, StoreError> {
+        let mut ways = Vec::new();
+        for value in values {
+            let member = format!("{}:{}", document(&name)?, document(value)?);
+            for before in ['{', ','] {
+                self.params.push(format!("{before}{member}").into());
+                // The one function that finds a text exactly in every database.
+                let place = self.params.len();
+                ways.push(format!("replace({column}, ${place}, '') <> {column}"));
+            }
+        }
+        self.filters.push(match ways.is_empty() {
+            true => "1 = 0".to_owned(),
+            false => format!("({})", ways.join(" OR ")),
+        });
+        Ok(self)
     }
 
     /// Whether there is any.

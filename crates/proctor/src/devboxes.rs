@@ -33,6 +33,8 @@ pub(crate) struct Supplies {
     pub(crate) code_mirrors: Option<PathBuf>,
     /// How many frozen disks are kept.
     pub(crate) keep_frozen: KeepFrozen,
+    /// Whether disks are limited exactly, by file systems of their own.
+    pub(crate) exact_disks: bool,
 }
 
 /// Devboxes, and the blueprints they can be made from.
@@ -65,6 +67,7 @@ impl Devboxes {
             .context("the backend of devboxes is not part of this program")?;
         let settings = Settings {
             data: directory.clone(),
+            exact_disks: supplies.exact_disks,
         };
         let devboxes = match (factory.open)(&settings) {
             Ok(backend) => {

@@ -96,6 +96,16 @@ pub(crate) struct ServeSettings {
     /// Bytes that these disks may take; the oldest go first [default: 4294967296]
     #[arg(long, value_name = "BYTES", env = "PROCTOR_KEEP_FROZEN_BYTES")]
     pub(crate) keep_frozen_bytes: Option<u64>,
+    /// Whether a devbox gets a disk of exactly its size instead of one that is watched: needs root and
+    /// mkfs.ext4, takes longer to make, and its snapshots are copies [default: false]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "PROCTOR_EXACT_DISKS",
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
+    pub(crate) exact_disks: Option<bool>,
 }
 
 /// A name that blueprints can be built on.
@@ -245,6 +255,7 @@ impl ServeSettings {
             code_mirrors: self.code_mirrors.or(file.code_mirrors),
             keep_frozen: self.keep_frozen.or(file.keep_frozen),
             keep_frozen_bytes: self.keep_frozen_bytes.or(file.keep_frozen_bytes),
+            exact_disks: self.exact_disks.or(file.exact_disks),
         }
     }
 }
@@ -276,6 +287,7 @@ mod tests {
             code-mirrors = "/srv/git"
             keep-frozen = 20
             keep-frozen-bytes = 1000000000
+            exact-disks = true
         "#;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("proctor.toml");
@@ -316,6 +328,7 @@ mod tests {
             code_mirrors: Some(_),
             keep_frozen: Some(20),
             keep_frozen_bytes: Some(1_000_000_000),
+            exact_disks: Some(true),
         } = serve
         else {
             panic!("{serve:?}")

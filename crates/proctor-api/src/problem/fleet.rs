@@ -9,7 +9,9 @@ impl From<FleetError> for Problem {
     fn from(error: FleetError) -> Self {
         match error {
             FleetError::Impossible(_) => Self::new(ProblemKind::NotImplemented, error.to_string()),
-            FleetError::NotFound { .. } => Self::not_found(error.to_string()),
+            FleetError::NotFound { .. } | FleetError::Gone { .. } => {
+                Self::not_found(error.to_string())
+            }
             FleetError::Refused(refused) => refused.into(),
             FleetError::Invalid(faults) => {
                 let mut errors = FieldErrors::default();

@@ -1,5 +1,7 @@
 //! `/v1/agents`: programs that take tasks by themselves.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry};
+
 use axum::extract::State;
 use proctor_core::{
     agent::{Agent, AgentOrigin, AgentSource, OriginKind, Package},
@@ -7,6 +9,7 @@ use proctor_core::{
         Dialect,
         kinds::{AgentId, AgentKind, ObjectId, OrganizationId},
     },
+    mount::Mount,
 };
 use proctor_fleet::objects::{self, ObjectError};
 use proctor_store::{
@@ -153,6 +156,15 @@ pub(crate) struct AgentListView {
     /// How many there are in all, unless that was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_count: Option<u64>,
+}
+
+/// How many devboxes have which agent.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AgentDevboxCountsView {
+    /// By the name of the agent.
+    counts: BTreeMap<String, u64>,
+    /// Of all agents together.
+    total_count: u64,
 }
 
 /// What a new agent is.
@@ -379,6 +391,44 @@ pub(crate) async fn list_public_agents(
     Query(_query): Query<AgentListQuery>,
 ) -> Json<AgentListView> {
     Json(nothing(page.count))
+}
+
+/// Counts the devboxes that have not ended and have an agent mounted, by the agent's name.
+#[utoipa::path(get, path = "/v1/agents/devbox_counts", tag = "Runloop: agents", security(("organization_key" = [])),
+    responses((status = 200, description = "How many devboxes have which agent", body = AgentDevboxCountsView)))]
+pub(crate) async fn count_agent_devboxes(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+) -> Result<Json<AgentDevboxCountsView>, Problem> {
+    let store = state.store();
+    let mut names: HashMap<AgentId, Option<String>> = HashMap::new();
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for devbox in store.devboxes_with_agents(caller.id()).await? {
+        let mut mounted = BTreeSet::new();
+        for mount in devbox.setup.mounts {
+            let Mount::Agent { agent, name, .. } = mount else {
+                continue;
+            };
+            let known = match agent {
+                None => None,
+                Some(id) => match names.entry(id) {
+                    Entry::Occupied(known) => known.get().clone(),
+                    Entry::Vacant(unknown) => {
+                        let agent = store.agent(caller.id(), id).await?;
+                        unknown.insert(agent.map(|agent| agent.name)).clone()
+                    }
+                },
+            };
+            mounted.extend(known.or(name));
+        }
+        for name in mounted {
+            *counts.entry(name).or_default() += 1;
+        }
+    }
+    Ok(Json(AgentDevboxCountsView {
+        total_count: counts.values().sum(),
+        counts,
+    }))
 }
 
 /// Registers an agent.

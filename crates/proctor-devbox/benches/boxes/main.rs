@@ -6,9 +6,9 @@
 )]
 
 mod beside;
+mod disk;
 
 use std::{
-    collections::BTreeMap,
     path::Path,
     sync::{
         Arc,
@@ -18,7 +18,7 @@ use std::{
 };
 
 use proctor_devbox::{
-    Backend, Base, BoxId, BoxSpec, Devbox, ExecId, ExecSpec, LayerId, Limits, SnapshotWay,
+    Backend, Base, BoxId, BoxSpec, Devbox, ExecId, ExecSpec, Limits,
     local::{LocalBackend, LocalConfig, maybe_run_inner},
 };
 use proctor_testkit::figures::{self, Parts, Times, line};
@@ -54,7 +54,7 @@ fn main() {
             exec(&backend).await;
         }
         if parts.include("disk") {
-            disk(&backend).await;
+            disk::measure(&backend).await;
         }
         if parts.include("many") {
             many(&backend).await;
@@ -204,73 +204,6 @@ async fn exec(backend: &LocalBackend) {
     line("suspend and resume", &stills.to_string());
     still.kill().await.unwrap();
     devbox.destroy().await.unwrap();
-}
-
-/// Snapshots of a box with few and with many files, and boxes on them.
-async fn disk(backend: &LocalBackend) {
-    for files in [10, 10_000] {
-        let devbox = backend
-            .create(spec("disk", Limits::default()))
-            .await
-            .unwrap();
-        devbox.start().await.unwrap();
-        let script = format!("mkdir /root/f; cd /root/f; seq {files} | split -l 1 -a 5 -");
-        let exit = devbox
-            .exec(ExecSpec::shell(exec_id(0), script))
-            .await
-            .unwrap()
-            .wait()
-            .await
-            .unwrap();
-        assert!(exit.success());
-        let (layer, copied) = (
-            LayerId::new(format!("l{files}")).unwrap(),
-            LayerId::new(format!("c{files}")).unwrap(),
-        );
-
-        let busy = devbox
-            .exec(ExecSpec::new(exec_id(1), ["sleep", "600"]))
-            .await
-            .unwrap();
-        let begun = Instant::now();
-        let record = devbox
-            .snapshot(copied.clone(), BTreeMap::new())
-            .await
-            .unwrap();
-        assert_eq!(record.way, SnapshotWay::Copied);
-        line(
-            &format!("snapshot of a busy box with {files} files"),
-            &figures::millis(begun.elapsed()),
-        );
-        busy.kill().await.unwrap();
-        busy.wait().await.unwrap();
-
-        let begun = Instant::now();
-        let record = devbox
-            .snapshot(layer.clone(), BTreeMap::new())
-            .await
-            .unwrap();
-        assert_eq!(record.way, SnapshotWay::Renamed);
-        line(
-            &format!("snapshot of an idle box with {files} files"),
-            &figures::millis(begun.elapsed()),
-        );
-
-        let begun = Instant::now();
-        let mut restored = spec("restored", Limits::default());
-        restored.base = Base::Layer(layer.clone());
-        let restored = backend.create(restored).await.unwrap();
-        restored.start().await.unwrap();
-        run(&restored, 0).await;
-        line(
-            &format!("box on that snapshot, first exec done, {files} files"),
-            &figures::millis(begun.elapsed()),
-        );
-        restored.destroy().await.unwrap();
-        devbox.destroy().await.unwrap();
-        backend.delete_layer(&layer).await.unwrap();
-        backend.delete_layer(&copied).await.unwrap();
-    }
 }
 
 /// Many boxes at once: how fast they come up, what an idle one costs.

@@ -19,6 +19,7 @@ use super::{
     backend::Shared,
     execution::{LocalExecution, settled},
     inside::{Order, StatusFile},
+    layers::Heights,
     link::{self, Link, Watches, expect_done},
     plan::{Bottom, BoxPlaces, Ids, Plan, read_json, remove_if_there},
     tree,
@@ -410,22 +411,23 @@ impl Devbox for LocalBox {
             way: SnapshotWay::Renamed,
             labels,
         };
-        let Some(link) = slot.clone().filter(|link| !link.is_closed()) else {
-            let way = if self.plan().exact_disk {
-                SnapshotWay::Copied
-            } else {
-                SnapshotWay::Renamed
-            };
-            return self.take_snapshot(way, record).await;
+        let plan = self.plan();
+        let way_at_rest = if plan.exact_disk || plan.layers.len() >= Heights::here().own {
+            SnapshotWay::Copied
+        } else {
+            SnapshotWay::Renamed
         };
-        let way = match link.ask(Action::BeginSnapshot, &[]).await? {
-            Answer::DiskFree => SnapshotWay::Renamed,
-            Answer::DiskFrozen => SnapshotWay::Copied,
+        let Some(link) = slot.clone().filter(|link| !link.is_closed()) else {
+            return self.take_snapshot(way_at_rest, record).await;
+        };
+        let (way, begins_anew) = match link.ask(Action::BeginSnapshot, &[]).await? {
+            Answer::DiskFree => (way_at_rest, true),
+            Answer::DiskFrozen => (SnapshotWay::Copied, false),
             other => return Err(expect_done(other).err().unwrap_or(Error::BoxEnded)),
         };
         let taken = self.take_snapshot(way, record).await;
         link.tell(Action::EndSnapshot).await?;
-        if way == SnapshotWay::Renamed {
+        if begins_anew {
             // The box has a new network, and in it a new listener.
             self.open_outlet(link.until_closed()).await?;
         }

@@ -96,10 +96,10 @@ pub(super) fn statement(
     if limits.cpu_millis.is_some() {
         say(
             P::CpuLimit,
-            if groups.has(&[Role::Unified, Role::Cpu]) {
+            if groups.limits_cpu() {
                 How::Enforced
             } else {
-                How::Missing("no writable cgroup".to_owned())
+                How::Missing("no writable cgroup for processor time".to_owned())
             },
         );
     }

@@ -40,7 +40,10 @@ pub const FACTORY: Factory = Factory {
     name: "local",
     about: "Linux namespaces on this machine; needs no container engine and no image",
     open: |settings: &Settings| {
-        let config = LocalConfig::new(settings.data.join("local"));
+        let config = LocalConfig {
+            exact_disk: settings.exact_disks,
+            ..LocalConfig::new(settings.data.join("local"))
+        };
         Ok(Arc::new(LocalBackend::open(config)?))
     },
 };

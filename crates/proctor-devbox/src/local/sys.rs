@@ -277,6 +277,17 @@ pub(crate) fn block_signals() -> io::Result<()> {
     set_mask(&signal_set(true))
 }
 
+/// Forgets the signals that came while they were blocked.
+pub(crate) fn discard_signals() {
+    let set = signal_set(true);
+    let at_once = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `set` and the time are initialised and outlive the call; the kernel is asked for no details.
+    while unsafe { libc::sigtimedwait(&raw const set, ptr::null_mut(), &raw const at_once) } > 0 {}
+}
+
 /// Lets every signal through.
 pub(crate) fn unblock_signals() -> io::Result<()> {
     set_mask(&signal_set(false))

@@ -11,3 +11,4 @@ mod mass;
 mod remainders;
 mod rootfs;
 mod support;
+mod waiting;

@@ -148,3 +148,39 @@ async fn a_disk_of_its_own_leaves_no_device_behind() {
     local.end().await;
     assert_eq!(traces(&data, "exact-"), Vec::<String>::new());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_box_that_is_snapshotted_again_and_again_keeps_everything() {
+    let local = Local::new();
+    let devbox = local.start("often", EVERY_LIMIT).await;
+    // More layers than fit into the options of one mount.
+    const TIMES: usize = 100;
+    for number in 0..TIMES {
+        let (status, said) = sh(
+            &devbox,
+            &format!("echo {number} > /root/{number}; ls /root | wc -l"),
+        )
+        .await;
+        assert_eq!((status, said), (0, format!("{}\n", number + 1)));
+        let layer = LayerId::new(format!("snp_01K000000000000000000000{number:02}")).unwrap();
+        devbox.snapshot(layer, BTreeMap::new()).await.unwrap();
+    }
+    let (_, seen) = sh(&devbox, "cat /root/0 /root/99; ls /root | wc -l").await;
+    assert_eq!(seen, "0\n99\n100\n");
+    for (top, files) in [(50, 51), (99, 100)] {
+        let base =
+            Base::Layer(LayerId::new(format!("snp_01K000000000000000000000{top:02}")).unwrap());
+        let spec = BoxSpec::new(BoxId::new(format!("on-{top}")).unwrap(), base);
+        match local.backend().create(spec).await {
+            Ok(restored) => {
+                restored.start().await.unwrap();
+                let (_, seen) = sh(&restored, "ls /root | wc -l").await;
+                assert_eq!(seen, format!("{files}\n"));
+            }
+            // Older kernels take fewer layers, and the message says so.
+            Err(Error::Invalid(why)) => assert!(why.contains("can stand on"), "{why}"),
+            Err(other) => panic!("{other}"),
+        }
+    }
+    local.end().await;
+}

@@ -1,7 +1,7 @@
 //! The build context: an archive, of which copies take what they need as it streams by.
 //!
 //! It is read twice for a copy and never unpacked on the server: once to learn what is in it, so that a step's result
-//! can be found again by its content, and once to send the chosen members into the box.
+//! can be found again by its content, and once to send the chosen members into the box. What its `.dockerignore` covers is not there.
 
 use std::{collections::HashMap, io, sync::Arc, time::Duration};
 
@@ -16,7 +16,10 @@ use proctor_store::Store;
 use tokio::io::AsyncRead;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
-use super::steps::{CopyStep, joined};
+use super::{
+    ignore::{self, Ignored},
+    steps::{CopyStep, joined},
+};
 use crate::{
     archives::{
         self, ArchiveError, CleanTar, Limits, Member, MemberKind, Owner, Unpacker,
@@ -34,6 +37,9 @@ pub(crate) enum ContextError {
     /// Its archive.
     #[error("the build context: {0}")]
     Archive(#[from] ArchiveError),
+    /// What it leaves out.
+    #[error("the build context: {0}")]
+    Ignore(String),
     /// What was asked for.
     #[error("Dockerfile line {line}: {message}")]
     Copy {
@@ -82,11 +88,17 @@ impl Context {
         let bytes = open(store, &object).await?;
         let indexed = tokio::task::spawn_blocking(move || {
             let mut members = Vec::new();
+            let mut ignored = String::new();
             walk(
                 SyncIoBridge::new(bytes),
                 Limits::default(),
                 &mut |member, content| {
                     let content = match member.kind {
+                        MemberKind::File(_) if member.path == ignore::FILE => {
+                            let text = beginning_of(content)?;
+                            ignored = String::from_utf8_lossy(&text).into_owned();
+                            Some(Digest::of_bytes(&text))
+                        }
                         MemberKind::File(_) => Some(digest_of(content)?),
                         _ => None,
                     };
@@ -97,7 +109,9 @@ impl Context {
                     Ok(())
                 },
             )?;
-            Ok::<_, ArchiveError>(members)
+            let ignored = Ignored::read(&ignored).map_err(ContextError::Ignore)?;
+            members.retain(|known: &Known| !ignored.covers(&known.member.path));
+            Ok::<_, ContextError>(members)
         });
         let members = indexed
             .await
@@ -342,6 +356,14 @@ async fn open(
 ) -> Result<impl AsyncRead + Send + Unpin + 'static, ObjectError> {
     let (_, bytes) = objects::open(store, object).await?;
     Ok(StreamReader::new(bytes.map_err(io::Error::other)))
+}
+
+/// What a `.dockerignore` has, all of it unless it is out of all proportion.
+fn beginning_of(content: &mut dyn io::Read) -> Result<Vec<u8>, ArchiveError> {
+    let mut text = Vec::new();
+    io::Read::read_to_end(&mut io::Read::take(content, ignore::LONGEST), &mut text)
+        .map_err(|error| ArchiveError::reading(&error))?;
+    Ok(text)
 }
 
 fn digest_of(content: &mut dyn io::Read) -> Result<Digest, ArchiveError> {

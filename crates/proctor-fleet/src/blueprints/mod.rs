@@ -31,6 +31,7 @@ mod build;
 mod context;
 mod dockerfile;
 mod foundation;
+mod ignore;
 mod layers;
 mod log;
 mod preview;

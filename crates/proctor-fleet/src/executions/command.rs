@@ -167,8 +167,27 @@ impl Command {
         Ok(self.taking_input()?.signal(INTERRUPT).await?)
     }
 
+    /// How many bytes of its output are kept.
+    pub(super) fn output_bytes(&self) -> u64 {
+        self.running().map_or(0, |execution| {
+            let progress = execution.progress();
+            progress.stdout + progress.stderr
+        })
+    }
+
+    /// The program behind it, if it has ended.
+    pub(super) fn ended_program(&self) -> Option<Arc<dyn Execution>> {
+        self.running()
+            .filter(|execution| execution.progress().exit.is_some())
+    }
+
     pub(crate) fn is_waiting(&self) -> bool {
         matches!(*self.state.borrow(), State::Waiting)
+    }
+
+    /// Whether it never ran and never will.
+    pub(crate) fn was_given_up(&self) -> bool {
+        matches!(*self.state.borrow(), State::GivenUp(..))
     }
 
     /// It will never run.

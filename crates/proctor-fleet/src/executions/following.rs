@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proctor_devbox::{Execution, Stream};
 
-use super::command::KILLED;
+use super::{Command, command::KILLED};
 use crate::{
     fleet::Fleet,
     live::Live,
@@ -21,6 +21,8 @@ pub(crate) struct Followed {
     pub(crate) shell: Option<String>,
     pub(crate) source: Source,
     pub(crate) trace: Trace,
+    /// The command that it is the execution of, if it is one's.
+    pub(crate) command: Option<Arc<Command>>,
 }
 
 impl Fleet {
@@ -45,6 +47,9 @@ impl Fleet {
                 live.log
                     .add(&[fleet.entry_of(&followed, What::Ended { status })]);
                 live.touch(fleet.now());
+                if let Some(command) = &followed.command {
+                    fleet.keep(&live, command).await;
+                }
             };
             tokio::select! {
                 () = work => {}

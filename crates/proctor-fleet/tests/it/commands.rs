@@ -1,6 +1,6 @@
 use proctor_core::devbox::{DevboxSetup, DevboxStatus};
 use proctor_devbox::Stream;
-use proctor_fleet::{FleetError, NewCommand, logs::LogFilter, output::Pieces};
+use proctor_fleet::{FleetError, Keeping, NewCommand, logs::LogFilter, output::Pieces};
 use uuid::Uuid;
 
 use crate::support::{House, ended};
@@ -213,5 +213,71 @@ async fn programs_open_their_streams_by_name() {
         (status, stdout.as_str(), stderr.as_str()),
         (0, "out\nmore\n", "err\nmore\n")
     );
+    house.end().await;
+}
+
+#[tokio::test]
+async fn commands_that_ended_long_ago_are_let_go_and_never_run_again() {
+    let house = House::keeping_commands(Keeping {
+        commands: 3,
+        output_bytes: 1000,
+    })
+    .await;
+    let id = house.running(DevboxSetup::default()).await;
+    let mut commands = Vec::new();
+    for number in 0..5 {
+        let command = house
+            .start(id, &format!("echo {number} >>times"), None)
+            .await;
+        assert_eq!(ended(&command).await.0, 0);
+        commands.push(command.id);
+    }
+    let is_gone = async |house: &House, command| {
+        matches!(
+            house.fleet.command(house.organization, id, command).await,
+            Err(FleetError::Gone { .. })
+        )
+    };
+    // What has ended is noted behind our back, and then the two oldest go.
+    while !is_gone(&house, commands[1]).await {
+        tokio::task::yield_now().await;
+    }
+    assert!(is_gone(&house, commands[0]).await);
+    for kept in &commands[2..] {
+        let found = house.fleet.command(house.organization, id, *kept).await;
+        assert_eq!(found.unwrap().exit_status(), Some(0));
+    }
+
+    // The same over a restart: neither taken for unknown, nor run again.
+    let house = house.restart().await;
+    assert!(is_gone(&house, commands[0]).await);
+    let again = NewCommand {
+        command: "echo again >>times".to_owned(),
+        id: Some(commands[0]),
+        shell: None,
+        stdin: false,
+    };
+    let refused = house.fleet.execute(house.organization, id, again).await;
+    let Err(error @ FleetError::Gone { .. }) = refused else {
+        panic!("it ran again");
+    };
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "execution '{}' ended long ago and is not kept any more: the devbox's log has what is left of it",
+            commands[0]
+        )
+    );
+    assert_eq!(house.sh(id, "cat times").await.1, "0\n1\n2\n3\n4\n");
+
+    // One that wrote much takes the place of all others, but is itself kept.
+    let much = house.start(id, "head -c 5000 /dev/zero", None).await;
+    assert_eq!(ended(&much).await.0, 0);
+    while !is_gone(&house, commands[4]).await {
+        tokio::task::yield_now().await;
+    }
+    let found = house.fleet.command(house.organization, id, much.id).await;
+    assert_eq!(found.unwrap().exit_status(), Some(0));
+    drop(much);
     house.end().await;
 }

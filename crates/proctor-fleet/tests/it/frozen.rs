@@ -129,7 +129,7 @@ async fn a_kept_disk_outlives_its_devbox_and_the_server() {
 
 #[tokio::test]
 async fn the_oldest_disks_go_first_and_none_that_is_in_use() {
-    let house = House::keeping(KeepFrozen {
+    let house = House::keeping_frozen(KeepFrozen {
         disks: 2,
         bytes: u64::MAX,
     })
@@ -170,7 +170,7 @@ async fn the_oldest_disks_go_first_and_none_that_is_in_use() {
 
 #[tokio::test]
 async fn disks_that_are_too_large_together_go_too() {
-    let house = House::keeping(KeepFrozen {
+    let house = House::keeping_frozen(KeepFrozen {
         disks: 9,
         bytes: 3 << 20,
     })
@@ -232,7 +232,7 @@ async fn what_a_dead_server_was_freezing_is_taken_up_by_its_scoring_or_removed()
 
 #[tokio::test]
 async fn a_server_that_keeps_nothing_says_so() {
-    let house = House::keeping(KeepFrozen { disks: 0, bytes: 1 }).await;
+    let house = House::keeping_frozen(KeepFrozen { disks: 0, bytes: 1 }).await;
     let task_run = house.store.fresh_id();
     let reason = house.fleet.reason_not_to_freeze(task_run).await.unwrap();
     assert_eq!(reason.as_deref(), Some("this server keeps no disks"));

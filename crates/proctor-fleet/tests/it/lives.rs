@@ -133,23 +133,73 @@ async fn a_suspended_devbox_stands_still_and_comes_back_as_it_was() {
         record.deadline, None,
         "a devbox that stands still has no clock"
     );
-    let refused = house
-        .fleet
-        .read_file(house.organization, id, "x", None)
-        .await;
-    assert!(matches!(
-        refused,
-        Err(FleetError::Refused(Refused::DevboxNot(
-            "suspended",
-            "running"
-        )))
-    ));
 
     house.fleet.resume(house.organization, id).await.unwrap();
     let record = house.reaches(id, DevboxStatus::Running).await;
     assert_eq!(record.status(), DevboxStatus::Running);
     let (status, stdout, _) = crate::support::ended(&going_on).await;
     assert_eq!((status, stdout.as_str()), (0, "begun\ndone\n"));
+    house.end().await;
+}
+
+#[tokio::test]
+async fn a_suspended_devbox_comes_back_when_somebody_wants_something_of_it() {
+    let house = House::open().await;
+    let id = house.running(DevboxSetup::default()).await;
+    let (_, before, _) = house.sh(id, "echo kept >note; hostname").await;
+    let expected = [
+        DevboxStatus::Suspending,
+        DevboxStatus::Suspended,
+        DevboxStatus::Provisioning,
+        DevboxStatus::Running,
+    ];
+    // Also while it is still on its way to a stand, and from several sides at once.
+    for stands in [true, false] {
+        let from = house.reaches(id, DevboxStatus::Running).await;
+        let from = from.life.transitions().len();
+        house.fleet.suspend(house.organization, id).await.unwrap();
+        if stands {
+            house.reaches(id, DevboxStatus::Suspended).await;
+        }
+        let (ran, read) = tokio::join!(
+            house.sh(id, "hostname"),
+            house.fleet.read_file(house.organization, id, "note", None),
+        );
+        assert_eq!((ran.0, &ran.1), (0, &before));
+        assert_eq!(read.unwrap().size, 5);
+        let record = house.reaches(id, DevboxStatus::Running).await;
+        let steps: Vec<_> = record.life.transitions()[from..]
+            .iter()
+            .map(|step| step.status)
+            .collect();
+        assert_eq!(steps, expected);
+        assert!(record.deadline.is_some(), "its clock runs again");
+    }
+    house.end().await;
+}
+
+#[tokio::test]
+async fn what_a_suspended_devbox_runs_can_be_ended_and_snapshots_taken() {
+    let house = House::open().await;
+    let id = house.running(DevboxSetup::default()).await;
+    let sleeper = house.start(id, "sleep 600", None).await;
+    house.fleet.suspend(house.organization, id).await.unwrap();
+    house.reaches(id, DevboxStatus::Suspended).await;
+    let command = house
+        .fleet
+        .command_awake(house.organization, id, sleeper.id)
+        .await
+        .unwrap();
+    command.kill().await.unwrap();
+    assert_eq!(crate::support::ended(&command).await.0, 137);
+    house.fleet.suspend(house.organization, id).await.unwrap();
+    house.reaches(id, DevboxStatus::Suspended).await;
+    let taken = house
+        .fleet
+        .snapshot(house.organization, id, Default::default())
+        .await
+        .unwrap();
+    assert_eq!(taken.error, None);
     house.end().await;
 }
 

@@ -62,7 +62,7 @@ async fn a_devbox_begins_where_a_snapshot_was_taken() {
         count: true,
     };
     let listed = fleet
-        .disk_snapshots(organization, SnapshotFilter::default(), page)
+        .disk_snapshots(organization, &SnapshotFilter::default(), page)
         .await
         .unwrap();
     assert_eq!(listed.total, Some(0));

@@ -12,7 +12,7 @@ use proctor_devbox::{
     local::{LocalBackend, LocalConfig, Program},
 };
 use proctor_fleet::{
-    Command, DevboxRecord, Fleet, FleetOptions, KeepFrozen, NewCommand, NewDevbox,
+    Command, DevboxRecord, Fleet, FleetOptions, KeepFrozen, Keeping, NewCommand, NewDevbox,
 };
 use proctor_store::{Store, StoreOptions, ambient::RandomIds, credentials::PlainKey};
 use tempfile::TempDir;
@@ -28,6 +28,7 @@ pub(crate) struct House {
     pub(crate) backend: Arc<dyn Backend>,
     keep_frozen: KeepFrozen,
     directory: TempDir,
+    keeping: Keeping,
 }
 
 fn backend(data: &std::path::Path) -> Arc<dyn Backend> {
@@ -41,17 +42,31 @@ fn backend(data: &std::path::Path) -> Arc<dyn Backend> {
 
 impl House {
     pub(crate) async fn open() -> Self {
-        Self::keeping(KeepFrozen::default()).await
+        Self::with(KeepFrozen::default(), Keeping::default()).await
     }
 
     /// One that keeps so many frozen disks.
-    pub(crate) async fn keeping(keep_frozen: KeepFrozen) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_790_000_000_000)));
-        Self::on(directory, clock, keep_frozen).await
+    pub(crate) async fn keeping_frozen(keep_frozen: KeepFrozen) -> Self {
+        Self::with(keep_frozen, Keeping::default()).await
     }
 
-    async fn on(directory: TempDir, clock: Arc<ManualClock>, keep_frozen: KeepFrozen) -> Self {
+    /// One that keeps this much of commands that have ended.
+    pub(crate) async fn keeping_commands(keeping: Keeping) -> Self {
+        Self::with(KeepFrozen::default(), keeping).await
+    }
+
+    async fn with(keep_frozen: KeepFrozen, keeping: Keeping) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_790_000_000_000)));
+        Self::on(directory, clock, keep_frozen, keeping).await
+    }
+
+    async fn on(
+        directory: TempDir,
+        clock: Arc<ManualClock>,
+        keep_frozen: KeepFrozen,
+        keeping: Keeping,
+    ) -> Self {
         let options = StoreOptions::embedded(directory.path());
         let ids = Arc::new(RandomIds::default());
         let store = Store::open(&options, clock.clone(), ids).await.unwrap();
@@ -60,8 +75,11 @@ impl House {
             None => store.organizations().await.unwrap()[0].id,
         };
         let backend = backend(directory.path());
-        let mut options = FleetOptions::new(directory.path().join("fleet"));
-        options.keep_frozen = keep_frozen;
+        let options = FleetOptions {
+            keep_frozen,
+            keeping,
+            ..FleetOptions::new(directory.path().join("fleet"))
+        };
         let fleet = Fleet::open(options, store.clone(), Arc::clone(&backend), clock.clone())
             .await
             .unwrap();
@@ -74,14 +92,15 @@ impl House {
             backend,
             keep_frozen,
             directory,
+            keeping,
         }
     }
 
     /// Lets go of everything, as a server that ends, and begins anew.
     pub(crate) async fn restart(self) -> Self {
-        let keep_frozen = self.keep_frozen;
+        let (keep_frozen, keeping) = (self.keep_frozen, self.keeping);
         let (directory, clock) = self.leave().await;
-        Self::on(directory, clock, keep_frozen).await
+        Self::on(directory, clock, keep_frozen, keeping).await
     }
 
     async fn leave(self) -> (TempDir, Arc<ManualClock>) {

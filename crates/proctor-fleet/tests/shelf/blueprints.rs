@@ -109,6 +109,51 @@ async fn a_dockerfile_becomes_a_disk_and_is_not_built_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_context_ignores_is_not_copied_and_does_not_count() {
+    let shelf = Shelf::open().await;
+    let build = async |ignored: &str, secret: &str, text: &str| {
+        let files = [
+            (".dockerignore", ignored),
+            ("app/main.py", "main"),
+            ("app/cache/x.pyc", "x"),
+            ("app/cache/keep", "kept"),
+            ("secret.env", secret),
+        ];
+        let context = shelf
+            .object("context", ContentType::Tar, tar_of(&files))
+            .await;
+        let recipe = Recipe {
+            build_context: Some(context),
+            ..dockerfile(text)
+        };
+        shelf.build(recipe).await
+    };
+    let rules = "# not for builds\n.dockerignore\n*.env\n**/cache\n!app/cache/keep\n";
+    let everything = "FROM host\nCOPY . /all/";
+    let first = build(rules, "a", everything).await;
+    let devbox = shelf.start("ignoring", layer(&first)).await;
+    let (status, seen) = sh(&devbox, "cd /all && find . -type f | sort").await;
+    assert_eq!(
+        (status, seen.as_str()),
+        (0, "./app/cache/keep\n./app/main.py\n")
+    );
+    let again = build(rules, "b", everything).await;
+    assert_eq!(image(&first).disk, image(&again).disk);
+
+    let named = build(rules, "a", "FROM host\nCOPY secret.env /x").await;
+    let (reason, message) = failure(&named);
+    assert_eq!(reason, BuildFailure::BuildFailed);
+    assert!(
+        message.contains("'secret.env' is not in the build context"),
+        "{message}"
+    );
+    let wrong = build("[a-", "a", everything).await;
+    let (_, message) = failure(&wrong);
+    assert!(message.contains(".dockerignore line 1: "), "{message}");
+    shelf.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_is_built_again_only_if_what_it_copies_changed() {
     let shelf = Shelf::open().await;
     let build = async |files: &[(&str, &str)]| {

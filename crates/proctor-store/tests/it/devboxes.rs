@@ -98,6 +98,33 @@ async fn a_devbox_is_kept_and_changed_only_over_what_was_read(
     assert_eq!(store.live_devboxes("here").await.unwrap().len(), 1);
     assert_eq!(store.live_devboxes("elsewhere").await.unwrap().len(), 0);
 
+    assert_eq!(store.devboxes_with_agents(organization).await.unwrap(), []);
+    let with_agent = DevboxRecord {
+        setup: DevboxSetup {
+            mounts: vec![Mount::Agent {
+                agent: None,
+                name: Some("coder".to_owned()),
+                target: None,
+                token: None,
+            }],
+            ..DevboxSetup::default()
+        },
+        node: "elsewhere".to_owned(),
+        ..record(store, organization)
+    };
+    let with_agent = store.create_devbox(with_agent).await.unwrap();
+    let found = store.devboxes_with_agents(organization).await.unwrap();
+    assert_eq!(found, [with_agent.value.clone()]);
+    let over = with_agent.value.life.clone();
+    let over = DevboxRecord {
+        life: over
+            .fail(START, DevboxFailure::OutOfDisk, "full")
+            .into_inner(),
+        ..with_agent.value.clone()
+    };
+    store.change_devbox(&with_agent, over).await.unwrap();
+    assert_eq!(store.devboxes_with_agents(organization).await.unwrap(), []);
+
     let life = running
         .life
         .clone()
@@ -147,19 +174,60 @@ async fn a_snapshot_changes_only_from_the_status_it_was_seen_in(
         count: true,
     };
     let of = async |filter| {
-        let page = store.disk_snapshots(organization, filter, page).await;
+        let page = store.disk_snapshots(organization, &filter, page).await;
         page.unwrap().total
     };
     let filter = SnapshotFilter {
         devbox: Some(devbox),
-        blueprint: None,
+        ..SnapshotFilter::default()
     };
     assert_eq!(of(filter).await, Some(1));
     let filter = SnapshotFilter {
         devbox: Some(store.fresh_id()),
-        blueprint: None,
+        ..SnapshotFilter::default()
     };
     assert_eq!(of(filter).await, Some(0));
+    // Notes are found as they are written: no pattern, no part of one, no other case.
+    taken.metadata = BTreeMap::from(
+        [
+            ("a", "b"),
+            ("team", "x,\"y\":%_\\"),
+            ("stage", "Test"),
+            ("empty", ""),
+        ]
+        .map(|(name, text)| (name.to_owned(), text.to_owned())),
+    );
+    assert!(change(SnapshotStatus::Complete, &taken).await);
+    for (name, values, found) in [
+        ("a", vec!["b"], 1),
+        ("a", vec!["c", "b"], 1),
+        ("a", vec!["c"], 0),
+        ("a", vec![], 0),
+        ("a", vec!["%"], 0),
+        ("team", vec!["x,\"y\":%_\\"], 1),
+        ("team", vec!["x"], 0),
+        ("y", vec![":%_\\"], 0),
+        ("stage", vec!["test"], 0),
+        ("tage", vec!["Test"], 0),
+        ("empty", vec![""], 1),
+        ("missing", vec![""], 0),
+    ] {
+        let wanted = values.iter().map(|&text| text.to_owned()).collect();
+        let filter = SnapshotFilter {
+            metadata: BTreeMap::from([(name.to_owned(), wanted)]),
+            ..SnapshotFilter::default()
+        };
+        assert_eq!(of(filter).await, Some(found), "{name} {values:?}");
+    }
+    let both = |stage: &str| SnapshotFilter {
+        metadata: BTreeMap::from([
+            ("a".to_owned(), vec!["b".to_owned()]),
+            ("stage".to_owned(), vec![stage.to_owned()]),
+        ]),
+        ..SnapshotFilter::default()
+    };
+    assert_eq!(of(both("Test")).await, Some(1));
+    assert_eq!(of(both("Live")).await, Some(0));
     taken.status = SnapshotStatus::Deleted;
     assert!(change(SnapshotStatus::Complete, &taken).await);
     assert_eq!(of(SnapshotFilter::default()).await, Some(0));

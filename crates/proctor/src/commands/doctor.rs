@@ -18,6 +18,7 @@ pub(crate) async fn run(arguments: Doctor) -> anyhow::Result<Exit> {
         .with_context(|| format!("nothing can be made in {}", data.display()))?;
     let settings = Settings {
         data: place.path().to_owned(),
+        exact_disks: false,
     };
     let mut reports = Vec::new();
     for factory in Registry::builtin().factories() {

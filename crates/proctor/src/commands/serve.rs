@@ -56,6 +56,7 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
         images: serve.images.clone().unwrap_or_default(),
         code_mirrors: serve.code_mirrors.clone(),
         keep_frozen: keep_frozen(&serve),
+        exact_disks: serve.exact_disks.unwrap_or(false),
     };
     let devboxes = Devboxes::open(&settings.data_directory(), &storage, supplies).await?;
     let engine = Engine::new(storage.store.clone(), storage.clock, &public_url);

@@ -74,6 +74,17 @@ pub(super) async fn find(
     Ok(state.fleet()?.command(caller.id(), devbox, id).await?)
 }
 
+/// The same for a request that does something to the command: a suspended devbox is resumed for it.
+async fn find_awake(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    devbox: DevboxId,
+    ExecutionName(id): ExecutionName,
+) -> Result<Arc<Command>, Problem> {
+    let fleet = state.fleet()?;
+    Ok(fleet.command_awake(caller.id(), devbox, id).await?)
+}
+
 /// Shows a command.
 #[utoipa::path(get, path = "/v1/devboxes/{id}/executions/{execution_id}", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id"), ("execution_id" = String, Path, description = "The execution's id"), OutputQuery), security(("organization_key" = [])),
     responses((status = 200, description = "The command", body = ExecutionView)))]
@@ -139,7 +150,7 @@ pub(crate) async fn kill_execution(
     Path((devbox, execution)): Path<(DevboxId, ExecutionName)>,
     Query(query): Query<OutputQuery>,
 ) -> Result<Json<ExecutionView>, Problem> {
-    let command = find(&state, &caller, devbox, execution).await?;
+    let command = find_awake(&state, &caller, devbox, execution).await?;
     command.kill().await?;
     Ok(Json(ExecutionView::of(&command, query.lines()?).await?))
 }
@@ -156,7 +167,7 @@ pub(crate) async fn send_to_execution(
     if body.text.is_none() && body.signal.is_none() {
         return Err(Problem::field("text", "either this or signal is required"));
     }
-    let command = find(&state, &caller, devbox, execution).await?;
+    let command = find_awake(&state, &caller, devbox, execution).await?;
     let send = async {
         if let Some(text) = &body.text {
             command.write_stdin(text.as_bytes()).await?;

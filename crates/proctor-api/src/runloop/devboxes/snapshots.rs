@@ -19,6 +19,7 @@ use crate::{
     problem::Problem,
     runloop::{
         ids,
+        labels::{LabelFilter, LabelQuery},
         page::{RunloopPage, RunloopPageQuery},
     },
     state::ApiState,
@@ -154,20 +155,22 @@ pub(crate) async fn snapshot_devbox_disk_async(
 }
 
 /// Lists the disk snapshots.
-#[utoipa::path(get, path = "/v1/devboxes/disk_snapshots", tag = "Runloop: disk snapshots", params(SnapshotListQuery, RunloopPageQuery), security(("organization_key" = [])),
+#[utoipa::path(get, path = "/v1/devboxes/disk_snapshots", tag = "Runloop: disk snapshots", params(SnapshotListQuery, LabelQuery, RunloopPageQuery), security(("organization_key" = [])),
     responses((status = 200, description = "The snapshots, newest first", body = SnapshotListView)))]
 pub(crate) async fn list_disk_snapshots(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(query): Query<SnapshotListQuery>,
+    LabelFilter(metadata): LabelFilter,
     RunloopPage(page): RunloopPage<SnapshotKind>,
 ) -> Result<Json<SnapshotListView>, Problem> {
     let filter = SnapshotFilter {
         devbox: ids::read_optional("devbox_id", query.devbox_id.as_deref())?,
         blueprint: ids::read_optional("source_blueprint_id", query.source_blueprint_id.as_deref())?,
+        metadata,
     };
     let fleet = state.fleet()?;
-    let page = fleet.disk_snapshots(caller.id(), filter, page).await?;
+    let page = fleet.disk_snapshots(caller.id(), &filter, page).await?;
     Ok(Json(SnapshotListView {
         snapshots: page.items.into_iter().map(SnapshotView::of).collect(),
         has_more: page.has_more,

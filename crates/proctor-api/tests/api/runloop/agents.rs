@@ -1,3 +1,9 @@
+use proctor_core::{
+    devbox::{DevboxFailure, DevboxLife, DevboxSetup, Initiator},
+    id::{Dialect, kinds::AgentId},
+    mount::Mount,
+};
+use proctor_store::devboxes::DevboxRecord;
 use reqwest::Method;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -122,4 +128,75 @@ async fn agents_of_others_are_not_there() {
         let request = server.request(method, &path).bearer_auth(&foreign);
         assert_eq!(request.send().await.unwrap().status(), 404, "{path}");
     }
+}
+
+#[tokio::test]
+async fn devboxes_are_counted_by_the_agents_that_are_mounted_in_them() {
+    let server = TestServer::start().await;
+    assert_eq!(
+        server.read("/v1/agents/devbox_counts").await.body,
+        json!({"counts": {}, "total_count": 0})
+    );
+    let agent = async |name: &str| {
+        let made = server
+            .ask(Method::POST, "/v1/agents", json!({"name": name}))
+            .await;
+        AgentId::from_wire(&made.text("id"), Dialect::Runloop).unwrap()
+    };
+    let (coder, tester) = (agent("coder").await, agent("tester").await);
+    let mount = |agent: Option<AgentId>, name: Option<&str>| Mount::Agent {
+        agent,
+        name: name.map(str::to_owned),
+        target: None,
+        token: None,
+    };
+    let note = Mount::File {
+        target: "~/note".to_owned(),
+        content: "{\"agent\":{}}".to_owned(),
+    };
+    let now = server.store.now();
+    for (mounts, over) in [
+        (vec![mount(Some(coder), None)], false),
+        (
+            vec![mount(None, Some("coder")), mount(Some(tester), None)],
+            false,
+        ),
+        (
+            vec![mount(Some(coder), None), mount(Some(coder), None)],
+            false,
+        ),
+        (vec![mount(Some(tester), None)], true),
+        (vec![note], false),
+    ] {
+        let life = DevboxLife::begin(now);
+        let devbox = DevboxRecord {
+            id: server.store.fresh_id(),
+            organization: server.organization,
+            node: "here".to_owned(),
+            name: None,
+            metadata: Default::default(),
+            initiator: Initiator::Invocation,
+            setup: DevboxSetup {
+                mounts,
+                ..DevboxSetup::default()
+            },
+            life: match over {
+                true => life.fail(now, DevboxFailure::OutOfMemory, "x").into_inner(),
+                false => life,
+            },
+            caveats: Vec::new(),
+            deadline: None,
+            created_at: now,
+        };
+        server.store.create_devbox(devbox).await.unwrap();
+    }
+    assert_eq!(
+        server.read("/v1/agents/devbox_counts").await.body,
+        json!({"counts": {"coder": 3, "tester": 1}, "total_count": 4})
+    );
+    let foreign = server.foreign_key().await;
+    let request = server.request(Method::GET, "/v1/agents/devbox_counts");
+    let answer = request.bearer_auth(&foreign).send().await.unwrap();
+    let body: Value = answer.json().await.unwrap();
+    assert_eq!(body, json!({"counts": {}, "total_count": 0}));
 }

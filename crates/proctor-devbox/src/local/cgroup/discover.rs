@@ -57,6 +57,15 @@ impl Groups {
             .any(|known| wanted.contains(&known.role))
     }
 
+    /// Whether processor time can be limited, which not every host hands down with the rest.
+    pub(crate) fn limits_cpu(&self) -> bool {
+        self.hierarchies.iter().any(|known| match known.role {
+            Role::Cpu => true,
+            Role::Unified => lists(&known.parent.join("cgroup.subtree_control"), "cpu"),
+            Role::KillAndFreeze | Role::Freezer | Role::Memory | Role::Pids => false,
+        })
+    }
+
     /// The groups that a box with these limits needs.
     pub(crate) fn for_box(&self, name: &str, limits: &Limits) -> Vec<BoxGroup> {
         self.hierarchies
@@ -151,9 +160,7 @@ impl Mounted {
             })
         };
         if self.version == 2 {
-            let controllers =
-                fs_err::read_to_string(self.at.join("cgroup.controllers")).unwrap_or_default();
-            let has = |name: &str| controllers.split_whitespace().any(|known| known == name);
+            let has = |name: &str| lists(&self.at.join("cgroup.controllers"), name);
             let role = if has("memory") && has("pids") {
                 Role::Unified
             } else {
@@ -178,6 +185,12 @@ impl Mounted {
         })
         .collect()
     }
+}
+
+/// Whether a file of words has this one.
+fn lists(file: &Path, word: &str) -> bool {
+    fs_err::read_to_string(file)
+        .is_ok_and(|text| text.split_whitespace().any(|listed| listed == word))
 }
 
 /// The nearest group, from our own upwards, below which boxes can be limited.
@@ -233,6 +246,49 @@ mod tests {
         let mount = Mounted::parse(line).unwrap();
         let own = "4:memory:/a/b\n3:cpu,cpuacct:/\n0::/x\n";
         assert_eq!(mount.roles(own), [(Role::Memory, PathBuf::from("a/b"))]);
+    }
+
+    #[test]
+    fn version_2_is_what_it_has_controllers_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = directory.path().display();
+        let line = format!("42 32 0:39 / {at} rw,nosuid shared:10 - cgroup2 cgroup2 rw,nsdelegate");
+        let mount = Mounted::parse(&line).unwrap();
+        for (controllers, role) in [
+            (
+                "cpuset cpu io memory hugetlb pids rdma misc\n",
+                Role::Unified,
+            ),
+            ("memory pids\n", Role::Unified),
+            ("cpu pids\n", Role::KillAndFreeze),
+            ("hugetlb\n", Role::KillAndFreeze),
+            ("", Role::KillAndFreeze),
+        ] {
+            fs_err::write(directory.path().join("cgroup.controllers"), controllers).unwrap();
+            let own = "0::/user.slice/session\n";
+            let expected = [(role, PathBuf::from("user.slice/session"))];
+            assert_eq!(mount.roles(own), expected, "{controllers}");
+        }
+    }
+
+    #[test]
+    fn processor_time_is_limited_only_where_it_is_handed_down() {
+        let directory = tempfile::tempdir().unwrap();
+        let groups = |role| Groups {
+            hierarchies: vec![Hierarchy {
+                role,
+                parent: directory.path().to_owned(),
+            }],
+        };
+        let control = directory.path().join("cgroup.subtree_control");
+        enable_controllers(directory.path()).unwrap();
+        assert!(control.exists());
+        fs_err::write(&control, "memory pids\n").unwrap();
+        assert!(!groups(Role::Unified).limits_cpu());
+        fs_err::write(&control, "cpu memory pids\n").unwrap();
+        assert!(groups(Role::Unified).limits_cpu());
+        assert!(!groups(Role::KillAndFreeze).limits_cpu());
+        assert!(groups(Role::Cpu).limits_cpu());
     }
 
     #[test]

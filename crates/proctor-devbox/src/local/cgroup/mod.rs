@@ -91,7 +91,10 @@ impl BoxGroup {
                 if let Some(most) = limits.pids {
                     set("pids.max", most.to_string())?;
                 }
-                if let Some(millis) = limits.cpu_millis {
+                // Not every host hands processor time down; the box's record says so then.
+                if let Some(millis) = limits.cpu_millis
+                    && self.directory.join("cpu.max").exists()
+                {
                     set("cpu.max", format!("{} {CPU_PERIOD}", cpu_quota(millis)))?;
                 }
             }
@@ -341,6 +344,80 @@ fn kill_by_freezer(group: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A directory with the files that a group of version 2 has.
+    fn version_2(files: &[(&str, &str)]) -> (tempfile::TempDir, BoxGroup) {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, content) in files {
+            fs_err::write(directory.path().join(name), content).unwrap();
+        }
+        let group = BoxGroup {
+            role: Role::Unified,
+            directory: directory.path().to_owned(),
+        };
+        (directory, group)
+    }
+
+    fn content(group: &BoxGroup, file: &str) -> String {
+        fs_err::read_to_string(group.directory.join(file)).unwrap()
+    }
+
+    const LIMITS: Limits = Limits {
+        cpu_millis: Some(1500),
+        memory_bytes: Some(64 << 20),
+        pids: Some(20),
+        disk_bytes: None,
+        disk_files: None,
+        open_files: None,
+    };
+
+    #[test]
+    fn a_group_of_version_2_holds_all_limits() {
+        let (_directory, group) = version_2(&[("cpu.max", "max 100000")]);
+        group.create(&LIMITS).unwrap();
+        assert_eq!(content(&group, "memory.max"), "67108864");
+        assert_eq!(content(&group, "memory.swap.max"), "0");
+        assert_eq!(content(&group, "pids.max"), "20");
+        assert_eq!(content(&group, "cpu.max"), "150000 100000");
+    }
+
+    #[test]
+    fn a_group_of_version_2_without_processor_time_has_the_other_limits() {
+        let (_directory, group) = version_2(&[]);
+        group.create(&LIMITS).unwrap();
+        assert_eq!(content(&group, "pids.max"), "20");
+        assert!(!group.directory.join("cpu.max").exists());
+    }
+
+    #[test]
+    fn a_group_of_version_2_says_what_is_used_and_who_was_ended() {
+        let (_directory, group) = version_2(&[
+            ("memory.current", "4096\n"),
+            ("pids.current", "3\n"),
+            ("cpu.stat", "usage_usec 77\nuser_usec 50\n"),
+            ("memory.events", "low 0\noom 2\noom_kill 1\n"),
+        ]);
+        let mut usage = Usage::default();
+        group.usage(&mut usage);
+        assert_eq!(usage.memory_bytes, Some(4096));
+        assert_eq!(usage.pids, Some(3));
+        assert_eq!(usage.cpu_micros, Some(77));
+        assert_eq!(group.out_of_memory_kills(), Some(1));
+    }
+
+    #[test]
+    fn a_group_of_version_2_is_frozen_and_ended_by_its_own_files() {
+        let (_directory, group) = version_2(&[("cgroup.events", "populated 1\nfrozen 1\n")]);
+        group.freeze(true).unwrap();
+        assert_eq!(content(&group, "cgroup.freeze"), "1");
+        fs_err::create_dir(group.directory.join("x-1")).unwrap();
+        group.kill(Some("x-1")).unwrap();
+        assert_eq!(content(&group, "x-1/cgroup.kill"), "1");
+        assert!(matches!(group.door("x-2").unwrap(), Door::Born(_)));
+        fs_err::write(group.directory.join("x-2/cgroup.procs"), "12\n").unwrap();
+        assert!(group.populated("x-2"));
+        assert!(!group.populated("x-1"));
+    }
 
     #[test]
     fn a_share_of_a_processor_becomes_a_quota() {

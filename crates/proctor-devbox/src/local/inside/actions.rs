@@ -8,7 +8,9 @@ use std::{
 use super::{
     control::Asker,
     enter,
-    executions::Execution,
+    entrant::{Entrant, Part},
+    executions::{Execution, Streams, memory_kills},
+    failure::Failure,
     files,
     launcher::send_with_fds,
     supervisor::{Stop, Supervisor},
@@ -113,7 +115,13 @@ impl Supervisor {
                     Some(Answer::NotNow("the execution runs".to_owned()))
                 }
                 _ => {
-                    self.executions.remove(&id);
+                    let forgotten = self.executions.remove(&id);
+                    // What it left running is still there.
+                    self.left_groups.extend(
+                        forgotten
+                            .filter(|execution| execution.has_group)
+                            .map(|execution| execution.group),
+                    );
                     Some(Answer::Done)
                 }
             },
@@ -146,25 +154,29 @@ impl Supervisor {
         if self.places.status(&spec.id).exists() {
             return Some(Answer::Done);
         }
-        let around = self.surroundings()?;
-        match Execution::start(around, spec, asker, Instant::now()) {
+        match self.begin(asker, spec) {
             Ok(execution) => {
                 self.executions.insert(spec.id.clone(), execution);
                 None
             }
             Err(failure) => {
-                self.discard(&spec.id);
+                let _ = self.places.forget_execution(&spec.id);
                 Some(Answer::Failed(failure.to_string()))
             }
         }
     }
 
-    /// Removes the traces of an execution that did not come to run.
-    fn discard(&self, id: &ExecId) {
-        let _ = self.places.forget_execution(id);
-        for group in &self.plan.groups {
-            group.remove_execution(&trees::group_name(id));
-        }
+    fn begin(&mut self, asker: Asker, spec: &ExecSpec) -> Result<Execution, Failure> {
+        let now = Instant::now();
+        let streams = Streams::open(&self.places, spec)?;
+        let memory_kills = memory_kills(&self.plan);
+        let part = Part {
+            spec,
+            streams: streams.ends(),
+        };
+        let entrant: Entrant = self.entrant(part, now)?;
+        let beginning = (now, memory_kills);
+        Ok(Execution::begin(spec, streams, entrant, asker, beginning))
     }
 
     /// The program runs now, or has said why it cannot.
@@ -182,8 +194,9 @@ impl Supervisor {
         if length > 0 {
             if let Some(execution) = self.executions.remove(id) {
                 self.helpers.insert(execution.pid);
+                self.left_groups.push(execution.group);
             }
-            self.discard(id);
+            let _ = self.places.forget_execution(id);
         }
         for asker in starting.askers {
             let answer = if length > 0 {
@@ -233,6 +246,7 @@ impl Supervisor {
     }
 
     fn freeze(&mut self, frozen: bool) -> Answer {
+        self.dismiss_spare();
         let Some(first) = &self.first else {
             return Answer::NotNow("a snapshot is being taken".to_owned());
         };
@@ -250,6 +264,7 @@ impl Supervisor {
 
     /// Brings the disk to rest: with nothing running the first process goes too, and the disk is free to become a layer.
     fn begin_snapshot(&mut self, connection: u64) -> Answer {
+        self.dismiss_spare();
         let Some(first) = &self.first else {
             return Answer::NotNow("a snapshot is being taken".to_owned());
         };
@@ -261,7 +276,9 @@ impl Supervisor {
             .executions
             .values()
             .filter(|known| known.has_group)
-            .map(|known| &known.id);
+            .map(|known| &known.group)
+            .chain(&self.left_groups)
+            .map(String::as_str);
         let busy = was_frozen
             // An unprivileged supervisor cannot leave a process namespace in order to make another.
             || self.plan.ids == Ids::Single
@@ -352,10 +369,11 @@ impl Supervisor {
         let limits = &self.plan.spec.limits;
         (limits.disk_bytes.is_some() || limits.disk_files.is_some())
             && !self.plan.exact_disk
-            && self
-                .executions
-                .values()
-                .any(|execution| execution.has_group)
+            && (!self.left_groups.is_empty()
+                || self
+                    .executions
+                    .values()
+                    .any(|execution| execution.has_group))
             && !self.frozen
     }
 
@@ -370,7 +388,13 @@ impl Supervisor {
             for id in ids {
                 self.end_execution(&id, ExitCause::OutOfDisk);
             }
+            for name in &self.left_groups {
+                for hierarchy in &self.plan.groups {
+                    let _ = hierarchy.kill(Some(name));
+                }
+            }
         }
+        self.drop_left_groups();
         for execution in self
             .executions
             .values_mut()
@@ -418,7 +442,8 @@ impl Supervisor {
             }
             Ok(Fork::Child) => {
                 let entered = enter::join(around.first, &doors, around.plan.ids)
-                    .and_then(|()| enter::settle(around.plan, user, around.filter));
+                    .and_then(|()| enter::renounce(around.plan, around.filter))
+                    .and_then(|()| enter::become_user(around.plan, user));
                 match entered {
                     // Our other descriptors would keep pipes and connections open for as long as this takes.
                     Ok(_) if sys::close_all_but(3, socket.as_fd()).is_ok() => {

@@ -18,6 +18,7 @@ use super::{
     first,
     launcher::Order,
     seccomp::Filter,
+    spare::Spare,
     supervisor::Supervisor,
     usage::DiskWatch,
 };
@@ -83,6 +84,9 @@ impl Supervisor {
             executions: BTreeMap::new(),
             helpers: HashSet::new(),
             leaving: HashSet::new(),
+            spare: Spare::default(),
+            left_groups: Vec::new(),
+            ended: Vec::new(),
             connections: Vec::new(),
             frozen: false,
             snapshot: None,
@@ -94,7 +98,7 @@ impl Supervisor {
             listener,
             children,
             own_pid_space,
-            _lock: lock,
+            lock,
         };
         if let Err(failure) = supervisor.start_first() {
             supervisor.clean_up();

@@ -1,7 +1,8 @@
 //! How a process that the supervisor forked becomes a process of the box.
 //!
 //! The order matters and is the heart of the isolation: control groups while still privileged outside, then all
-//! namespaces at once, then capabilities, groups, system call filter, user, and no way back.
+//! namespaces, capabilities, system call filter; then limits, groups, user, and no way back. Everything but the user is the same for
+//! all programs of a box, so it can be done before anybody knows which program it will be.
 
 use std::{io, os::fd::AsFd};
 
@@ -42,8 +43,18 @@ pub(super) fn join(first: &First, doors: &Doors, ids: Ids) -> Result<(), Failure
     become_root(ids).doing("becoming root of the box")
 }
 
-/// Gives up everything that `user` of the box shall not have. Answers who that is.
-pub(super) fn settle(plan: &Plan, user: &User, filter: &Filter) -> Result<Identity, Failure> {
+/// Gives up everything that nobody in the box shall have, but for root of the box.
+pub(super) fn renounce(plan: &Plan, filter: &Filter) -> Result<(), Failure> {
+    capabilities::drop_bounding_set(capabilities::KEPT).doing("dropping capabilities")?;
+    if !plan.spec.allow_sudo {
+        rustix::thread::set_no_new_privs(true).doing("giving up new privileges")?;
+    }
+    // Needs either no new privileges or a capability that is given up with the user.
+    filter.install().doing("filtering system calls")
+}
+
+/// Becomes `user` of the box, for good. Answers who that is.
+pub(super) fn become_user(plan: &Plan, user: &User) -> Result<Identity, Failure> {
     let mut identity = Identity::find(user)
         .ok_or(io::ErrorKind::NotFound)
         .doing(format_args!("finding the user {user:?}"))?;
@@ -52,7 +63,6 @@ pub(super) fn settle(plan: &Plan, user: &User, filter: &Filter) -> Result<Identi
         (identity.uid, identity.gid) = (0, 0);
     }
     limit(&plan.spec.limits, plan).doing("setting limits")?;
-    capabilities::drop_bounding_set(capabilities::KEPT).doing("dropping capabilities")?;
     if matches!(plan.ids, Ids::Range { .. }) {
         let groups: Vec<Gid> = identity
             .groups
@@ -68,11 +78,6 @@ pub(super) fn settle(plan: &Plan, user: &User, filter: &Filter) -> Result<Identi
     }
     let gid = Gid::from_raw(identity.gid);
     rustix::thread::set_thread_res_gid(gid, gid, gid).doing("setting the group")?;
-    if !plan.spec.allow_sudo {
-        rustix::thread::set_no_new_privs(true).doing("giving up new privileges")?;
-    }
-    // Needs either no new privileges or the capability that the next lines give up.
-    filter.install().doing("filtering system calls")?;
     let uid = Uid::from_raw(identity.uid);
     rustix::thread::set_thread_res_uid(uid, uid, uid).doing("setting the user")?;
     if identity.uid == 0 {

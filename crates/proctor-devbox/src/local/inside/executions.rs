@@ -2,13 +2,8 @@
 
 use std::{
     collections::VecDeque,
-    ffi::{CString, OsStr},
     io,
-    os::{
-        fd::{AsFd, BorrowedFd, OwnedFd},
-        unix::ffi::OsStrExt,
-    },
-    path::Path,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     time::Instant,
 };
 
@@ -19,22 +14,15 @@ use rustix::{
 
 use super::{
     control::Asker,
-    enter,
+    entrant::Entrant,
     failure::{Failure, While},
     first::First,
     seccomp::Filter,
     spool::{Spool, StatusFile},
-    trees,
 };
 use crate::{
-    egress,
-    local::{
-        cgroup::Doors,
-        plan::{BoxPlaces, Plan},
-        sys::{self, Fork},
-    },
+    local::plan::{BoxPlaces, Plan},
     name::ExecId,
-    network::Network,
     record::{Exit, ExitCause, Progress},
     spec::{ExecSpec, Stream},
 };
@@ -45,7 +33,6 @@ pub(super) struct Surroundings<'a> {
     pub(super) plan: &'a Plan,
     pub(super) first: &'a First,
     pub(super) filter: &'a Filter,
-    pub(super) places: &'a BoxPlaces,
 }
 
 /// One program, from the supervisor's side.
@@ -61,11 +48,47 @@ pub(super) struct Execution {
     /// Why it will have ended, if we ended it.
     pub(super) cause: ExitCause,
     memory_kills: u64,
-    /// Until the program runs: what it says if it cannot, and who wants to know.
+    /// Until the program runs: where it says that it cannot, and who wants to know.
     pub(super) starting: Option<Starting>,
     pub(super) exit: Option<Exit>,
-    /// Whether its control group is still there.
+    /// The control group of everything it started.
+    pub(super) group: String,
+    /// Whether that is still there.
     pub(super) has_group: bool,
+}
+
+/// The streams of a program that is about to be started.
+#[derive(Debug)]
+pub(super) struct Streams {
+    stdin: Option<Stdin>,
+    stdout: Spool,
+    stderr: Spool,
+    ends: [OwnedFd; 3],
+}
+
+impl Streams {
+    /// Makes the streams, and notes that there will be an execution.
+    pub(super) fn open(places: &BoxPlaces, spec: &ExecSpec) -> Result<Self, Failure> {
+        write_status(places, &spec.id, Progress::default()).doing("noting an execution")?;
+        let spool = |stream| {
+            let path = places.output(&spec.id, stream);
+            Spool::new(path, spec.output_limit).doing("making a pipe")
+        };
+        let (stdout, stdout_end) = spool(Stream::Stdout)?;
+        let (stderr, stderr_end) = spool(Stream::Stderr)?;
+        let (stdin_end, stdin) = stdin(spec.stdin).doing("making a pipe")?;
+        Ok(Self {
+            stdin,
+            stdout,
+            stderr,
+            ends: [stdin_end, stdout_end, stderr_end],
+        })
+    }
+
+    /// The program's ends of its input, output and error output.
+    pub(super) fn ends(&self) -> [BorrowedFd<'_>; 3] {
+        self.ends.each_ref().map(AsFd::as_fd)
+    }
 }
 
 /// A program that may or may not come to run.
@@ -127,52 +150,33 @@ impl Stdin {
 }
 
 impl Execution {
-    /// Starts a program. Whether it runs is known when [`Starting::pipe`] says so.
-    pub(super) fn start(
-        around: Surroundings<'_>,
+    /// A program that `entrant` becomes. Whether it runs is known when [`Starting::pipe`] says so.
+    pub(super) fn begin(
         spec: &ExecSpec,
+        streams: Streams,
+        entrant: Entrant,
         asker: Asker,
-        now: Instant,
-    ) -> Result<Self, Failure> {
-        write_status(around.places, &spec.id, Progress::default()).doing("noting an execution")?;
-        let spool = |stream| {
-            let path = around.places.output(&spec.id, stream);
-            Spool::new(path, spec.output_limit).doing("making a pipe")
-        };
-        let (stdout, stdout_end) = spool(Stream::Stdout)?;
-        let (stderr, stderr_end) = spool(Stream::Stderr)?;
-        let (stdin_end, stdin) = stdin(spec.stdin).doing("making a pipe")?;
-        let (starting, starting_end) =
-            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("making a pipe")?;
-        let group = trees::group_name(&spec.id);
-        let doors = Doors::open(&around.plan.groups, &group).doing("making a control group")?;
-        let memory_kills = memory_kills(around.plan);
-        let pid = match sys::fork_into(doors.birth()).doing("making a process")? {
-            Fork::Parent(pid) => pid,
-            Fork::Child => {
-                let ends = [stdin_end.as_fd(), stdout_end.as_fd(), stderr_end.as_fd()];
-                let failure = become_program(around, spec, &doors, ends);
-                let _ = rustix::io::write(&starting_end, failure.to_string().as_bytes());
-                sys::exit_now(127);
-            }
-        };
-        Ok(Self {
+        (now, memory_kills): (Instant, u64),
+    ) -> Self {
+        let (pid, group, pipe) = entrant.into_parts();
+        Self {
             id: spec.id.clone(),
             pid,
-            stdout,
-            stderr,
-            stdin,
+            stdout: streams.stdout,
+            stderr: streams.stderr,
+            stdin: streams.stdin,
             started: now,
             deadline: spec.timeout.and_then(|timeout| now.checked_add(timeout)),
             cause: ExitCause::Itself,
             memory_kills,
             starting: Some(Starting {
-                pipe: starting,
+                pipe,
                 askers: vec![asker],
             }),
             exit: None,
+            group,
             has_group: true,
-        })
+        }
     }
 
     pub(super) fn progress(&self) -> Progress {
@@ -211,17 +215,15 @@ impl Execution {
         });
         // If the host's disk is full the server still hears of it, as long as this process lives.
         let _ = write_status(places, &self.id, self.progress());
-        self.drop_group(plan);
     }
 
     /// Removes its control group if nothing it started is left.
     pub(super) fn drop_group(&mut self, plan: &Plan) {
         if self.has_group {
-            let name = trees::group_name(&self.id);
             self.has_group = !plan
                 .groups
                 .iter()
-                .all(|group| group.remove_execution(&name));
+                .all(|group| group.remove_execution(&self.group));
         }
     }
 }
@@ -238,7 +240,8 @@ fn write_status(places: &BoxPlaces, id: &ExecId, progress: Progress) -> io::Resu
     Ok(())
 }
 
-fn memory_kills(plan: &Plan) -> u64 {
+/// How many times the kernel has ended a process of the box for want of memory.
+pub(super) fn memory_kills(plan: &Plan) -> u64 {
     plan.groups
         .iter()
         .find_map(super::super::cgroup::BoxGroup::out_of_memory_kills)
@@ -260,104 +263,4 @@ fn stdin(wanted: bool) -> io::Result<(OwnedFd, Option<Stdin>)> {
         closing: false,
     };
     Ok((read, Some(stdin)))
-}
-
-/// In the forked child: enters the box and becomes the program. Returns only if that is not possible.
-fn become_program(
-    around: Surroundings<'_>,
-    spec: &ExecSpec,
-    doors: &Doors,
-    ends: [BorrowedFd<'_>; 3],
-) -> Failure {
-    match try_become_program(around, spec, doors, ends) {
-        Ok(never) => match never {},
-        Err(failure) => failure,
-    }
-}
-
-fn try_become_program(
-    around: Surroundings<'_>,
-    spec: &ExecSpec,
-    doors: &Doors,
-    ends: [BorrowedFd<'_>; 3],
-) -> Result<std::convert::Infallible, Failure> {
-    enter::join(around.first, doors, around.plan.ids)?;
-    let identity = enter::settle(around.plan, &spec.user, around.filter)?;
-    for (end, target) in ends.into_iter().zip(0..) {
-        sys::install_fd(end, target).doing("connecting the streams")?;
-    }
-    sys::close_on_exec_from(3).doing("closing descriptors")?;
-    let _ = rustix::process::setsid();
-    rustix::process::umask(Mode::from_raw_mode(0o022));
-
-    let mut env = std::collections::BTreeMap::from([
-        (
-            "PATH",
-            "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        ),
-        ("HOME", identity.home.as_str()),
-        ("USER", identity.name.as_str()),
-        ("LOGNAME", identity.name.as_str()),
-        ("LANG", "C.UTF-8"),
-    ]);
-    if matches!(around.plan.spec.network, Network::Allow(_)) {
-        env.extend(egress::ENVIRONMENT.iter().copied());
-    }
-    for (key, value) in around.plan.spec.env.iter().chain(&spec.env) {
-        env.insert(key, value);
-    }
-    if !around.plan.can_kill() {
-        env.insert(trees::MARK, spec.id.as_str());
-    }
-    match &spec.cwd {
-        Some(cwd) => rustix::process::chdir(cwd.as_str()).doing(format_args!("entering {cwd}"))?,
-        None => {
-            let _ = rustix::process::chdir(identity.home.as_str());
-        }
-    }
-    let texts = |texts: Vec<String>| -> Result<Vec<CString>, Failure> {
-        texts
-            .into_iter()
-            .map(|text| CString::new(text).map_err(io::Error::other))
-            .collect::<io::Result<_>>()
-            .doing("a null byte in the command")
-    };
-    let path = (*env.get("PATH").unwrap_or(&"")).to_owned();
-    let env = texts(
-        env.into_iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect(),
-    )?;
-    let argv = texts(spec.argv.clone())?;
-    sys::unblock_signals().doing("unblocking signals")?;
-    Err(execute(&argv, &env, &path))
-}
-
-/// Looks the program up as a shell would.
-fn execute(argv: &[CString], env: &[CString], path: &str) -> Failure {
-    let failed = |error: io::Error| Failure {
-        doing: argv
-            .first()
-            .map(|program| program.to_string_lossy().into_owned())
-            .unwrap_or_default(),
-        error,
-    };
-    let Some(program) = argv.first() else {
-        return failed(io::ErrorKind::InvalidInput.into());
-    };
-    if program.to_bytes().contains(&b'/') {
-        return failed(sys::execve(program, argv, env));
-    }
-    let mut worst = io::Error::from_raw_os_error(libc::ENOENT);
-    for directory in path.split(':') {
-        let candidate = Path::new(directory).join(OsStr::from_bytes(program.to_bytes()));
-        let Ok(candidate) = CString::new(candidate.as_os_str().as_bytes()) else {
-            continue;
-        };
-        let error = sys::execve(&candidate, argv, env);
-        if !matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) {
-            worst = error;
-        }
-    }
-    failed(worst)
 }

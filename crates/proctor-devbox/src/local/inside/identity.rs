@@ -1,8 +1,15 @@
 //! Who a user is, according to the box's own `/etc/passwd` and `/etc/group`.
 //!
-//! The files belong to the box and may hold anything; what does not parse is passed over.
+//! The files belong to the box and may hold or be anything; what does not parse is passed over.
+
+use std::{fs::File, io::Read as _};
+
+use rustix::fs::{FileType, Mode, OFlags};
 
 use crate::spec::User;
+
+/// How much of a list of accounts is looked at.
+const LONGEST_LIST: u64 = 1 << 20;
 
 /// The ids and home of somebody inside a box.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,10 +24,9 @@ pub(super) struct Identity {
 impl Identity {
     /// Finds `user`; `None` if there is no such account. Must run inside the box.
     pub(super) fn find(user: &User) -> Option<Self> {
-        let read = |path: &str| fs_err::read(path).unwrap_or_default();
-        let passwd = read("/etc/passwd");
+        let passwd = list("/etc/passwd");
         let passwd = String::from_utf8_lossy(&passwd);
-        let group = read("/etc/group");
+        let group = list("/etc/group");
         Self::look_up(user, &passwd, &String::from_utf8_lossy(&group))
     }
 
@@ -64,6 +70,22 @@ impl Identity {
             .collect();
         Some(identity)
     }
+}
+
+/// The beginning of a file; nothing if it is no regular one. Never waits for anybody: a pipe in its place has no content.
+fn list(path: &str) -> Vec<u8> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let mut content = Vec::new();
+    if let Ok(file) = rustix::fs::open(path, flags, Mode::empty())
+        && rustix::fs::fstat(&file)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
+    {
+        // What was read until something failed is as good as a file that ends there.
+        let _ = File::from(file)
+            .take(LONGEST_LIST)
+            .read_to_end(&mut content);
+    }
+    content
 }
 
 fn account(line: &str) -> Option<Identity> {
@@ -113,6 +135,17 @@ mod tests {
     fn ids_need_no_account() {
         let ids = Identity::look_up(&User::Ids { uid: 77, gid: 78 }, PASSWD, GROUP).unwrap();
         assert_eq!((ids.uid, ids.gid, ids.home.as_str()), (77, 78, "/"));
+    }
+
+    #[test]
+    fn what_is_no_regular_file_has_no_accounts_and_keeps_nobody_waiting() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("passwd");
+        let path = pipe.to_str().unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, path, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        assert!(list(path).is_empty());
+        assert!(list("/dev/zero").is_empty());
+        assert!(list("/no/such/file").is_empty());
     }
 
     proptest! {

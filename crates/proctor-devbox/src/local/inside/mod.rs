@@ -5,6 +5,7 @@
 //!                                        │   ▲
 //!                                        │   └─ control socket: the server, or the next one
 //!                                        └─fork─▶ enter the box ──▶ exec the program, or read or write a file
+//!                                                               └─▶ or wait to be told which program
 //! ```
 //!
 //! The server starts the launcher by executing its own program again ([`maybe_run_inner`]); the launcher has one thread, so
@@ -17,7 +18,9 @@ mod actions;
 mod boot;
 mod capabilities;
 mod control;
+mod endings;
 mod enter;
+mod entrant;
 mod executions;
 mod failure;
 mod files;
@@ -25,8 +28,10 @@ mod first;
 mod identity;
 mod launcher;
 mod mounts;
+mod overlay;
 mod seccomp;
 mod shared;
+mod spare;
 mod spool;
 mod supervisor;
 mod system_calls;

@@ -3,7 +3,7 @@
 //! Every path here is the box's own or one of ours; nothing that the box wrote is ever resolved, because no program has run
 //! in this namespace yet and the layers are only looked into through overlayfs.
 
-use std::{fmt::Write as _, io, os::fd::OwnedFd, path::Path};
+use std::{io, os::fd::OwnedFd, path::Path};
 
 use rustix::{
     fs::{CWD, Mode},
@@ -12,7 +12,7 @@ use rustix::{
 
 use super::{
     failure::{Failure, While},
-    shared,
+    overlay, shared,
 };
 use crate::local::{
     plan::{Bottom, Ids, Plan, UPPER_ROOT, UPPER_USR},
@@ -87,9 +87,9 @@ pub(super) fn build(sources: Sources<'_>, plan: &Plan) -> Result<(), Failure> {
         Bottom::Host { skeleton } => format!("bases/{skeleton}"),
         Bottom::RootFs { .. } => stage.to_owned(),
     };
-    mount_overlay(plan, "root", UPPER_ROOT, &bottom, "stage/root")?;
+    overlay::mount(plan, "root", UPPER_ROOT, &bottom, "stage/root")?;
     if overlay {
-        mount_overlay(plan, "usr", UPPER_USR, stage, "stage/root/usr")?;
+        overlay::mount(plan, "usr", UPPER_USR, stage, "stage/root/usr")?;
     }
     rustix::process::chdir("stage/root").doing("entering the root file system")?;
     devices(plan.ids)?;
@@ -127,48 +127,6 @@ fn attach_disk(disk: &OwnedFd, target: &str) -> Result<(), Failure> {
             .doing("clearing the disk")?;
     }
     Ok(())
-}
-
-fn mount_overlay(
-    plan: &Plan,
-    part: &str,
-    upper: &str,
-    bottom: &str,
-    target: &str,
-) -> Result<(), Failure> {
-    let own = format!("boxes/{}", plan.spec.id);
-    let mut options = String::from("lowerdir=");
-    for layer in &plan.layers {
-        let _ = write!(options, "layers/{layer}/{upper}:");
-    }
-    let work = if plan.exact_disk {
-        format!("{own}/disk/work-{part}")
-    } else {
-        format!("{own}/work/{part}")
-    };
-    // Synchronising a box's disk is for nobody: it does not outlive the machine's crash anyway, and waiting for the
-    // disk would be the largest part of destroying a box.
-    let _ = write!(
-        options,
-        "{bottom},upperdir={own}/disk/{upper},workdir={work},userxattr,volatile,xino=off"
-    );
-    rustix::mount::mount(
-        "overlay",
-        target,
-        "overlay",
-        MountFlags::empty(),
-        Some(cstring(&options)?.as_c_str()),
-    )
-    .doing(format_args!(
-        "mounting the overlay of /{}",
-        part.trim_start_matches("root")
-    ))
-}
-
-fn cstring(text: &str) -> Result<std::ffi::CString, Failure> {
-    std::ffi::CString::new(text)
-        .map_err(io::Error::other)
-        .doing("writing mount options")
 }
 
 pub(super) fn directory(path: &str, mode: u32) -> rustix::io::Result<()> {

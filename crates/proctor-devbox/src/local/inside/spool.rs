@@ -121,6 +121,7 @@ impl Spool {
         // A daemon may write without end; what it wrote within a pipe's length of the end counts.
         self.drain(buffer);
         self.ended = true;
+        self.file = None;
     }
 }
 

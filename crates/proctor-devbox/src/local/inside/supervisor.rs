@@ -12,7 +12,7 @@ use std::{
 use rustix::{
     event::{PollFd, PollFlags},
     net::SocketFlags,
-    process::{Pid, Signal, WaitOptions, WaitStatus},
+    process::Pid,
 };
 
 use super::{
@@ -22,6 +22,7 @@ use super::{
     first::First,
     launcher::Order,
     seccomp::Filter,
+    spare::Spare,
     trees,
     usage::DiskWatch,
 };
@@ -51,6 +52,12 @@ pub(super) struct Supervisor {
     pub(super) helpers: HashSet<Pid>,
     /// First processes that were ended and whose worlds are being taken down.
     pub(super) leaving: HashSet<Pid>,
+    /// A process that waits for the next program.
+    pub(super) spare: Spare,
+    /// Control groups of no execution that go when the last process in them has gone.
+    pub(super) left_groups: Vec<String>,
+    /// Executions that have just ended and whose control groups may go.
+    pub(super) ended: Vec<ExecId>,
     pub(super) connections: Vec<Connection>,
     pub(super) frozen: bool,
     pub(super) snapshot: Option<Snapshot>,
@@ -63,8 +70,8 @@ pub(super) struct Supervisor {
     pub(super) listener: OwnedFd,
     pub(super) children: OwnedFd,
     pub(super) own_pid_space: OwnedFd,
-    /// Held as long as this process lives.
-    pub(super) _lock: OwnedFd,
+    /// Held as long as anything of the box is there.
+    pub(super) lock: OwnedFd,
 }
 
 /// Why the supervisor is to end.
@@ -157,13 +164,15 @@ impl Supervisor {
             plan: &self.plan,
             first: self.first.as_ref()?,
             filter: &self.filter,
-            places: &self.places,
         })
     }
 
     fn work(&mut self) {
         while self.stop.is_none() {
             self.flush();
+            // Not before everybody has heard the news: whoever starts the next program needs a while to say so.
+            self.drop_groups();
+            self.look_after_spare();
             let ready = self.wait();
             for source in ready {
                 self.handle(source);
@@ -325,53 +334,6 @@ impl Supervisor {
         }
     }
 
-    fn reap(&mut self) {
-        let mut signals = [0; 1024];
-        let _ = rustix::io::read(&self.children, &mut signals);
-        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
-            self.reaped(pid, status);
-        }
-    }
-
-    fn reaped(&mut self, pid: Pid, status: WaitStatus) {
-        if self.first.as_ref().is_some_and(|first| first.pid == pid) {
-            self.stop.get_or_insert(Stop::ByItself);
-            return;
-        }
-        if self.helpers.remove(&pid) || self.leaving.remove(&pid) || self.disk.pid() == Some(pid) {
-            return;
-        }
-        let Some(execution) = self
-            .executions
-            .values_mut()
-            .find(|known| known.pid == pid && known.exit.is_none())
-        else {
-            return;
-        };
-        let id = execution.id.clone();
-        if execution.starting.is_some() {
-            // It may have said why it could not start, or have run and ended already.
-            self.started(&id);
-        }
-        let Some(execution) = self.executions.get_mut(&id) else {
-            return;
-        };
-        execution.end(
-            &self.plan,
-            &self.places,
-            status,
-            Instant::now(),
-            &mut self.buffer,
-        );
-        if let Some(stdin) = execution.stdin.take() {
-            let askers: Vec<Asker> = stdin.askers().collect();
-            for asker in askers {
-                self.answer(asker, Answer::StdinClosed);
-            }
-        }
-        self.note(&id);
-    }
-
     fn next_deadline(&self) -> Option<Instant> {
         let executions = self
             .executions
@@ -381,6 +343,7 @@ impl Supervisor {
         executions
             .chain(counting)
             .chain(self.alone_deadline())
+            .chain(self.spare.due())
             .min()
     }
 
@@ -399,11 +362,11 @@ impl Supervisor {
         let plan = &self.plan;
         if alone >= Duration::from_secs(plan.orphan_stop_secs) || !self.places.directory.exists() {
             self.stop.get_or_insert(Stop::ByItself);
-        } else if alone >= Duration::from_secs(plan.orphan_freeze_secs)
-            && !self.frozen
-            && let Some(first) = &self.first
-        {
-            self.frozen = trees::freeze(plan, first, true).is_ok();
+        } else if alone >= Duration::from_secs(plan.orphan_freeze_secs) && !self.frozen {
+            self.dismiss_spare();
+            if let Some(first) = &self.first {
+                self.frozen = trees::freeze(&self.plan, first, true).is_ok();
+            }
         }
     }
 
@@ -426,55 +389,5 @@ impl Supervisor {
         if due(self.alone_deadline()) {
             self.look_around(now);
         }
-    }
-
-    /// Ends everything of an execution; its exit will say why.
-    pub(super) fn end_execution(&mut self, id: &ExecId, cause: ExitCause) {
-        let Some(first) = &self.first else { return };
-        if let Some(execution) = self.executions.get_mut(id) {
-            execution.deadline = None;
-            if execution.exit.is_none() && execution.cause == ExitCause::Itself {
-                execution.cause = cause;
-            }
-            let program = execution.exit.is_none().then_some(execution.pid);
-            trees::kill(&self.plan, first, id, program);
-        }
-    }
-
-    /// Ends the box, writes down how its executions ended, and removes what only a running box needs.
-    fn finish(&mut self) {
-        for execution in self.executions.values_mut() {
-            if execution.exit.is_none() && execution.cause == ExitCause::Itself {
-                execution.cause = ExitCause::BoxEnded;
-            }
-        }
-        if let Some(first) = &self.first {
-            let _ = rustix::process::kill_process(first.pid, Signal::KILL);
-            if self.frozen {
-                let _ = trees::freeze(&self.plan, first, false);
-            }
-        }
-        // Everything in the box dies with its first process, which is the last to be reaped.
-        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::empty()) {
-            self.reaped(pid, status);
-        }
-        self.first = None;
-        self.clean_up();
-        if let Some(Stop::Asked(asker)) = self.stop {
-            self.answer(asker, Answer::Done);
-        }
-        for connection in &mut self.connections {
-            // A reader that does not keep up learns the rest from the files.
-            let executions = &self.executions;
-            connection
-                .flush(|id| Some(Event::Progress(id.clone(), executions.get(&id)?.progress())));
-        }
-    }
-
-    pub(super) fn clean_up(&self) {
-        for group in &self.plan.groups {
-            let _ = group.remove();
-        }
-        let _ = fs_err::remove_file(self.places.directory.join("control"));
     }
 }

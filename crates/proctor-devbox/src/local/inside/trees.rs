@@ -16,16 +16,11 @@ use crate::{local::plan::Plan, name::ExecId};
 /// The variable that marks what belongs to an execution, where no control group does.
 pub(super) const MARK: &str = "PROCTOR_EXECUTION";
 
-/// The name of an execution's control group.
-pub(super) fn group_name(id: &ExecId) -> String {
-    format!("x-{id}")
-}
-
-/// Ends everything that the execution `id` started.
-pub(super) fn kill(plan: &Plan, first: &First, id: &ExecId, program: Option<Pid>) {
+/// Ends everything that the execution `id` started, which is in its `group`.
+pub(super) fn kill(plan: &Plan, first: &First, id: &ExecId, group: &str, program: Option<Pid>) {
     if plan.can_kill() {
-        for group in &plan.groups {
-            let _ = group.kill(Some(&group_name(id)));
+        for hierarchy in &plan.groups {
+            let _ = hierarchy.kill(Some(group));
         }
         return;
     }
@@ -66,18 +61,14 @@ pub(super) fn freeze(plan: &Plan, first: &First, frozen: bool) -> std::io::Resul
     Ok(())
 }
 
-/// Whether any program is left in the box.
+/// Whether any program is left in the box. `groups` are those that executions have left.
 pub(super) fn anything_runs<'a>(
     plan: &Plan,
     first: &First,
-    mut executions: impl Iterator<Item = &'a ExecId>,
+    mut groups: impl Iterator<Item = &'a str>,
 ) -> bool {
     if plan.can_kill() {
-        executions.any(|id| {
-            plan.groups
-                .iter()
-                .any(|group| group.populated(&group_name(id)))
-        })
+        groups.any(|name| plan.groups.iter().any(|group| group.populated(name)))
     } else {
         !of_box(first).is_empty()
     }

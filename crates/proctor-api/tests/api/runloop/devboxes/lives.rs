@@ -102,13 +102,20 @@ async fn a_wait_ends_at_once_when_it_holds_and_with_408_when_it_does_not() {
     let (suspended, _) =
         tokio::join!(boxes.post(&wait, statuses), boxes.post(&suspend, json!({})),);
     assert_eq!(suspended["status"], "suspended");
-    let (status, message) = boxes
-        .refused(&format!("{path}/execute"), json!({"command": "true"}))
+    // A command brings it back, and the wait for that is part of the command.
+    let ran = boxes
+        .post(
+            &format!("{path}/execute_sync"),
+            json!({"command": "echo x"}),
+        )
         .await;
     assert_eq!(
-        (status, message.as_str()),
-        (400, "the devbox is suspended; it must be running")
+        (&ran["exit_status"], &ran["stdout"]),
+        (&json!(0), &json!("x\n"))
     );
+    assert_eq!(boxes.get(&path).await["status"], "running");
+    boxes.post(&suspend, json!({})).await;
+    boxes.reaches(&path, "suspended").await;
     let resumed = boxes.post(&format!("{path}/resume"), json!({})).await;
     assert!(["provisioning", "running"].contains(&resumed["status"].as_str().unwrap()));
     assert_eq!(boxes.reaches(&path, "running").await["status"], "running");

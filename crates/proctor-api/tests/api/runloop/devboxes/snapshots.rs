@@ -33,6 +33,17 @@ async fn a_snapshot_is_taken_listed_used_renamed_and_deleted() {
         ),
         (&json!(1), &json!(devbox))
     );
+    for (query, found) in [
+        ("metadata[a]=b", 1),
+        ("metadata%5Ba%5D=c", 0),
+        ("metadata[a][in]=c,b", 1),
+        ("metadata[a]=b&metadata[z]=b", 0),
+    ] {
+        let listed = boxes
+            .get(&format!("/v1/devboxes/disk_snapshots?{query}"))
+            .await;
+        assert_eq!(listed["total_count"], found, "{query}");
+    }
 
     let restored = boxes.running(json!({"snapshot_id": id})).await;
     assert_eq!(boxes.get(&restored).await["snapshot_id"], json!(id));

@@ -1,0 +1,86 @@
+//! Snapshots of boxes with few and with many files, and boxes on them.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use proctor_devbox::{
+    Backend, Base, Devbox, ExecSpec, LayerId, Limits, SnapshotWay, local::LocalBackend,
+};
+use proctor_testkit::figures::{Times, line};
+
+use super::{exec_id, run, spec};
+
+/// How often each figure is taken.
+const ROUNDS: usize = 7;
+/// For the kernel to be done with what went before.
+const PAUSE: Duration = Duration::from_millis(150);
+
+pub(crate) async fn measure(backend: &LocalBackend) {
+    for files in [10, 1000, 10_000] {
+        let (mut idle, mut restored, mut busy) =
+            (Times::default(), Times::default(), Times::default());
+        for round in 0..ROUNDS {
+            let devbox = with_files(backend, files).await;
+            let layer = LayerId::new(format!("l{files}-{round}")).unwrap();
+            take(&devbox, &layer, SnapshotWay::Renamed, &mut idle).await;
+            restored.measure(|| start_on(backend, &layer)).await;
+            remove(backend, "restored").await;
+            remove(backend, "disk").await;
+            backend.delete_layer(&layer).await.unwrap();
+
+            let devbox = with_files(backend, files).await;
+            let sleeper = ExecSpec::new(exec_id(1), ["sleep", "600"]);
+            devbox.exec(sleeper).await.unwrap();
+            take(&devbox, &layer, SnapshotWay::Copied, &mut busy).await;
+            remove(backend, "disk").await;
+            backend.delete_layer(&layer).await.unwrap();
+        }
+        line(
+            &format!("snapshot of an idle box with {files} files"),
+            &idle.to_string(),
+        );
+        line(
+            &format!("box on that snapshot, first exec done, {files} files"),
+            &restored.to_string(),
+        );
+        line(
+            &format!("snapshot of a busy box with {files} files"),
+            &busy.to_string(),
+        );
+    }
+}
+
+async fn with_files(backend: &LocalBackend, files: usize) -> Arc<dyn Devbox> {
+    let devbox = backend
+        .create(spec("disk", Limits::default()))
+        .await
+        .unwrap();
+    devbox.start().await.unwrap();
+    let script = format!("mkdir /root/f; cd /root/f; seq {files} | split -l 1 -a 5 -");
+    let made = devbox.exec(ExecSpec::shell(exec_id(0), script)).await;
+    assert!(made.unwrap().wait().await.unwrap().success());
+    tokio::time::sleep(PAUSE).await;
+    devbox
+}
+
+async fn take(devbox: &Arc<dyn Devbox>, layer: &LayerId, way: SnapshotWay, times: &mut Times) {
+    times
+        .measure(|| async {
+            let taken = devbox.snapshot(layer.clone(), BTreeMap::new()).await;
+            assert_eq!(taken.unwrap().way, way);
+        })
+        .await;
+}
+
+async fn start_on(backend: &LocalBackend, layer: &LayerId) {
+    let mut restored = spec("restored", Limits::default());
+    restored.base = Base::Layer(layer.clone());
+    let restored = backend.create(restored).await.unwrap();
+    restored.start().await.unwrap();
+    run(&restored, 0).await;
+}
+
+async fn remove(backend: &LocalBackend, name: &str) {
+    let id = proctor_devbox::BoxId::new(name).unwrap();
+    let devbox = backend.open(&id).await.unwrap();
+    devbox.destroy().await.unwrap();
+}

@@ -1,0 +1,104 @@
+//! When a process waits in the box for the next program, and when not.
+//!
+//! A box that runs one program and ends never has one, and neither has an idle, suspended or snapshotted one: it costs memory, counts as
+//! a process of the box, and would be in the way of a snapshot.
+
+use std::time::{Duration, Instant};
+
+use super::{
+    entrant::{Entrant, Part},
+    failure::Failure,
+    supervisor::Supervisor,
+};
+
+/// From which program on one is kept ready.
+const FROM: u64 = 2;
+/// After the start of a program: it is not disturbed while it loads.
+const PAUSE: Duration = Duration::from_millis(3);
+/// How long one waits before it is let go.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A process that waits for the next program.
+#[derive(Debug, Default)]
+pub(super) struct Spare {
+    waiting: Option<Entrant>,
+    /// When to get one, or to let it go.
+    due: Option<Instant>,
+    /// How many programs were started, and how many groups were named.
+    programs: u64,
+    groups: u64,
+}
+
+impl Spare {
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Notes that a program has ended: the next one may follow at once.
+    pub(super) fn program_ended(&mut self, now: Instant) {
+        if self.programs >= FROM && self.waiting.is_none() {
+            self.due = Some(now);
+        }
+    }
+
+    /// Forgets it if it is the process that has just been reaped; its group.
+    pub(super) fn reaped(&mut self, pid: rustix::process::Pid) -> Option<String> {
+        let gone = self.waiting.take_if(|entrant| entrant.pid == pid)?;
+        self.due = None;
+        Some(gone.into_parts().1)
+    }
+
+    fn name_group(&mut self) -> String {
+        self.groups += 1;
+        format!("x-{}", self.groups)
+    }
+}
+
+impl Supervisor {
+    /// A process that becomes `part`: the one that waits, if it can be told.
+    pub(super) fn entrant(&mut self, part: Part<'_>, now: Instant) -> Result<Entrant, Failure> {
+        self.spare.programs += 1;
+        self.spare.due = (self.spare.programs >= FROM).then(|| now + PAUSE);
+        if let Some(spare) = self.spare.waiting.take() {
+            if spare.tell(part).is_ok() {
+                return Ok(spare);
+            }
+            spare.dismiss(&self.plan);
+        }
+        let group = self.spare.name_group();
+        let around = self.surroundings().ok_or_else(|| Failure {
+            doing: "entering the box".to_owned(),
+            error: std::io::ErrorKind::NotFound.into(),
+        })?;
+        Entrant::start(around, group, Some(part))
+    }
+
+    /// Gets a process that waits, or lets it go, if it is time.
+    pub(super) fn look_after_spare(&mut self) {
+        if self.spare.due.is_none_or(|due| due > Instant::now()) {
+            return;
+        }
+        if self.spare.waiting.is_some() || self.frozen || self.snapshot.is_some() {
+            return self.dismiss_spare();
+        }
+        let group = self.spare.name_group();
+        let Some(around) = self.surroundings() else {
+            return self.dismiss_spare();
+        };
+        // Without one (a box may be at its limit of processes) the next program enters for itself.
+        self.spare.waiting = Entrant::start(around, group, None).ok();
+        self.spare.due = self
+            .spare
+            .waiting
+            .is_some()
+            .then(|| Instant::now() + PATIENCE);
+    }
+
+    /// Lets the process that waits go, and gets no other until a program is started.
+    pub(super) fn dismiss_spare(&mut self) {
+        self.spare.due = None;
+        if let Some(spare) = self.spare.waiting.take() {
+            spare.dismiss(&self.plan);
+        }
+    }
+}
