@@ -7,7 +7,7 @@
 mod find;
 mod finish;
 mod logs;
-mod mask;
+pub(crate) mod mask;
 mod score;
 mod scorers;
 mod seams;
@@ -15,13 +15,14 @@ mod start;
 mod validate;
 mod watch;
 
+pub(crate) use self::validate::{command, working_directory};
 pub use self::{
     find::{ScenarioRun, ScoredFunction},
     logs::LogFile,
     scorers::FleetJudge,
     seams::{
-        BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Hold, Judge, LogStream,
-        ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder,
+        AgentWork, BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Hold, Judge,
+        LogStream, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, WorkEnd,
     },
     start::{NewBenchmarkRun, NewScenarioRun},
     validate::{NewValidation, Trial, Validated},

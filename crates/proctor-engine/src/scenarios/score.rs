@@ -179,7 +179,7 @@ impl Engine {
     }
 
     /// The values of the secrets that a task run was given, by their variables.
-    async fn secrets_of(
+    pub(crate) async fn secrets_of(
         &self,
         organization: OrganizationId,
         task_run: &TaskRun,

@@ -9,6 +9,7 @@ mod devboxes;
 mod faults;
 mod fixture;
 mod idempotency;
+mod jobs;
 mod journal;
 mod journal_crash;
 mod pages;
