@@ -51,8 +51,10 @@ impl Engine {
 
     async fn drive(&self, id: JobId, stop: &CancellationToken) {
         while let Err(error) = self.carry_on(id, stop).await {
-            let error = &error as &dyn std::error::Error;
-            tracing::error!(error, job = %id, "a job could not be carried on; it will be tried again");
+            report(
+                &error,
+                "a job could not be carried on; it will be tried again",
+            );
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(PAUSE) => {}
@@ -179,7 +181,9 @@ impl<'a> Course<'a> {
         let left = self.attempts.iter().filter(|one| one.end.is_none());
         for attempt in left {
             let limit = board.limit_of(attempt);
-            let trial = self.engine.trial(self.job, attempt.clone(), limit, true);
+            let trial = self
+                .engine
+                .carry_out(self.job, attempt.clone(), limit, true);
             self.live.push(Box::pin(trial));
         }
     }
@@ -230,7 +234,7 @@ impl<'a> Course<'a> {
 
     /// Begins as much as may be under way; `false` if the job is over.
     async fn begin_all(&mut self) -> Result<bool, EngineError> {
-        while let Some(turn) = Board::of(&self.job.plan, &self.attempts).next_turn() {
+        while let Some(turn) = self.next_turn() {
             // Another node may have stopped it.
             if self.engine.read_job(self.job.id).await?.value.is_over() {
                 return Ok(false);
@@ -239,10 +243,14 @@ impl<'a> Course<'a> {
             let store = self.engine.store();
             store.begin_attempt(self.job.id, &attempt).await?;
             self.attempts.push(attempt.clone());
-            let trial = self.engine.trial(self.job, attempt, turn.limit, false);
+            let trial = self.engine.carry_out(self.job, attempt, turn.limit, false);
             self.live.push(Box::pin(trial));
         }
         Ok(true)
+    }
+
+    fn next_turn(&self) -> Option<Turn> {
+        Board::of(&self.job.plan, &self.attempts).next_turn()
     }
 
     fn attempt(&self, turn: Turn) -> Attempt {
@@ -267,7 +275,7 @@ impl<'a> Course<'a> {
     }
 
     /// Ends the runs of agents that are done.
-    async fn end_runs(&self) -> Result<(), EngineError> {
+    async fn end_runs(&mut self) -> Result<(), EngineError> {
         let board = Board::of(&self.job.plan, &self.attempts);
         for (place, agent) in self.job.plan.agents.iter().enumerate() {
             if board.is_done(place) {
@@ -278,13 +286,18 @@ impl<'a> Course<'a> {
     }
 
     /// Ends the job because its own clock ran out.
-    async fn time_out(&self) -> Result<(), EngineError> {
+    async fn time_out(&mut self) -> Result<(), EngineError> {
         let id = self.job.id;
         self.engine
             .step_job(id, |job, now| Ok(job.time_out(now)))
             .await?;
         self.engine.stop_runs(id).await
     }
+}
+
+/// Says what went wrong behind the scenes.
+pub(super) fn report(error: &(dyn std::error::Error + 'static), message: &'static str) {
+    tracing::error!(error, "{message}");
 }
 
 /// A job that waits for a place, or has come further.

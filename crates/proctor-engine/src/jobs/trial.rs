@@ -18,7 +18,7 @@ use proctor_store::StoreError;
 
 use super::{
     agents,
-    drive::{JOB, PAUSE},
+    drive::{JOB, PAUSE, report},
 };
 use crate::{
     engine::Engine,
@@ -53,7 +53,7 @@ enum Part {
 
 impl Engine {
     /// Carries an attempt out, and writes what became of it; nothing if the server is about to end.
-    pub(super) async fn trial(
+    pub(super) async fn carry_out(
         &self,
         job: &Job,
         mut attempt: Attempt,
@@ -81,8 +81,10 @@ impl Engine {
                 }
             };
             is_resumed = true;
-            let said = &error as &dyn std::error::Error;
-            tracing::error!(error = said, job = %job.id, "an attempt could not be carried on; it will be tried again");
+            report(
+                &error,
+                "an attempt could not be carried on; it will be tried again",
+            );
             tokio::select! {
                 () = self.inner.closing.cancelled() => return None,
                 () = tokio::time::sleep(PAUSE) => {}
@@ -92,13 +94,11 @@ impl Engine {
 
     /// What became of an attempt that cannot be carried on.
     async fn broken(&self, attempt: &Attempt, error: &EngineError) -> AttemptOutcome {
-        let said = error as &dyn std::error::Error;
-        tracing::error!(error = said, task_run = ?attempt.task_run, "an attempt broke off");
+        report(error, "an attempt broke off");
         if let Some(id) = attempt.task_run
             && let Err(error) = self.fail_scenario(id, Cause::Infrastructure).await
         {
-            let said = &error as &dyn std::error::Error;
-            tracing::warn!(error = said, task_run = %id, "a scenario run could not be ended");
+            report(&error, "a scenario run could not be ended");
         }
         AttemptOutcome::Failed(Failure {
             kind: FailureKind::Infrastructure,
@@ -173,8 +173,7 @@ impl Engine {
             Err(EngineError::Refused(_)) => Ok(Err(AttemptOutcome::Cancelled)),
             Err(error @ (EngineError::Store(_) | EngineError::SharedStore(_))) => Err(error),
             Err(error) => {
-                let said = &error as &dyn std::error::Error;
-                tracing::warn!(error = said, job = %trial.job.id, "a scenario could not be set up");
+                report(&error, "a scenario could not be set up");
                 Ok(Err(AttemptOutcome::not_set_up(error.to_string())))
             }
         }
@@ -287,8 +286,7 @@ impl Engine {
                 Ok(Part::Over(None))
             }
             other => {
-                let said = &other as &dyn std::error::Error;
-                tracing::warn!(error = said, task_run = %id, "an agent could not work in its devbox");
+                report(&other, "an agent could not work in its devbox");
                 self.fail_scenario(id, Cause::Infrastructure).await?;
                 Ok(Part::Over(Some(other.to_string())))
             }
