@@ -58,6 +58,7 @@ const SECURITY_SCHEMES: [(&str, &str); 3] = [
         (name = "Runloop: benchmarks", description = "Ordered sets of scenarios."),
         (name = "Runloop: scenario runs", description = "Scenarios being taken: each in a devbox of its own, scored when asked for."),
         (name = "Runloop: benchmark runs", description = "Benchmarks being taken."),
+        (name = "Runloop: benchmark jobs", description = "Agents that take scenarios without anybody's help."),
         (name = "Runloop: secrets", description = "Named values for devboxes. A value goes in and never comes back."),
         (name = "Runloop: objects", description = "Bytes that are uploaded once, by signed link, and then only read."),
         (name = "Runloop: network policies", description = "What devboxes may reach."),

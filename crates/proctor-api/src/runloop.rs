@@ -5,11 +5,13 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::state::ApiState;
 
 mod accounts;
+mod agent_work;
 mod agents;
 mod benchmarks;
 mod blueprints;
 pub(crate) mod devboxes;
 mod ids;
+mod jobs;
 mod labels;
 mod launch_parameters;
 mod links;
@@ -40,6 +42,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .merge(scenario_routes())
         .merge(benchmark_routes())
         .merge(run_routes())
+        .merge(job_routes())
         .merge(shelf_routes())
 }
 
@@ -116,6 +119,16 @@ fn run_routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(
             benchmark_runs::download_benchmark_run_logs_deprecated
         ))
+}
+
+fn job_routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(
+            jobs::list_benchmark_jobs,
+            jobs::create_benchmark_job
+        ))
+        .routes(routes!(jobs::get_benchmark_job))
+        .routes(routes!(jobs::cancel_benchmark_job))
 }
 
 fn shelf_routes() -> OpenApiRouter<ApiState> {

@@ -4,6 +4,24 @@
 //! initializing → queued → running → completed
 //!        └──────────┴────────┴────→ failed, timed out, cancelled
 //! ```
+//! * [`JobPlan`]: what is to be done; it never changes.
+//! * [`Attempt`]: one agent with one scenario, once; every try is kept.
+//! * [`Board`]: what follows from a plan and its attempts: what is next, and what came of it.
+
+mod attempt;
+mod board;
+mod plan;
+
+pub use self::{
+    attempt::{Attempt, AttemptEnd, AttemptOutcome, Failure, FailureKind},
+    board::{AgentOutcome, Board, ScenarioOutcome, ScenarioState, Turn},
+    plan::{
+        BUILT_IN_AGENTS, JobAgent, JobPlan, JobSource, LONGEST_AGENT_TIME, Orchestration,
+        PlannedScenario, Program,
+    },
+};
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +31,22 @@ use crate::{
     time::Timestamp,
 };
 
+/// How long a job may run before its own clock ends it.
+pub const LONGEST_JOB: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
 /// A job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// Its name.
     pub id: JobId,
     /// Who pays for it.
     pub organization: OrganizationId,
+    /// What people call it.
+    pub name: String,
+    /// The machine that carries it out, because its boxes are there.
+    pub machine: String,
+    /// What is to be done.
+    pub plan: JobPlan,
     /// When it was made.
     pub created_at: Timestamp,
     /// Where it stands.
@@ -68,16 +95,6 @@ pub enum JobEnding {
 }
 
 impl Job {
-    /// A job that is being put together.
-    pub const fn new(id: JobId, organization: OrganizationId, now: Timestamp) -> Self {
-        Self {
-            id,
-            organization,
-            created_at: now,
-            state: JobState::Initializing,
-        }
-    }
-
     /// Everything is there: waits for a place.
     pub fn enqueue(self) -> Result<Step<Self>, Refused> {
         match self.state {
@@ -152,6 +169,25 @@ impl Job {
         Step::Changed(self.end(now, JobEnding::TimedOut))
     }
 
+    /// When its own clock runs out; none before the first agent began.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        match self.state {
+            JobState::Running { since } => Some(since.plus(LONGEST_JOB)),
+            JobState::Initializing | JobState::Queued | JobState::Ended { .. } => None,
+        }
+    }
+
+    /// Why nothing could run, if that is how it ended.
+    pub fn failure_reason(&self) -> Option<&str> {
+        match &self.state {
+            JobState::Ended {
+                ending: JobEnding::Failed { reason },
+                ..
+            } => Some(reason),
+            _ => None,
+        }
+    }
+
     /// Whether the job is over.
     pub const fn is_over(&self) -> bool {
         matches!(self.state, JobState::Ended { .. })
@@ -199,11 +235,15 @@ mod tests {
     }
 
     fn job() -> Job {
-        Job::new(
-            JobId::from_uuid(Uuid::nil()),
-            OrganizationId::from_uuid(Uuid::nil()),
-            at(0),
-        )
+        Job {
+            id: JobId::from_uuid(Uuid::nil()),
+            organization: OrganizationId::from_uuid(Uuid::nil()),
+            name: "nightly".to_owned(),
+            machine: "here".to_owned(),
+            plan: board::tests::plan(1, 1, 0),
+            created_at: at(0),
+            state: JobState::Initializing,
+        }
     }
 
     #[test]
@@ -218,7 +258,9 @@ mod tests {
             queued.clone().complete(at(1)),
             Err(Refused::JobNotThere("queued"))
         );
+        assert_eq!(queued.deadline(), None);
         let running = queued.begin(at(2)).unwrap().into_inner();
+        assert_eq!(running.deadline(), Some(at(2).plus(LONGEST_JOB)));
         assert!(!running.clone().begin(at(3)).unwrap().is_changed());
         let done = running.complete(at(4)).unwrap().into_inner();
         assert_eq!(
@@ -248,7 +290,11 @@ mod tests {
             Err(Refused::JobOver("cancelled"))
         );
         assert_eq!(cancelled.begin(at(3)), Err(Refused::JobOver("cancelled")));
-        assert_eq!(job().fail(at(1), "no box").into_inner().status(), "failed");
+        let failed = job().fail(at(1), "no box").into_inner();
+        assert_eq!(
+            (failed.status(), failed.failure_reason()),
+            ("failed", Some("no box"))
+        );
         assert_eq!(job().time_out(at(1)).into_inner().status(), "timeout");
     }
 }

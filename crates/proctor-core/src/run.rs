@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     canonical::Digest,
-    id::kinds::{BenchmarkId, OrganizationId, RunId, SolverId, TaskId},
+    id::kinds::{BenchmarkId, JobId, OrganizationId, RunId, SolverId, TaskId},
     profile::Particulars,
     refused::{Refused, Step},
     scoring::{Counted, Scorecard},
@@ -24,6 +24,8 @@ pub struct Run {
     pub organization: OrganizationId,
     /// The Solver that takes it; none for a run that the organization started itself.
     pub solver: Option<SolverId>,
+    /// The job that carries it out, if one does.
+    pub job: Option<JobId>,
     /// What is taken.
     pub pinned: Pinned,
     /// Whether the taker sees only scores, not what explains them.
@@ -141,7 +143,7 @@ impl Run {
 
     /// Completes the run by itself if every one of `wanted`, the tasks of its definition, was taken
     /// and all of its task runs are over: call it in the transaction that ended one of them. A run
-    /// without task runs does not complete by itself.
+    /// without task runs does not complete by itself, and neither does a job's: it may try a task again.
     #[must_use]
     pub fn settle(
         self,
@@ -151,6 +153,7 @@ impl Run {
     ) -> Step<Self> {
         let was_taken = |task: TaskId| tasks.iter().any(|one| one.task == task);
         if self.is_over()
+            || self.job.is_some()
             || tasks.is_empty()
             || !tasks.iter().all(TaskRun::is_over)
             || !wanted.into_iter().all(was_taken)
@@ -319,6 +322,7 @@ mod tests {
             id: RunId::from_uuid(Uuid::from_u128(7)),
             organization: OrganizationId::from_uuid(Uuid::from_u128(1)),
             solver: None,
+            job: None,
             pinned: Pinned {
                 benchmark: BenchmarkId::from_uuid(Uuid::from_u128(2)),
                 version: Some(1),
@@ -392,6 +396,19 @@ mod tests {
             (0.5, Verdict::Partial)
         );
         assert_eq!(done.admit(at(12), &[]), Err(Refused::RunOver("completed")));
+    }
+
+    #[test]
+    fn a_run_of_a_job_ends_when_the_job_says_so() {
+        let of_job = Run {
+            job: Some(JobId::from_uuid(Uuid::from_u128(9))),
+            ..run(1)
+        };
+        let task_runs = [completed(1, 1.0)];
+        let open = of_job.settle(at(3), &task_runs, tasks(1));
+        assert!(!open.is_changed());
+        let done = open.into_inner().complete(at(4), &task_runs).unwrap();
+        assert_eq!(done.into_inner().card().unwrap().score.value(), 1.0);
     }
 
     #[test]

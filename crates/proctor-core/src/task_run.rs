@@ -285,6 +285,21 @@ impl TaskRun {
         Step::Changed(self.end(now, Outcome::TimedOut { cause }))
     }
 
+    /// Ends the task run because the agent took longer than whoever runs it allows. What is being judged or over stays as
+    /// it is.
+    #[must_use]
+    pub fn time_out_agent(self, now: Timestamp) -> Step<Self> {
+        match self.state {
+            TaskRunState::Created | TaskRunState::Started(_) => {
+                let cause = Cause::AgentTimeout;
+                Step::Changed(self.end(now, Outcome::TimedOut { cause }))
+            }
+            TaskRunState::Scoring { .. }
+            | TaskRunState::Scored { .. }
+            | TaskRunState::Ended { .. } => Step::Unchanged(self),
+        }
+    }
+
     /// Ends the task run because judging took longer than it may. What is not being judged stays as it is.
     #[must_use]
     pub fn time_out_scoring(self, now: Timestamp) -> Step<Self> {

@@ -117,8 +117,28 @@ pub(crate) async fn draft_of_scenario(store: &Store, scenario: TaskId) -> Result
 
 async fn alone(store: &Store, scenario: TaskId) -> Result<Benchmark, NotFrozen> {
     let whole = store.whole_task(scenario).await?;
-    let definition = whole.as_ref().and_then(compose::alone);
-    definition.ok_or(NotFrozen::NoSuchScenario(scenario))
+    let whole = whole.ok_or(NotFrozen::NoSuchScenario(scenario))?;
+    let name = whole.task.content.name.clone();
+    compose::together(&name, std::slice::from_ref(&whole))
+        .ok_or(NotFrozen::NoSuchScenario(scenario))
+}
+
+/// Freezes scenarios as their drafts stand, as the tasks of a benchmark that is made of them.
+pub async fn freeze_scenarios(
+    store: &Store,
+    name: &str,
+    scenarios: &[TaskId],
+) -> Result<Frozen, NotFrozen> {
+    let mut tasks = Vec::with_capacity(scenarios.len());
+    for scenario in scenarios {
+        let whole = store.whole_task(*scenario).await?;
+        let whole = whole.filter(|whole| whole.task.content.devbox.is_some());
+        tasks.push(whole.ok_or(NotFrozen::NoSuchScenario(*scenario))?);
+    }
+    match compose::together(name, &tasks) {
+        Some(definition) => keep(store, definition).await,
+        None => Err(NotFrozen::Unfit(Vec::new())),
+    }
 }
 
 /// Keeps a definition with everything that it refers to.

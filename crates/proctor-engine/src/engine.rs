@@ -11,6 +11,7 @@ use crate::{
     catalog::Catalog,
     deadlines::Deadlines,
     error::EngineError,
+    jobs::Jobs,
     routes::Routes,
     scenarios::{Scorings, Workshop},
     worlds::Worlds,
@@ -30,6 +31,7 @@ pub(crate) struct Inner {
     pub(crate) deadlines: Deadlines,
     pub(crate) workshop: OnceLock<Workshop>,
     pub(crate) scorings: Scorings,
+    pub(crate) jobs: Jobs,
     pub(crate) tasks: TaskTracker,
     pub(crate) closing: CancellationToken,
     clock: Arc<dyn Clock>,
@@ -56,6 +58,7 @@ impl Engine {
                 deadlines: Deadlines::default(),
                 workshop: OnceLock::new(),
                 scorings: Scorings::default(),
+                jobs: Jobs::default(),
                 clock,
                 tasks,
                 closing,
@@ -69,6 +72,7 @@ impl Engine {
             self.inner.deadlines.keep(task_run, deadline);
         }
         self.recover_scenarios().await?;
+        self.recover_jobs().await?;
         self.inner.tasks.spawn(crate::deadlines::watch(
             self.clone(),
             self.inner.closing.clone(),

@@ -4,6 +4,7 @@
 //! * [`authoring`]: from drafts to frozen benchmarks.
 //! * [`runs`]: one file for each thing that can happen to a run.
 //! * [`scenarios`]: task runs that are done in boxes.
+//! * [`jobs`]: agents that take scenarios without anybody's help.
 //! * [`playgrounds`]: playgrounds that belong to no run, and what is behind sandboxes.
 //! * [`catalog`]: frozen definitions, prepared once.
 //!
@@ -16,6 +17,7 @@ mod deadlines;
 mod drafts;
 pub mod engine;
 pub mod error;
+pub mod jobs;
 pub mod playgrounds;
 mod routes;
 pub mod runs;

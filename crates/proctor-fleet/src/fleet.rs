@@ -164,6 +164,11 @@ impl Fleet {
             .map_err(|why| FleetError::Impossible(why.clone()))
     }
 
+    /// The name that this machine's devboxes carry in the store.
+    pub fn machine(&self) -> &str {
+        &self.inner.node
+    }
+
     /// How many devboxes of this machine have not ended.
     pub fn live_devboxes(&self) -> usize {
         self.live().len()

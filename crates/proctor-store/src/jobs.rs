@@ -1,25 +1,50 @@
-//! Jobs.
+//! Jobs and their attempts.
 
 use proctor_core::{
     id::kinds::{JobId, JobKind, OrganizationId},
-    job::Job,
+    job::{Attempt, Job},
+    run::Run,
 };
 
 use crate::{
     Store, StoreError,
     database::{Query, Row},
+    names::Sought,
     page::{Listing, Page, PageRequest},
-    runs::document,
+    runs::{RUN_COLUMNS, Revised, document, read_run},
 };
 
-const COLUMNS: &str = "id, organization, state, created_at";
+const COLUMNS: &str = "id, organization, name, machine, plan, state, created_at, revision";
+const ATTEMPT_COLUMNS: &str = "run, task, number, task_run, began_at, agent_began_at, ending";
 
-fn read(row: &Row) -> Result<Job, StoreError> {
-    Ok(Job {
+fn read(row: &Row) -> Result<Revised<Job>, StoreError> {
+    let value = Job {
         id: row.id("id")?,
         organization: row.id("organization")?,
+        name: row.text("name")?,
+        machine: row.text("machine")?,
+        plan: row.json("plan")?,
         created_at: row.time("created_at")?,
         state: row.json("state")?,
+    };
+    Ok(Revised {
+        value,
+        revision: row.int("revision")?,
+    })
+}
+
+fn read_attempt(row: &Row) -> Result<Attempt, StoreError> {
+    Ok(Attempt {
+        run: row.id("run")?,
+        task: row.id("task")?,
+        number: row.number("number")?,
+        task_run: row.opt_id("task_run")?,
+        began_at: row.time("began_at")?,
+        agent_began_at: row.opt_time("agent_began_at")?,
+        end: match row.opt_text("ending")? {
+            None => None,
+            Some(_) => Some(row.json("ending")?),
+        },
     })
 }
 
@@ -27,10 +52,15 @@ impl Store {
     /// Stores a new job.
     pub async fn create_job(&self, job: &Job) -> Result<(), StoreError> {
         let query = Query::new(
-            "INSERT INTO jobs (id, organization, status, state, created_at) VALUES ($1, $2, $3, $4, $5)",
+            "INSERT INTO jobs (id, organization, name, folded_name, machine, plan, status, state, created_at, revision) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1)",
         )
         .bind(job.id)
         .bind(job.organization)
+        .bind(job.name.as_str())
+        .bind(job.name.to_lowercase())
+        .bind(job.machine.as_str())
+        .bind(document(&job.plan)?)
         .bind(job.status())
         .bind(document(&job.state)?)
         .bind(job.created_at);
@@ -38,43 +68,118 @@ impl Store {
         Ok(())
     }
 
-    /// One of the organization's jobs.
-    pub async fn job(
-        &self,
-        organization: OrganizationId,
-        id: JobId,
-    ) -> Result<Option<Job>, StoreError> {
-        let query =
-            Query::new("SELECT id, organization, state, created_at FROM jobs WHERE organization = $1 AND id = $2")
-                .bind(organization)
-                .bind(id);
-        self.database()
-            .read_optional(query)
-            .await?
-            .map(|row| read(&row))
-            .transpose()
+    /// A job, whosever it is.
+    pub async fn job(&self, id: JobId) -> Result<Option<Revised<Job>>, StoreError> {
+        let text = format!("SELECT {COLUMNS} FROM jobs WHERE id = $1");
+        let query = Query::assembled(text, vec![id.into()]);
+        let row = self.database().read_optional(query).await?;
+        row.map(|row| read(&row)).transpose()
     }
 
-    /// The organization's jobs.
+    /// The organization's jobs, newest first.
     pub async fn jobs(
         &self,
         organization: OrganizationId,
+        sought: &Sought,
         page: PageRequest<JobKind>,
     ) -> Result<Page<Job>, StoreError> {
-        Listing::new(COLUMNS, "jobs")
-            .filter("organization", organization)
-            .page(self.database(), page, read)
-            .await
+        let listing = Listing::new(COLUMNS, "jobs").filter("organization", organization);
+        let listing = listing.sought::<JobKind>(self.database(), sought).await?;
+        let read = |row: &Row| read(row).map(|job| job.value);
+        listing.page(self.database(), page, read).await
     }
 
-    /// Writes `after` over `before`; [`StoreError::Stale`] if it stands differently by now.
-    pub async fn update_job(&self, before: &Job, after: &Job) -> Result<(), StoreError> {
-        let query =
-            Query::new("UPDATE jobs SET status = $1, state = $2 WHERE id = $3 AND state = $4")
-                .bind(after.status())
-                .bind(document(&after.state)?)
-                .bind(before.id)
-                .bind(document(&before.state)?);
+    /// The jobs that a machine has to carry out, oldest first.
+    pub async fn live_jobs(&self, machine: &str) -> Result<Vec<JobId>, StoreError> {
+        let query = Query::new(
+            "SELECT id FROM jobs WHERE machine = $1 AND status IN ('initializing', 'queued', 'running') ORDER BY id",
+        )
+        .bind(machine);
+        let rows = self.database().read_all(query).await?;
+        rows.iter().map(|row| row.id("id")).collect()
+    }
+
+    /// The jobs of a machine that are over although runs of theirs are not.
+    pub async fn jobs_with_remains(&self, machine: &str) -> Result<Vec<JobId>, StoreError> {
+        let query = Query::new(
+            "SELECT DISTINCT j.id AS id FROM jobs j JOIN runs r ON r.job = j.id WHERE j.machine = $1 \
+             AND j.status NOT IN ('initializing', 'queued', 'running') AND r.status IN ('created', 'started')",
+        )
+        .bind(machine);
+        let rows = self.database().read_all(query).await?;
+        rows.iter().map(|row| row.id("id")).collect()
+    }
+
+    /// Writes `after` over `before`; [`StoreError::Stale`] if it has changed since.
+    pub async fn update_job(
+        &self,
+        before: &Revised<Job>,
+        after: Job,
+    ) -> Result<Revised<Job>, StoreError> {
+        let query = Query::new(
+            "UPDATE jobs SET status = $1, state = $2, revision = revision + 1 WHERE id = $3 AND revision = $4",
+        )
+        .bind(after.status())
+        .bind(document(&after.state)?)
+        .bind(before.value.id)
+        .bind(before.revision);
+        match self.database().execute(query).await? {
+            0 => Err(StoreError::Stale),
+            _ => Ok(before.next(after)),
+        }
+    }
+
+    /// The runs of a job.
+    pub async fn runs_of_job(&self, job: JobId) -> Result<Vec<Run>, StoreError> {
+        let text = format!("SELECT {RUN_COLUMNS} FROM runs WHERE job = $1 ORDER BY id");
+        let query = Query::assembled(text, vec![job.into()]);
+        let rows = self.database().read_all(query).await?;
+        let runs = rows.iter().map(|row| read_run(row).map(|run| run.value));
+        runs.collect()
+    }
+
+    /// The attempts of a job, in the order in which they began.
+    pub async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>, StoreError> {
+        let text = format!(
+            "SELECT {ATTEMPT_COLUMNS} FROM job_attempts WHERE job = $1 ORDER BY began_at, run, task, number"
+        );
+        let query = Query::assembled(text, vec![job.into()]);
+        let rows = self.database().read_all(query).await?;
+        rows.iter().map(read_attempt).collect()
+    }
+
+    /// Writes that an attempt begins; [`StoreError::Taken`] if somebody else began it.
+    pub async fn begin_attempt(&self, job: JobId, attempt: &Attempt) -> Result<(), StoreError> {
+        let query = Query::new(
+            "INSERT INTO job_attempts (job, run, task, number, task_run, began_at, agent_began_at, ending) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        )
+        .bind(job)
+        .bind(attempt.run)
+        .bind(attempt.task)
+        .bind(attempt.number)
+        .bind(attempt.task_run)
+        .bind(attempt.began_at)
+        .bind(attempt.agent_began_at)
+        .bind(attempt.end.as_ref().map(document).transpose()?);
+        let written = self.database().execute(query).await;
+        written.map_err(|error| error.or_taken("an attempt of this number"))?;
+        Ok(())
+    }
+
+    /// Writes how far an attempt is; [`StoreError::Stale`] if it has ended already.
+    pub async fn update_attempt(&self, job: JobId, attempt: &Attempt) -> Result<(), StoreError> {
+        let query = Query::new(
+            "UPDATE job_attempts SET task_run = $1, agent_began_at = $2, ending = $3 \
+             WHERE job = $4 AND run = $5 AND task = $6 AND number = $7 AND ending IS NULL",
+        )
+        .bind(attempt.task_run)
+        .bind(attempt.agent_began_at)
+        .bind(attempt.end.as_ref().map(document).transpose()?)
+        .bind(job)
+        .bind(attempt.run)
+        .bind(attempt.task)
+        .bind(attempt.number);
         match self.database().execute(query).await? {
             0 => Err(StoreError::Stale),
             _ => Ok(()),

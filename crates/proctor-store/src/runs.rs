@@ -64,7 +64,7 @@ pub struct Progress {
     pub ends_tokens: bool,
 }
 
-pub(crate) const RUN_COLUMNS: &str = "id, organization, solver, benchmark, version, digest, scored, agent, concurrency, \
+pub(crate) const RUN_COLUMNS: &str = "id, organization, solver, job, benchmark, version, digest, scored, agent, concurrency, \
                                       particulars, state, created_at, expires_at, ranked_at, revision";
 pub(crate) const TASK_RUN_COLUMNS: &str =
     "id, run, task, definition, devbox, particulars, state, created_at, revision";
@@ -82,8 +82,8 @@ impl Store {
         let mut transaction = self.database().begin().await?;
         let query = Query::new(
             "INSERT INTO runs (id, organization, solver, benchmark, version, digest, scored, agent, concurrency, \
-             status, state, created_at, expires_at, name, folded_name, particulars, revision) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 1)",
+             status, state, created_at, expires_at, name, folded_name, particulars, job, revision) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 1)",
         )
         .bind(run.id)
         .bind(run.organization)
@@ -100,7 +100,8 @@ impl Store {
         .bind(run.expires_at)
         .bind(run.particulars.name.clone())
         .bind(run.particulars.name.as_ref().map(|name| name.to_lowercase()))
-        .bind(document(&run.particulars)?);
+        .bind(document(&run.particulars)?)
+        .bind(run.job);
         transaction.execute(query).await?;
         for task_run in task_runs {
             insert_task_run(&mut transaction, run.organization, task_run).await?;
@@ -387,6 +388,7 @@ pub(crate) fn read_run(row: &Row) -> Result<Revised<Run>, StoreError> {
         id: row.id("id")?,
         organization: row.id("organization")?,
         solver: row.opt_id("solver")?,
+        job: row.opt_id("job")?,
         pinned: Pinned {
             benchmark: row.id("benchmark")?,
             version: row.opt_number("version")?,

@@ -115,6 +115,19 @@ impl Store {
             .transpose()
     }
 
+    /// The name of the secret with this id.
+    pub async fn secret_name(
+        &self,
+        organization: OrganizationId,
+        id: SecretId,
+    ) -> Result<Option<String>, StoreError> {
+        let query = Query::new("SELECT name FROM secrets WHERE organization = $1 AND id = $2")
+            .bind(organization)
+            .bind(id);
+        let row = self.database().read_optional(query).await?;
+        row.map(|row| row.text("name")).transpose()
+    }
+
     /// The value of a secret, for handing it to a world.
     pub async fn secret_value(
         &self,

@@ -33,6 +33,17 @@ pub(super) fn read_optional<K: Kind>(
     }
 }
 
+/// An id in a body that may be missing; what is none is named.
+pub(super) fn checked<K: Kind>(
+    checks: &mut Checks,
+    field: &str,
+    text: Option<String>,
+) -> Option<Id<K>> {
+    let read = Id::from_wire(&text?, Dialect::Runloop);
+    read.map_err(|bad| checks.refuse(field, bad.to_string()))
+        .ok()
+}
+
 /// Several ids; each that is none is named.
 pub(super) fn read_all<K: Kind>(checks: &mut Checks, field: &str, texts: &[String]) -> Vec<Id<K>> {
     let mut ids = Vec::with_capacity(texts.len());

@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    id::{
-        Dialect, Id, Kind,
-        kinds::{AgentId, ObjectId},
-    },
+    id::kinds::{AgentId, ObjectId},
     mount::{CodeMount, Mount},
 };
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::ids;
 use crate::extract::{Checks, shortened};
 
 /// Something that is put into a devbox before anything runs in it. Which members count depends on the type.
@@ -66,14 +64,14 @@ impl MountBody {
             "object_mount" => {
                 let object = checks.required(&at("object_id"), self.object_id);
                 let target = checks.required(&at("object_path"), self.object_path);
-                let object: Option<ObjectId> = id(checks, &at("object_id"), object);
+                let object: Option<ObjectId> = ids::checked(checks, &at("object_id"), object);
                 Some(Mount::Object {
                     object: object?,
                     target: target?,
                 })
             }
             "agent_mount" => {
-                let agent: Option<AgentId> = id(checks, &at("agent_id"), self.agent_id);
+                let agent: Option<AgentId> = ids::checked(checks, &at("agent_id"), self.agent_id);
                 if agent.is_none() && self.agent_name.is_none() {
                     checks.refuse(&at("agent_id"), "either this or agent_name is required");
                 }
@@ -120,10 +118,4 @@ pub(crate) fn files(files: Option<BTreeMap<String, String>>) -> impl Iterator<It
         .unwrap_or_default()
         .into_iter()
         .map(|(target, content)| Mount::File { target, content })
-}
-
-fn id<K: Kind>(checks: &mut Checks, field: &str, text: Option<String>) -> Option<Id<K>> {
-    let read = Id::from_wire(&text?, Dialect::Runloop);
-    read.map_err(|bad| checks.refuse(field, bad.to_string()))
-        .ok()
 }

@@ -48,17 +48,8 @@ pub(super) fn particulars(
     let launch_parameters = launch_fields(&mut checks, profile.launch_parameters);
     let environment = profile.env_vars.unwrap_or_default();
     let secrets = profile.secrets.unwrap_or_default();
-    for (field, names) in [("envVars", &environment), ("secrets", &secrets)] {
-        for (variable, value) in names {
-            let place = format!("runProfile.{field}.{}", shortened(variable));
-            if variable.is_empty() || variable.contains(['=', '\0']) {
-                checks.refuse(&place, "is no name of an environment variable");
-            }
-            if value.contains('\0') {
-                checks.refuse(&place, "must not contain a NUL");
-            }
-        }
-    }
+    check_variables(&mut checks, "runProfile.envVars", &environment);
+    check_variables(&mut checks, "runProfile.secrets", &secrets);
     checks.finish()?;
     Ok(Particulars {
         name: name.filter(|name| !name.trim().is_empty()),
@@ -71,6 +62,23 @@ pub(super) fn particulars(
             mounts,
         },
     })
+}
+
+/// Names what no environment variable can be.
+pub(super) fn check_variables(
+    checks: &mut Checks,
+    field: &str,
+    variables: &BTreeMap<String, String>,
+) {
+    for (variable, value) in variables {
+        let place = format!("{field}.{}", shortened(variable));
+        if variable.is_empty() || variable.contains(['=', '\0']) {
+            checks.refuse(&place, "is no name of an environment variable");
+        }
+        if value.contains('\0') {
+            checks.refuse(&place, "must not contain a NUL");
+        }
+    }
 }
 
 /// Names what is wrong with a mount; it is kept as it was given.

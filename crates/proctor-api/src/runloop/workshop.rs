@@ -12,13 +12,13 @@ use proctor_core::{
 };
 use proctor_devbox::{ExecId, Stream};
 use proctor_engine::scenarios::{
-    BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, FleetJudge, Hold, LogStream,
-    Workshop,
+    AgentWork, BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, FleetJudge, Hold,
+    LogStream, WorkEnd, Workshop,
 };
 use proctor_fleet::{DevboxRecord, Fleet, FleetError, Workplace};
 use serde_json::{Map, Value, json};
 
-use super::{devboxes::DevboxCreateParameters, runs::box_log};
+use super::{agent_work, devboxes::DevboxCreateParameters, runs::box_log};
 use crate::{
     problem::{Problem, ProblemKind},
     state::{ApiState, WeakState},
@@ -29,6 +29,13 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// How much of what a command prints is kept.
 const MOST_OUTPUT: u64 = 64 << 10;
+
+/// A box that is in none of these is on its way to one.
+const SETTLED: [DevboxStatus; 3] = [
+    DevboxStatus::Running,
+    DevboxStatus::Shutdown,
+    DevboxStatus::Failure,
+];
 
 /// Lets scenarios be run in the devboxes of a server, if it has any.
 pub(crate) fn equip(state: &ApiState) {
@@ -51,6 +58,10 @@ struct ScenarioBoxes {
 
 #[async_trait]
 impl Boxes for ScenarioBoxes {
+    fn machine(&self) -> String {
+        self.fleet.machine().to_owned()
+    }
+
     async fn create(&self, order: BoxOrder) -> Result<DevboxId, BoxError> {
         let state = self.state.upgrade().ok_or_else(|| {
             BoxError::Impossible("the server is about to end; try again later".to_owned())
@@ -74,11 +85,6 @@ impl Boxes for ScenarioBoxes {
         devbox: DevboxId,
         command: BoxCommand,
     ) -> Result<CommandEnd, BoxError> {
-        const SETTLED: [DevboxStatus; 3] = [
-            DevboxStatus::Running,
-            DevboxStatus::Shutdown,
-            DevboxStatus::Failure,
-        ];
         let (fleet, limit) = (&self.fleet, command.time_limit);
         let waited = fleet.wait_for(organization, devbox, &SETTLED, limit).await;
         if waited.map_err(failed)?.is_none() {
@@ -89,6 +95,37 @@ impl Boxes for ScenarioBoxes {
         }
         let place = fleet.workplace(devbox).await.map_err(failed)?;
         run_in(&place, fleet, command).await.map_err(box_failed)
+    }
+
+    async fn ready(&self, organization: OrganizationId, devbox: DevboxId) -> Result<(), BoxError> {
+        loop {
+            let waited = self
+                .fleet
+                .wait_for(organization, devbox, &SETTLED, PATIENCE)
+                .await;
+            match waited.map_err(failed)?.map(|record| record.status()) {
+                Some(DevboxStatus::Running) => return Ok(()),
+                Some(_) => return Err(BoxError::Ended),
+                // The box goes on without this server; whoever waits is about to end too.
+                None if self.fleet.closing().is_cancelled() => {
+                    return std::future::pending().await;
+                }
+                None => {}
+            }
+        }
+    }
+
+    async fn work(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+        work: AgentWork,
+    ) -> Result<WorkEnd, BoxError> {
+        let end = agent_work::work(&self.fleet, organization, devbox, work).await;
+        end.map_err(|error| match error {
+            FleetError::Box(proctor_devbox::Error::BoxEnded) => BoxError::Ended,
+            other => failed(other),
+        })
     }
 
     async fn ended(&self, organization: OrganizationId, devbox: DevboxId) -> BoxEnd {

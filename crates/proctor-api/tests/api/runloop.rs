@@ -6,6 +6,8 @@ mod benchmarks;
 mod blueprints;
 mod contract;
 mod devboxes;
+mod every_operation;
+mod jobs;
 mod lists;
 mod network_policies;
 mod objects;

@@ -76,16 +76,19 @@ pub(super) fn benchmark(
     })
 }
 
-/// A benchmark of one task that is done in a box; none if it is not.
-pub(super) fn alone(whole: &WholeTask) -> Option<Benchmark> {
+/// A benchmark of tasks that are done in boxes; none if one is not.
+pub(super) fn together(name: &str, tasks: &[WholeTask]) -> Option<Benchmark> {
     Some(Benchmark {
-        name: whole.task.content.name.clone(),
+        name: name.to_owned(),
         description: None,
         timeout: None,
         concurrency: NonZeroU32::MIN,
         metadata: BTreeMap::new(),
         requires: Requirements::default(),
-        tasks: vec![task(whole, None)?],
+        tasks: tasks
+            .iter()
+            .map(|whole| task(whole, None))
+            .collect::<Option<_>>()?,
     })
 }
 

@@ -82,6 +82,7 @@ impl Engine {
             id: self.store().fresh_id(),
             organization: new.organization,
             solver: new.solver,
+            job: None,
             pinned,
             scored: new.scored,
             agent: new.agent,

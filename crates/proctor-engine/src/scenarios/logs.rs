@@ -38,8 +38,8 @@ impl Engine {
         Ok(vec![
             file("setup.log", of_box(BoxLog::Setup)),
             file("exec.log", of_box(BoxLog::Executions)),
-            // What an agent of ours printed; an agent from outside keeps its own.
-            file("agent.log", text(String::new())),
+            // What the agent of a job printed; an agent from outside keeps its own.
+            file("agent.log", of_box(BoxLog::Agent(run.task_run.id.uuid()))),
             file("scoring.log", text(scoring_log(&run))),
             file("results.json", whole(results)),
         ])

@@ -7,7 +7,7 @@
 mod find;
 mod finish;
 mod logs;
-mod mask;
+pub(crate) mod mask;
 mod rescore;
 mod score;
 mod scorers;
@@ -17,14 +17,15 @@ mod validate;
 mod watch;
 
 pub(crate) use self::start::BoxFor;
+pub(crate) use self::validate::{command, working_directory};
 pub use self::{
     find::{ScenarioRun, ScoredFunction},
     logs::LogFile,
     rescore::RescoredScenario,
     scorers::FleetJudge,
     seams::{
-        BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Disk, Hold, Judge,
-        LogStream, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder,
+        AgentWork, BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Disk, Hold,
+        Judge, LogStream, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, WorkEnd,
     },
     start::{NewBenchmarkRun, NewScenarioRun},
     validate::{NewValidation, Trial, Validated},

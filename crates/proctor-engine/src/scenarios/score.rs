@@ -180,7 +180,7 @@ impl Engine {
     }
 
     /// The values of the secrets that a task run was given, by their variables.
-    pub(super) async fn secrets_of(
+    pub(crate) async fn secrets_of(
         &self,
         organization: OrganizationId,
         task_run: &TaskRun,

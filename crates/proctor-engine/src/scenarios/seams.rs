@@ -12,9 +12,11 @@ use proctor_core::{
     scoring::Score,
     task_run::Cause,
 };
+use proctor_scorers::quoted;
 use secrecy::SecretString;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 /// The box of a task run, to be made.
 #[derive(Clone, Debug)]
@@ -41,6 +43,8 @@ pub enum BoxLog {
     Setup,
     /// What was run in it.
     Executions,
+    /// What the agent of this name printed.
+    Agent(Uuid),
 }
 
 /// How a box came to its end.
@@ -89,6 +93,52 @@ pub struct CommandEnd {
     pub output: String,
 }
 
+/// What an agent does in a box.
+#[derive(Clone, Debug)]
+pub struct AgentWork {
+    /// Its name in the box: what has begun under it is not begun again, but waited for.
+    pub name: Uuid,
+    /// For a shell.
+    pub script: String,
+    /// What it finds on its standard input, if it looks there.
+    pub input: Option<String>,
+    /// Where it starts; at the user's home without it.
+    pub directory: Option<String>,
+    /// Environment variables that it has beside those of the box.
+    pub variables: BTreeMap<String, String>,
+    /// How long it may take; then everything that it started ends too.
+    pub time_limit: Duration,
+}
+
+impl AgentWork {
+    /// All of it as one text for a shell; `resolve` says where in the box a path leads.
+    pub fn shell_text(&self, resolve: impl Fn(&str) -> String) -> String {
+        let mut text = String::new();
+        for (name, value) in &self.variables {
+            text.push_str(&format!("export {name}={}\n", quoted(value)));
+        }
+        if let Some(directory) = &self.directory {
+            text.push_str(&format!("cd -- {} || exit\n", quoted(&resolve(directory))));
+        }
+        text.push_str(&self.script);
+        text
+    }
+}
+
+/// How an agent's work ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkEnd {
+    /// It came to its end.
+    Exited {
+        /// With this status.
+        status: i32,
+        /// The end of what it printed.
+        said: String,
+    },
+    /// Its time was over.
+    OutOfTime,
+}
+
 /// While this is kept, no clock ends the box.
 pub type Hold = Box<dyn Send + Sync>;
 
@@ -112,6 +162,9 @@ pub enum BoxError {
 /// Whoever makes boxes.
 #[async_trait]
 pub trait Boxes: Send + Sync {
+    /// The machine that the boxes are on.
+    fn machine(&self) -> String;
+
     /// Makes a box. Answers as soon as it has a name; it comes to be in the background.
     async fn create(&self, order: BoxOrder) -> Result<DevboxId, BoxError>;
 
@@ -122,6 +175,17 @@ pub trait Boxes: Send + Sync {
         devbox: DevboxId,
         command: BoxCommand,
     ) -> Result<CommandEnd, BoxError>;
+
+    /// Returns when the box can be worked with; [`BoxError::Ended`] if it never can be.
+    async fn ready(&self, organization: OrganizationId, devbox: DevboxId) -> Result<(), BoxError>;
+
+    /// Lets an agent work in a box that is ready, and waits for its end. What it prints is in the box's log.
+    async fn work(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+        work: AgentWork,
+    ) -> Result<WorkEnd, BoxError>;
 
     /// Returns when the box has ended, and how. At once, if it has.
     async fn ended(&self, organization: OrganizationId, devbox: DevboxId) -> BoxEnd;

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc};
 use proctor_core::{
     canonical::Digest,
     definition::{Benchmark, Requirements, Task, World},
-    id::kinds::{BenchmarkId, DevboxId, OrganizationId, RunId, TaskId},
+    id::kinds::{BenchmarkId, DevboxId, OrganizationId, RunId, TaskId, TaskRunId},
     profile::{Particulars, RunProfile},
     refused::Refused,
     run::{Pinned, Run, RunState},
@@ -85,6 +85,7 @@ impl Engine {
             id: self.store().fresh_id(),
             organization: new.organization,
             solver: None,
+            job: None,
             pinned: Pinned {
                 benchmark: new.benchmark,
                 version: None,
@@ -105,6 +106,15 @@ impl Engine {
 
     /// Starts a scenario: its box is asked for, and comes to be in the background.
     pub async fn start_scenario(&self, new: NewScenarioRun) -> Result<TaskRun, EngineError> {
+        self.start_scenario_as(self.store().fresh_id(), new).await
+    }
+
+    /// The same under a name that was chosen before.
+    pub(crate) async fn start_scenario_as(
+        &self,
+        id: TaskRunId,
+        new: NewScenarioRun,
+    ) -> Result<TaskRun, EngineError> {
         self.workshop()?;
         let ground = match new.run {
             Some(run) => self.ground_of_run(&new, run).await?,
@@ -116,7 +126,6 @@ impl Engine {
             return Err(EngineError::Unclear(message.to_owned()));
         };
         let profile = new.particulars.profile.over(&ground.general);
-        let id = self.store().fresh_id();
         let mut task_run = TaskRun {
             definition: ground.definition,
             particulars: Particulars {
@@ -265,17 +274,36 @@ impl Engine {
         required: &Requirements,
         profile: &RunProfile,
     ) -> Result<(), EngineError> {
+        let places = ["runProfile.envVars", "runProfile.secrets"];
+        let faults = self
+            .not_brought(organization, required, profile, places)
+            .await?;
+        match faults.is_empty() {
+            true => Ok(()),
+            false => Err(EngineError::Invalid(faults)),
+        }
+    }
+
+    /// Everything that should have been brought along and was not. `places` are where the caller says variables and
+    /// secrets.
+    pub(crate) async fn not_brought(
+        &self,
+        organization: OrganizationId,
+        required: &Requirements,
+        profile: &RunProfile,
+        [variables, secrets]: [&str; 2],
+    ) -> Result<Vec<(String, String)>, EngineError> {
         let missing = required.missing_from(profile);
         let mut faults: Vec<(String, String)> = Vec::new();
         for name in missing.environment_variables {
             faults.push((
-                format!("runProfile.envVars.{name}"),
+                format!("{variables}.{name}"),
                 format!("the environment variable {name} is required"),
             ));
         }
         for name in missing.secrets {
             faults.push((
-                format!("runProfile.secrets.{name}"),
+                format!("{secrets}.{name}"),
                 format!("the secret {name} is required"),
             ));
         }
@@ -283,15 +311,12 @@ impl Engine {
         for name in named {
             if self.store().secret(organization, name).await?.is_none() {
                 faults.push((
-                    format!("runProfile.secrets.{name}"),
+                    format!("{secrets}.{name}"),
                     format!("there is no secret named '{name}'"),
                 ));
             }
         }
-        match faults.is_empty() {
-            true => Ok(()),
-            false => Err(EngineError::Invalid(faults)),
-        }
+        Ok(faults)
     }
 
     /// Ends a box that no task run came to own.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proctor_core::{
-    definition::{Validation, World},
+    definition::{Task, Validation, World},
     id::kinds::{OrganizationId, TaskId, TaskRunId},
     profile::{Particulars, RunProfile},
     scoring::Score,
@@ -152,9 +152,7 @@ impl Engine {
         let (task, _) = prepared.task(task_run.task)?;
         let mut applied = None;
         if let (Some(mut command), Some(devbox)) = (command, task_run.devbox) {
-            if let World::Devbox { parameters } = &task.world {
-                command.directory = parameters["working_directory"].as_str().map(str::to_owned);
-            }
+            command.directory = working_directory(task);
             let boxes = &self.workshop()?.boxes;
             applied = Some(boxes.run(organization, devbox, command).await?);
         }
@@ -171,8 +169,16 @@ impl Engine {
     }
 }
 
+/// Where in its box a task is done, if it says so.
+pub(crate) fn working_directory(task: &Task) -> Option<String> {
+    match &task.world {
+        World::Devbox { parameters } => parameters["working_directory"].as_str().map(str::to_owned),
+        World::Playground { .. } => None,
+    }
+}
+
 /// What applies the reference, or takes it back.
-fn command(reference: &str, reverse: bool) -> Result<BoxCommand, EngineError> {
+pub(crate) fn command(reference: &str, reverse: bool) -> Result<BoxCommand, EngineError> {
     let (script, input) = match (Reference::of(reference), reverse) {
         (Reference::Patch(patch), false) => ("patch --batch --forward -p1", patch),
         (Reference::Patch(patch), true) => ("patch --batch --reverse -p1", patch),

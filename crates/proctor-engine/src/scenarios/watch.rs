@@ -1,6 +1,7 @@
 //! What happens to scenario runs when nobody asks: boxes end, clocks run out, servers start again.
 
 use proctor_core::{
+    devbox::Initiator,
     id::kinds::{DevboxId, OrganizationId, TaskRunId},
     refused::Step,
     task_run::TaskRunState,
@@ -41,6 +42,7 @@ impl Engine {
         if self.workshop().is_err() {
             return Ok(());
         }
+        self.end_stray_boxes().await?;
         for owned in self.store().live_boxed_task_runs().await? {
             let task_run = owned.task_run.value;
             let Some(devbox) = task_run.devbox else {
@@ -50,6 +52,21 @@ impl Engine {
                 self.score_in_background(task_run.id);
             }
             self.watch(owned.organization, task_run.id, devbox);
+        }
+        Ok(())
+    }
+
+    /// Ends the boxes of scenarios that had not begun when a former process ended: no task run came to own them.
+    async fn end_stray_boxes(&self) -> Result<(), EngineError> {
+        let machine = self.workshop()?.boxes.machine();
+        for devbox in self.store().live_devboxes(&machine).await? {
+            let devbox = devbox.value;
+            let Initiator::Scenario(task_run) = devbox.initiator else {
+                continue;
+            };
+            if self.store().boxed_task_run(task_run).await?.is_none() {
+                self.give_back(devbox.organization, devbox.id).await;
+            }
         }
         Ok(())
     }

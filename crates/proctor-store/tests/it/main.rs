@@ -10,6 +10,7 @@ mod faults;
 mod fixture;
 mod frozen_disks;
 mod idempotency;
+mod jobs;
 mod journal;
 mod journal_crash;
 mod pages;

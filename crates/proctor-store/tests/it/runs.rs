@@ -3,7 +3,6 @@ use std::{num::NonZeroU32, time::Duration};
 use proctor_core::{
     criterion_run::CriterionRun,
     id::kinds::OrganizationId,
-    job::Job,
     profile::Particulars,
     run::{Pinned, Run, RunState},
     scoring::{Mark, Score, Scorecard, Weight},
@@ -22,7 +21,11 @@ use crate::{
     fixture::{Fixture, On, START},
 };
 
-async fn run_with_tasks(store: &Store, organization: OrganizationId, tasks: usize) -> Run {
+pub(super) async fn run_with_tasks(
+    store: &Store,
+    organization: OrganizationId,
+    tasks: usize,
+) -> Run {
     let drafted = store
         .create_benchmark(organization, draft("Fax"))
         .await
@@ -32,6 +35,7 @@ async fn run_with_tasks(store: &Store, organization: OrganizationId, tasks: usiz
         id: store.fresh_id(),
         organization,
         solver: None,
+        job: None,
         pinned: Pinned {
             benchmark: drafted.id,
             version: None,
@@ -186,34 +190,4 @@ async fn a_decision_on_old_facts_writes_nothing(#[values(On::Sqlite, On::Postgre
     let now = store.task_runs(run.id).await.unwrap();
     assert_eq!(now[0], tasks[0], "nothing half-written");
     assert_eq!(now[1].value.status(), "started");
-}
-
-#[rstest]
-#[tokio::test]
-async fn a_job_changes_only_from_where_it_was_read(#[values(On::Sqlite, On::Postgres)] on: On) {
-    let fixture = Fixture::open(on).await;
-    let store = &fixture.store;
-    let (clinic, other) = (
-        fixture.organization("Clinic").await,
-        fixture.organization("Other").await,
-    );
-    let job = Job::new(store.fresh_id(), clinic, START);
-    store.create_job(&job).await.unwrap();
-    let queued = job.clone().enqueue().unwrap().into_inner();
-    store.update_job(&job, &queued).await.unwrap();
-    let late = store
-        .update_job(&job, &job.clone().cancel(START).unwrap().into_inner())
-        .await;
-    assert!(matches!(late, Err(StoreError::Stale)), "{late:?}");
-    assert_eq!(
-        store.job(clinic, job.id).await.unwrap(),
-        Some(queued.clone())
-    );
-    assert_eq!(store.job(other, job.id).await.unwrap(), None);
-    let page = PageRequest {
-        limit: 10,
-        from: PageStart::Newest,
-        count: false,
-    };
-    assert_eq!(store.jobs(clinic, page).await.unwrap().items, [queued]);
 }

@@ -7,13 +7,29 @@ use proctor_fleet::logs::{LogEntry, Source, What};
 /// The entries that belong to `log`, a line each.
 pub(crate) fn text(entries: &[LogEntry], log: BoxLog) -> String {
     let mut text = String::new();
+    let agent = match log {
+        BoxLog::Agent(name) => Some(name.to_string()),
+        BoxLog::Setup | BoxLog::Executions => None,
+    };
     for entry in entries {
-        let belongs = match entry.source {
-            Source::Setup | Source::Entrypoint => log == BoxLog::Setup,
-            Source::Exec | Source::Files => log == BoxLog::Executions,
+        let belongs = match (log, entry.source) {
+            (BoxLog::Setup, source) => matches!(source, Source::Setup | Source::Entrypoint),
+            (BoxLog::Executions, source) => matches!(source, Source::Exec | Source::Files),
+            (BoxLog::Agent(_), Source::Exec) => {
+                matches!(entry.what, What::Line { .. } | What::Note { .. })
+                    && entry.execution == agent
+            }
+            (BoxLog::Agent(_), _) => false,
         };
         if belongs && entry.is_shown() {
-            line(&mut text, entry);
+            match (log, &entry.what) {
+                // An agent's log is what it printed, as it printed it.
+                (BoxLog::Agent(_), What::Line { text: said, .. }) => {
+                    text.push_str(said);
+                    text.push('\n');
+                }
+                _ => line(&mut text, entry),
+            }
         }
     }
     text
@@ -40,6 +56,8 @@ fn line(text: &mut String, entry: &LogEntry) {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     #[test]
@@ -82,6 +100,20 @@ mod tests {
             entry(Source::Exec, What::Ended { status: 2 }),
         ];
         let at = "2026-04-21T17:00:00.000Z [e1]";
+        let name = Uuid::nil();
+        let of_agent = LogEntry {
+            execution: Some(name.to_string()),
+            ..entry(
+                Source::Exec,
+                What::Line {
+                    error: false,
+                    text: "thinking".to_owned(),
+                    end: 8,
+                },
+            )
+        };
+        let with_agent = [&entries[..], &[of_agent]].concat();
+        assert_eq!(text(&with_agent, BoxLog::Agent(name)), "thinking\n");
         assert_eq!(text(&entries, BoxLog::Setup), format!("{at} made\n"));
         assert_eq!(
             text(&entries, BoxLog::Executions),

@@ -8,4 +8,4 @@ pub(crate) mod scenario_runs;
 mod view;
 mod zip;
 
-pub(crate) use self::view::ScenarioRunView;
+pub(crate) use self::view::{ScenarioRunView, run_state};

@@ -200,14 +200,7 @@ impl BenchmarkRunView {
             .unwrap_or(run.created_at)
             .min(run.created_at);
         let score = run.card().map(|card| card.score.value());
-        let state = match &run.state {
-            RunState::Created | RunState::Started { .. } => "running",
-            RunState::Ended { ending, .. } => match ending {
-                Ending::Completed { .. } => "completed",
-                Ending::Cancelled { .. } => "canceled",
-                Ending::Failed { .. } => "failed",
-            },
-        };
+        let state = run_state(&run);
         Self {
             id: wire(run.id),
             benchmark_id: wire(run.pinned.benchmark),
@@ -231,6 +224,18 @@ impl BenchmarkRunListView {
             total_count: page.total,
             runs: page.items.into_iter().map(BenchmarkRunView::of).collect(),
         }
+    }
+}
+
+/// The state of a benchmark run in one word.
+pub(crate) const fn run_state(run: &Run) -> &'static str {
+    match &run.state {
+        RunState::Created | RunState::Started { .. } => "running",
+        RunState::Ended { ending, .. } => match ending {
+            Ending::Completed { .. } => "completed",
+            Ending::Cancelled { .. } => "canceled",
+            Ending::Failed { .. } => "failed",
+        },
     }
 }
 

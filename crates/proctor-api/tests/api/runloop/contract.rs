@@ -30,6 +30,12 @@ impl Contract {
         all
     }
 
+    /// Whether the operation answers JSON with 200.
+    pub(super) fn answers_json(&self, method: &str, path: &str) -> bool {
+        let operation = &self.document["paths"][path][method.to_lowercase()];
+        operation["responses"]["200"]["content"]["application/json"].is_object()
+    }
+
     /// Asserts that `body` is what the operation answers with 200.
     pub(super) fn check(&self, method: &str, path: &str, body: &Value) {
         let operation = &self.document["paths"][path][method.to_lowercase()];

@@ -12,14 +12,14 @@ use super::{
 };
 use crate::support::{Answer, TestServer};
 
-struct Desk {
-    server: TestServer,
-    shop: Shop,
-    contract: Contract,
+pub(super) struct Desk {
+    pub(super) server: TestServer,
+    pub(super) shop: Shop,
+    pub(super) contract: Contract,
 }
 
 impl Desk {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let server = TestServer::start().await;
         let shop = Shop::default();
         server.engine.equip(shop.workshop());
@@ -30,23 +30,23 @@ impl Desk {
         }
     }
 
-    async fn post(&self, path: &str, body: Value) -> Answer {
+    pub(super) async fn post(&self, path: &str, body: Value) -> Answer {
         self.server.ask(Method::POST, path, body).await
     }
 
-    async fn scenario(&self, name: &str, command: &str) -> String {
+    pub(super) async fn scenario(&self, name: &str, command: &str) -> String {
         let mut body = parameters(name);
         body["scoring_contract"]["scoring_function_parameters"][0]["scorer"]["command"] =
             command.into();
         create(&self.server, body).await
     }
 
-    async fn benchmark(&self, scenarios: &[&String]) -> String {
+    pub(super) async fn benchmark(&self, scenarios: &[&String]) -> String {
         let body = json!({"name": "bench", "scenario_ids": scenarios});
         self.post("/v1/benchmarks", body).await.text("id")
     }
 
-    async fn start_benchmark(&self, benchmark: &str) -> String {
+    pub(super) async fn start_benchmark(&self, benchmark: &str) -> String {
         let answer = self
             .post(
                 "/v1/benchmarks/start_run",
@@ -81,14 +81,14 @@ impl Desk {
         answer
     }
 
-    async fn run(&self, run: &str) -> Value {
+    pub(super) async fn run(&self, run: &str) -> Value {
         let answer = self.server.read(&format!("/v1/scenarios/runs/{run}")).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
         self.contract.check_schema("ScenarioRunView", &answer.body);
         answer.body
     }
 
-    async fn benchmark_run(&self, run: &str) -> Value {
+    pub(super) async fn benchmark_run(&self, run: &str) -> Value {
         let answer = self.server.read(&format!("/v1/benchmark_runs/{run}")).await;
         self.contract
             .check("GET", "/v1/benchmark_runs/{id}", &answer.body);
@@ -620,7 +620,7 @@ async fn older_clients_find_benchmark_runs_below_benchmarks() {
 }
 
 /// The files of a downloaded archive.
-async fn files(desk: &Desk, path: &str) -> Vec<(String, String)> {
+pub(super) async fn files(desk: &Desk, path: &str) -> Vec<(String, String)> {
     let response = desk.server.own(Method::POST, path).send().await.unwrap();
     assert_eq!(response.status(), 200);
     assert_eq!(response.headers()["content-type"], "application/zip");

@@ -16,8 +16,9 @@ use proctor_core::{
     scoring::Score,
 };
 use proctor_engine::scenarios::{
-    BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Disk, Hold, Judge,
-    LogStream, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, Workshop,
+    AgentWork, BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Disk, Hold,
+    Judge, LogStream, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, WorkEnd,
+    Workshop,
 };
 use secrecy::ExposeSecret as _;
 use tokio::sync::watch;
@@ -38,6 +39,12 @@ struct Inner {
     scored: Mutex<HashSet<TaskRunId>>,
     /// Scorers wait while this is true.
     is_slow: watch::Sender<bool>,
+    /// What agents were to do, oldest first, each once.
+    works: Mutex<Vec<AgentWork>>,
+    /// Agents wait while this is true.
+    is_resting: watch::Sender<bool>,
+    working: AtomicUsize,
+    most_working: AtomicUsize,
 }
 
 impl Shop {
@@ -77,6 +84,58 @@ impl Shop {
     }
 }
 
+impl Shop {
+    /// What agents were to do, oldest first.
+    pub(super) fn works(&self) -> Vec<AgentWork> {
+        self.0.works.lock().unwrap().clone()
+    }
+
+    /// How many agents work.
+    pub(super) fn working(&self) -> usize {
+        self.0.working.load(Ordering::SeqCst)
+    }
+
+    /// How many agents worked at once at most.
+    pub(super) fn most_working(&self) -> usize {
+        self.0.most_working.load(Ordering::SeqCst)
+    }
+
+    /// Makes agents wait, or lets them go on.
+    pub(super) fn rest(&self, is_resting: bool) {
+        self.0.is_resting.send_replace(is_resting);
+    }
+
+    /// How an agent's work ends, by what its script says. One that is flaky fails the first time.
+    fn end_of(&self, script: &str, is_first: bool) -> WorkEnd {
+        let said = "hush: something went wrong".to_owned();
+        match script.split_whitespace().collect::<Vec<_>>()[..] {
+            ["sleep"] => WorkEnd::OutOfTime,
+            ["flaky"] if is_first => WorkEnd::Exited { status: 1, said },
+            ["exit", status] => WorkEnd::Exited {
+                status: status.parse().unwrap(),
+                said,
+            },
+            _ => WorkEnd::Exited { status: 0, said },
+        }
+    }
+}
+
+struct Working(Arc<Inner>);
+
+impl Working {
+    fn begin(inner: &Arc<Inner>) -> Self {
+        let working = inner.working.fetch_add(1, Ordering::SeqCst) + 1;
+        inner.most_working.fetch_max(working, Ordering::SeqCst);
+        Self(Arc::clone(inner))
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.working.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 struct Held(Arc<Inner>);
 
 impl Drop for Held {
@@ -87,6 +146,40 @@ impl Drop for Held {
 
 #[async_trait::async_trait]
 impl Boxes for Shop {
+    fn machine(&self) -> String {
+        "shop".to_owned()
+    }
+
+    async fn ready(&self, _: OrganizationId, devbox: DevboxId) -> Result<(), BoxError> {
+        match self.0.boxes.lock().unwrap().get(&devbox) {
+            Some(end) if end.borrow().is_none() => Ok(()),
+            _ => Err(BoxError::Ended),
+        }
+    }
+
+    async fn work(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+        work: AgentWork,
+    ) -> Result<WorkEnd, BoxError> {
+        let is_first = {
+            let mut works = self.0.works.lock().unwrap();
+            if !works.iter().any(|known| known.name == work.name) {
+                works.push(work.clone());
+            }
+            works.len() == 1
+        };
+        let _working = Working::begin(&self.0);
+        let mut resting = self.0.is_resting.subscribe();
+        tokio::select! {
+            _ = self.ended(organization, devbox) => return Err(BoxError::Ended),
+            _ = resting.wait_for(|is_resting| !is_resting) => {}
+        }
+        self.0.changed.lock().unwrap().insert(devbox);
+        Ok(self.end_of(&work.script, is_first))
+    }
+
     async fn create(&self, order: BoxOrder) -> Result<DevboxId, BoxError> {
         if order.parameters["blueprint_id"] == "missing" {
             let fault = ("blueprint_id".to_owned(), "does not exist".to_owned());

@@ -1,0 +1,65 @@
+//! Agents of jobs at work in devboxes: each is one execution of its box, found again by its name.
+
+use std::sync::Arc;
+
+use proctor_core::id::kinds::{DevboxId, OrganizationId};
+use proctor_devbox::Stream;
+use proctor_engine::scenarios::{AgentWork, WorkEnd};
+use proctor_fleet::{Command, Fleet, FleetError, NewCommand};
+
+/// How much of what an agent printed is told when it failed.
+const LINES: usize = 20;
+
+/// Lets an agent work, or waits for one that does already.
+pub(super) async fn work(
+    fleet: &Fleet,
+    organization: OrganizationId,
+    devbox: DevboxId,
+    work: AgentWork,
+) -> Result<WorkEnd, FleetError> {
+    let known = fleet.command(organization, devbox, work.name).await;
+    let command = match known {
+        Ok(command) => command,
+        Err(FleetError::NotFound { .. }) => begin(fleet, organization, devbox, &work).await?,
+        Err(error) => return Err(error),
+    };
+    if !command.completes_within(work.time_limit).await? {
+        command.kill().await?;
+        return Ok(WorkEnd::OutOfTime);
+    }
+    Ok(WorkEnd::Exited {
+        status: command.completed().await?,
+        said: said(&command).await?,
+    })
+}
+
+async fn begin(
+    fleet: &Fleet,
+    organization: OrganizationId,
+    devbox: DevboxId,
+    work: &AgentWork,
+) -> Result<Arc<Command>, FleetError> {
+    let place = fleet.workplace(devbox).await?;
+    let new = NewCommand {
+        command: work.shell_text(|path| place.resolve(path)),
+        id: Some(work.name),
+        shell: None,
+        stdin: work.input.is_some(),
+    };
+    let command = fleet.execute(organization, devbox, new).await?;
+    if let Some(input) = &work.input {
+        // A command need not read all of its input.
+        let _ = command.write_stdin(input.as_bytes()).await;
+        let _ = command.close_stdin().await;
+    }
+    Ok(command)
+}
+
+/// The end of what an agent printed: of its complaints, or of anything if it had none.
+async fn said(command: &Command) -> Result<String, FleetError> {
+    let errors = command.tail(Stream::Stderr, LINES).await?.text;
+    if !errors.trim().is_empty() {
+        return Ok(errors);
+    }
+    Ok(command.tail(Stream::Stdout, LINES).await?.text)
+}

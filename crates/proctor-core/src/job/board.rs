@@ -1,0 +1,302 @@
+//! What follows from a plan and its attempts: what is to be done next, and what came of it. Nothing here decides by time or
+//! chance, so whoever looks at the same attempts sees the same.
+
+use std::{collections::HashMap, time::Duration};
+
+use super::{
+    attempt::{Attempt, AttemptOutcome, Failure},
+    plan::JobPlan,
+};
+use crate::id::kinds::{RunId, TaskId, TaskRunId};
+
+/// How often an attempt may be interrupted by the server's own end before that counts as a failure.
+const FREE_INTERRUPTIONS: usize = 3;
+
+/// A plan with its attempts.
+pub struct Board<'a> {
+    plan: &'a JobPlan,
+    /// The tries of each agent with each scenario, in order.
+    tries: HashMap<(RunId, TaskId), Vec<&'a Attempt>>,
+    under_way: usize,
+}
+
+/// Something that is to be tried next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The place of the agent in the plan.
+    pub agent: usize,
+    /// The place of the scenario in the plan.
+    pub scenario: usize,
+    /// The first, second, … try.
+    pub number: u32,
+    /// How long the agent may take.
+    pub limit: Duration,
+}
+
+/// What came of an agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentOutcome {
+    /// How many scenarios were completed.
+    pub completed: u32,
+    /// How many failed.
+    pub failed: u32,
+    /// How many timed out.
+    pub timed_out: u32,
+    /// The mean score of those that were completed; none if none was.
+    pub average: Option<f64>,
+    /// From the beginning of the first attempt to the end of the last.
+    pub duration: Option<Duration>,
+    /// What came of each scenario, in order.
+    pub scenarios: Vec<ScenarioOutcome>,
+}
+
+/// What came of a scenario, by its last attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScenarioOutcome {
+    /// Which.
+    pub task: TaskId,
+    /// What it was called.
+    pub name: String,
+    /// The last task run; none if none came to be.
+    pub task_run: Option<TaskRunId>,
+    /// How it ended.
+    pub state: ScenarioState,
+    /// The score of what was completed.
+    pub score: Option<f64>,
+    /// How long the last attempt took.
+    pub duration: Option<Duration>,
+    /// Why there is no score.
+    pub failure: Option<Failure>,
+}
+
+/// How a scenario of a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScenarioState {
+    /// It was judged.
+    Completed,
+    /// Something broke.
+    Failed,
+    /// A clock ran out.
+    TimedOut,
+    /// The job was stopped before it was done.
+    Cancelled,
+}
+
+/// Where one agent stands with one scenario.
+enum Standing<'a> {
+    /// It is to be tried, after so many tries that count.
+    Waiting { retry: usize },
+    /// It is being tried.
+    UnderWay,
+    /// Nothing more is to be done.
+    Settled(&'a Attempt),
+}
+
+impl<'a> Board<'a> {
+    /// The board of a job.
+    pub fn of(plan: &'a JobPlan, attempts: impl IntoIterator<Item = &'a Attempt>) -> Self {
+        let mut tries: HashMap<_, Vec<&Attempt>> = HashMap::new();
+        let mut under_way = 0;
+        for attempt in attempts {
+            under_way += usize::from(attempt.end.is_none());
+            let of = tries.entry((attempt.run, attempt.task)).or_default();
+            of.push(attempt);
+        }
+        for tries in tries.values_mut() {
+            tries.sort_by_key(|attempt| attempt.number);
+        }
+        Self {
+            plan,
+            tries,
+            under_way,
+        }
+    }
+
+    /// What is to be tried next: first tries before retries, one agent after the other. None if as much is under way as may
+    /// be, or if nothing is left.
+    pub fn next_turn(&self) -> Option<Turn> {
+        if self.under_way >= self.plan.orchestration.trials_at_once() {
+            return None;
+        }
+        (0..self.plan.agents.len()).find_map(|agent| self.next_of(agent))
+    }
+
+    fn next_of(&self, agent: usize) -> Option<Turn> {
+        let waiting = (0..self.plan.scenarios.len()).filter_map(|scenario| {
+            match self.standing(agent, scenario) {
+                Standing::Waiting { retry } => Some((retry, scenario)),
+                Standing::UnderWay | Standing::Settled(_) => None,
+            }
+        });
+        let (retry, scenario) = waiting.min()?;
+        let tries = self.tries(agent, scenario).len();
+        Some(Turn {
+            agent,
+            scenario,
+            number: u32::try_from(tries).unwrap_or(u32::MAX).saturating_add(1),
+            limit: self.plan.time_limit(&self.plan.agents[agent], retry),
+        })
+    }
+
+    /// How long the agent may take in an attempt that is under way.
+    pub fn limit_of(&self, attempt: &Attempt) -> Duration {
+        let of = self.tries.get(&(attempt.run, attempt.task));
+        let before = of.into_iter().flatten().copied();
+        let before: Vec<&Attempt> = before
+            .filter(|other| other.number < attempt.number)
+            .collect();
+        match self.plan.agent_of(attempt.run) {
+            Some(agent) => self.plan.time_limit(agent, counted(&before)),
+            None => Duration::ZERO,
+        }
+    }
+
+    /// Whether an agent is done with all scenarios.
+    pub fn is_done(&self, agent: usize) -> bool {
+        (0..self.plan.scenarios.len())
+            .all(|scenario| matches!(self.standing(agent, scenario), Standing::Settled(_)))
+    }
+
+    /// Whether all agents are done.
+    pub fn is_all_done(&self) -> bool {
+        (0..self.plan.agents.len()).all(|agent| self.is_done(agent))
+    }
+
+    /// Whether any task run of an agent came to be.
+    pub fn has_run(&self, agent: usize) -> bool {
+        let run = self.plan.agents[agent].run;
+        let mut of_agent = self.tries.iter().filter(|((of, _), _)| *of == run);
+        of_agent.any(|(_, tries)| tries.iter().any(|attempt| attempt.task_run.is_some()))
+    }
+
+    /// Why nothing at all could run; none if something did.
+    pub fn why_nothing_ran(&self) -> Option<String> {
+        if (0..self.plan.agents.len()).any(|agent| self.has_run(agent)) {
+            return None;
+        }
+        let failures = (0..self.plan.agents.len())
+            .flat_map(|agent| self.outcome(agent).scenarios)
+            .find_map(|scenario| {
+                let failure = scenario.failure?;
+                Some(format!("{}: {}", scenario.name, failure.message))
+            });
+        Some(match failures {
+            Some(first) => format!("no scenario could be set up; {first}"),
+            None => "no scenario was run".to_owned(),
+        })
+    }
+
+    /// What came of an agent. What is not settled was stopped.
+    pub fn outcome(&self, agent: usize) -> AgentOutcome {
+        let scenarios: Vec<ScenarioOutcome> = (0..self.plan.scenarios.len())
+            .map(|scenario| self.outcome_of(agent, scenario))
+            .collect();
+        let count = |state: ScenarioState| {
+            let of_state = scenarios.iter().filter(|one| one.state == state);
+            u32::try_from(of_state.count()).unwrap_or(u32::MAX)
+        };
+        let completed = count(ScenarioState::Completed);
+        let total: f64 = scenarios.iter().filter_map(|one| one.score).sum();
+        AgentOutcome {
+            completed,
+            failed: count(ScenarioState::Failed),
+            timed_out: count(ScenarioState::TimedOut),
+            average: (completed > 0).then(|| total / f64::from(completed)),
+            duration: self.duration(agent),
+            scenarios,
+        }
+    }
+
+    fn outcome_of(&self, agent: usize, scenario: usize) -> ScenarioOutcome {
+        let planned = &self.plan.scenarios[scenario];
+        let last = self.tries(agent, scenario).last().copied();
+        let mut outcome = ScenarioOutcome {
+            task: planned.id,
+            name: planned.name.clone(),
+            task_run: last.and_then(|attempt| attempt.task_run),
+            state: ScenarioState::Cancelled,
+            score: None,
+            duration: last.and_then(|attempt| {
+                let end = attempt.end.as_ref()?;
+                Some(end.at.since(attempt.began_at))
+            }),
+            failure: None,
+        };
+        match self.standing(agent, scenario) {
+            Standing::Waiting { .. } | Standing::UnderWay => outcome,
+            Standing::Settled(attempt) => {
+                match attempt.outcome() {
+                    None | Some(AttemptOutcome::Cancelled) => {}
+                    Some(AttemptOutcome::Completed { score }) => {
+                        outcome.state = ScenarioState::Completed;
+                        outcome.score = Some(score.map_or(0.0, |score| score.value()));
+                    }
+                    Some(
+                        AttemptOutcome::Failed(failure) | AttemptOutcome::Interrupted(failure),
+                    ) => {
+                        outcome.state = ScenarioState::Failed;
+                        outcome.failure = Some(failure.clone());
+                    }
+                    Some(AttemptOutcome::TimedOut(failure)) => {
+                        outcome.state = ScenarioState::TimedOut;
+                        outcome.failure = Some(failure.clone());
+                    }
+                }
+                outcome
+            }
+        }
+    }
+
+    fn duration(&self, agent: usize) -> Option<Duration> {
+        let run = self.plan.agents[agent].run;
+        let attempts = || {
+            let of_agent = self.tries.iter().filter(move |((of, _), _)| *of == run);
+            of_agent.flat_map(|(_, tries)| tries)
+        };
+        let began = attempts().map(|attempt| attempt.began_at).min()?;
+        let ends = attempts().filter_map(|attempt| attempt.end.as_ref());
+        let ended = ends.map(|end| end.at).max()?;
+        Some(ended.since(began))
+    }
+
+    fn tries(&self, agent: usize, scenario: usize) -> &[&'a Attempt] {
+        let slot = (
+            self.plan.agents[agent].run,
+            self.plan.scenarios[scenario].id,
+        );
+        self.tries.get(&slot).map_or(&[], Vec::as_slice)
+    }
+
+    fn standing(&self, agent: usize, scenario: usize) -> Standing<'a> {
+        let tries = self.tries(agent, scenario);
+        let Some(last) = tries.last() else {
+            return Standing::Waiting { retry: 0 };
+        };
+        let counted = counted(tries);
+        match last.outcome() {
+            None => Standing::UnderWay,
+            Some(AttemptOutcome::Completed { .. } | AttemptOutcome::Cancelled) => {
+                Standing::Settled(last)
+            }
+            Some(
+                AttemptOutcome::Failed(_)
+                | AttemptOutcome::TimedOut(_)
+                | AttemptOutcome::Interrupted(_),
+            ) if counted <= self.plan.orchestration.retries() => {
+                Standing::Waiting { retry: counted }
+            }
+            Some(_) => Standing::Settled(last),
+        }
+    }
+}
+
+/// How many of these tries count: not those that the server's own end interrupted, as long as they are few.
+fn counted(tries: &[&Attempt]) -> usize {
+    let is_interrupted =
+        |attempt: &&&Attempt| matches!(attempt.outcome(), Some(AttemptOutcome::Interrupted(_)));
+    let interrupted = tries.iter().filter(is_interrupted).count();
+    tries.len() - interrupted.min(FREE_INTERRUPTIONS)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

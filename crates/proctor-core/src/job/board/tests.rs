@@ -1,0 +1,296 @@
+use std::{collections::BTreeMap, num::NonZeroU32};
+
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    canonical::Digest,
+    id::kinds::BenchmarkId,
+    job::{FailureKind, JobAgent, JobSource, Orchestration, PlannedScenario, Program},
+    run::Pinned,
+    scoring::Score,
+    time::Timestamp,
+};
+
+/// A plan of so many agents and scenarios.
+pub(crate) fn plan(agents: u128, scenarios: u128, retries: u32) -> JobPlan {
+    JobPlan {
+        source: JobSource::Scenarios,
+        pinned: Pinned {
+            benchmark: BenchmarkId::from_uuid(Uuid::nil()),
+            version: None,
+            digest: Digest::of_bytes(b"definition"),
+        },
+        scenarios: (0..scenarios)
+            .map(|number| PlannedScenario {
+                id: TaskId::from_uuid(Uuid::from_u128(number)),
+                name: format!("scenario {number}"),
+            })
+            .collect(),
+        agents: (0..agents)
+            .map(|number| JobAgent {
+                run: RunId::from_uuid(Uuid::from_u128(number)),
+                name: format!("agent {number}"),
+                agent: None,
+                model: None,
+                timeout: Some(10.0),
+                kwargs: BTreeMap::new(),
+                environment: BTreeMap::new(),
+                secrets: BTreeMap::new(),
+                program: Program::Nop,
+            })
+            .collect(),
+        orchestration: Orchestration {
+            retries: Some(retries),
+            timeout_multiplier: Some(2.0),
+            ..Orchestration::default()
+        },
+    }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_millis(second * 1000)
+}
+
+fn begin(plan: &JobPlan, turn: Turn, now: i64) -> Attempt {
+    Attempt {
+        run: plan.agents[turn.agent].run,
+        task: plan.scenarios[turn.scenario].id,
+        number: turn.number,
+        task_run: Some(TaskRunId::from_uuid(Uuid::from_u128(
+            now.unsigned_abs().into(),
+        ))),
+        began_at: at(now),
+        agent_began_at: None,
+        end: None,
+    }
+}
+
+fn failure(kind: FailureKind) -> Failure {
+    Failure {
+        kind,
+        message: format!("{kind:?}"),
+    }
+}
+
+fn outcome(word: &str) -> AttemptOutcome {
+    match word {
+        "solved" => AttemptOutcome::Completed {
+            score: Some(Score::ONE),
+        },
+        "missed" => AttemptOutcome::Completed {
+            score: Some(Score::ZERO),
+        },
+        "crashed" => AttemptOutcome::Failed(failure(FailureKind::AgentCrash)),
+        "slow" => AttemptOutcome::TimedOut(failure(FailureKind::AgentTimeout)),
+        "stopped" => AttemptOutcome::Cancelled,
+        "interrupted" => AttemptOutcome::Interrupted(failure(FailureKind::Infrastructure)),
+        other => panic!("{other} is no outcome"),
+    }
+}
+
+/// Takes turns one after the other, each with the next of `words`.
+fn play(plan: &JobPlan, words: &[&str]) -> Vec<Attempt> {
+    let mut attempts = Vec::new();
+    for (second, word) in (1i64..).step_by(10).zip(words) {
+        let turn = Board::of(plan, &attempts).next_turn().unwrap();
+        attempts.push(begin(plan, turn, second).ended(at(second + 5), outcome(word)));
+    }
+    attempts
+}
+
+fn next(plan: &JobPlan, attempts: &[Attempt]) -> Option<(usize, usize, u32, u64)> {
+    let turn = Board::of(plan, attempts).next_turn()?;
+    Some((turn.agent, turn.scenario, turn.number, turn.limit.as_secs()))
+}
+
+#[test]
+fn one_agent_after_the_other_takes_the_scenarios_in_order() {
+    let plan = plan(2, 2, 0);
+    for (words, expected) in [
+        (&[][..], Some((0, 0, 1, 10))),
+        (&["solved"][..], Some((0, 1, 1, 10))),
+        (&["solved", "crashed"][..], Some((1, 0, 1, 10))),
+        (&["solved", "crashed", "slow", "missed"][..], None),
+    ] {
+        assert_eq!(next(&plan, &play(&plan, words)), expected, "{words:?}");
+    }
+}
+
+#[test]
+fn only_what_failed_or_timed_out_is_tried_again_with_more_time() {
+    let plan = plan(1, 2, 2);
+    for (words, expected) in [
+        (&["crashed"][..], Some((0, 1, 1, 10))),
+        (&["crashed", "missed"][..], Some((0, 0, 2, 20))),
+        (&["crashed", "missed", "slow"][..], Some((0, 0, 3, 40))),
+        (&["crashed", "missed", "slow", "slow"][..], None),
+        (&["stopped", "solved"][..], None),
+    ] {
+        assert_eq!(next(&plan, &play(&plan, words)), expected, "{words:?}");
+    }
+}
+
+#[test]
+fn an_interruption_is_tried_again_without_counting_unless_it_goes_on() {
+    let plan = plan(1, 1, 0);
+    let mut words = vec!["interrupted"; FREE_INTERRUPTIONS];
+    let attempts = play(&plan, &words);
+    let number = u32::try_from(FREE_INTERRUPTIONS).unwrap() + 1;
+    assert_eq!(next(&plan, &attempts), Some((0, 0, number, 10)));
+    words.push("interrupted");
+    let attempts = play(&plan, &words);
+    assert_eq!(next(&plan, &attempts), None);
+    let board = Board::of(&plan, &attempts);
+    assert_eq!(
+        board.outcome(0).scenarios[0].state,
+        ScenarioState::Failed,
+        "in the end it is told"
+    );
+}
+
+#[test]
+fn no_more_is_under_way_than_may_be() {
+    let mut plan = plan(1, 3, 0);
+    plan.orchestration.trials_at_once = NonZeroU32::new(2);
+    let mut attempts = Vec::new();
+    for second in 1..=2 {
+        let turn = Board::of(&plan, &attempts).next_turn().unwrap();
+        attempts.push(begin(&plan, turn, second));
+    }
+    let board = Board::of(&plan, &attempts);
+    assert_eq!(board.next_turn(), None);
+    assert!(!board.is_done(0));
+    assert_eq!(board.limit_of(&attempts[1]).as_secs(), 10);
+    attempts[0] = attempts[0].clone().ended(at(9), outcome("solved"));
+    assert_eq!(next(&plan, &attempts), Some((0, 2, 1, 10)));
+}
+
+#[test]
+fn the_mean_is_over_what_was_completed() {
+    let plan = plan(1, 4, 0);
+    let attempts = play(&plan, &["solved", "missed", "crashed", "slow"]);
+    let board = Board::of(&plan, &attempts);
+    assert!(board.is_all_done());
+    let outcome = board.outcome(0);
+    assert_eq!(
+        (outcome.completed, outcome.failed, outcome.timed_out),
+        (2, 1, 1)
+    );
+    assert_eq!(outcome.average, Some(0.5));
+    assert_eq!(outcome.duration, Some(Duration::from_secs(35)));
+    let scenario = &outcome.scenarios[2];
+    assert_eq!(scenario.failure, Some(failure(FailureKind::AgentCrash)));
+    assert_eq!(
+        (scenario.score, scenario.duration),
+        (None, Some(Duration::from_secs(5)))
+    );
+    assert_eq!(board.why_nothing_ran(), None);
+}
+
+#[test]
+fn what_was_stopped_is_neither_completed_nor_failed() {
+    let plan = plan(1, 3, 0);
+    let mut attempts = play(&plan, &["solved"]);
+    let turn = Board::of(&plan, &attempts).next_turn().unwrap();
+    attempts.push(begin(&plan, turn, 50));
+    let outcome = Board::of(&plan, &attempts).outcome(0);
+    let states: Vec<ScenarioState> = outcome.scenarios.iter().map(|one| one.state).collect();
+    assert_eq!(
+        states,
+        [
+            ScenarioState::Completed,
+            ScenarioState::Cancelled,
+            ScenarioState::Cancelled
+        ]
+    );
+    assert_eq!(outcome.completed + outcome.failed + outcome.timed_out, 1);
+}
+
+#[test]
+fn a_job_of_which_nothing_could_be_set_up_says_why() {
+    let plan = plan(1, 1, 0);
+    let turn = Board::of(&plan, &[]).next_turn().unwrap();
+    let mut attempt = begin(&plan, turn, 1);
+    attempt.task_run = None;
+    let attempts = [attempt.ended(
+        at(2),
+        AttemptOutcome::not_set_up("no such image".to_owned()),
+    )];
+    let board = Board::of(&plan, &attempts);
+    assert!(!board.has_run(0));
+    assert_eq!(
+        board.why_nothing_ran().unwrap(),
+        "no scenario could be set up; scenario 0: no such image"
+    );
+    assert_eq!(board.outcome(0).scenarios[0].task_run, None);
+}
+
+const WORDS: [&str; 6] = [
+    "solved",
+    "missed",
+    "crashed",
+    "slow",
+    "stopped",
+    "interrupted",
+];
+
+proptest! {
+    /// Whatever happens and however many are under way: every job comes to its end, nothing that is settled is tried
+    /// again, and nothing is tried more often than it may be.
+    #[test]
+    fn every_job_comes_to_its_end(
+        agents in 1u128..4, scenarios in 1u128..5, retries in 0u32..4, at_once in 1u32..5,
+        words in prop::collection::vec(0usize..WORDS.len(), 200),
+        picks in prop::collection::vec(any::<prop::sample::Index>(), 200),
+    ) {
+        let mut plan = plan(agents, scenarios, retries);
+        plan.orchestration.trials_at_once = NonZeroU32::new(at_once);
+        let mut attempts: Vec<Attempt> = Vec::new();
+        let mut second = 0;
+        for (word, pick) in words.iter().zip(&picks) {
+            while let Some(turn) = Board::of(&plan, &attempts).next_turn() {
+                second += 1;
+                let attempt = begin(&plan, turn, second);
+                let same = attempts
+                    .iter()
+                    .filter(|one| (one.run, one.task) == (attempt.run, attempt.task));
+                for earlier in same {
+                    prop_assert!(earlier.number < attempt.number);
+                    let settles = matches!(
+                        earlier.outcome(),
+                        None | Some(AttemptOutcome::Completed { .. } | AttemptOutcome::Cancelled)
+                    );
+                    prop_assert!(!settles, "tried again: {earlier:?}");
+                }
+                attempts.push(attempt);
+            }
+            let live: Vec<usize> = (0..attempts.len())
+                .filter(|place| attempts[*place].end.is_none())
+                .collect();
+            prop_assert!(live.len() <= at_once as usize);
+            if live.is_empty() {
+                break;
+            }
+            second += 1;
+            let place = live[pick.index(live.len())];
+            attempts[place] = attempts[place].clone().ended(at(second), outcome(WORDS[*word]));
+        }
+        let most = (retries as usize + 1 + FREE_INTERRUPTIONS) * (agents * scenarios) as usize;
+        prop_assert!(attempts.len() <= most);
+        let board = Board::of(&plan, &attempts);
+        if attempts.iter().all(|attempt| attempt.end.is_some()) {
+            prop_assert!(board.is_all_done());
+            for agent in 0..plan.agents.len() {
+                let outcome = board.outcome(agent);
+                let stopped = outcome
+                    .scenarios
+                    .iter()
+                    .filter(|one| one.state == ScenarioState::Cancelled);
+                let told = (outcome.completed + outcome.failed + outcome.timed_out) as usize;
+                prop_assert_eq!(told + stopped.count(), plan.scenarios.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What a job is to do: which agents take which scenarios, and how hard it tries. A plan never changes.
+
+use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    id::kinds::{AgentId, BenchmarkId, RunId, TaskId},
+    run::Pinned,
+};
+
+/// How long an agent may take that has no limit of its own.
+const USUAL_AGENT_TIME: Duration = Duration::from_secs(60 * 60);
+/// How long an agent may take at most, whatever was asked for.
+pub const LONGEST_AGENT_TIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// What a job is to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobPlan {
+    /// Where its scenarios come from.
+    pub source: JobSource,
+    /// The frozen definition that every agent takes.
+    pub pinned: Pinned,
+    /// The scenarios of the definition, in order.
+    pub scenarios: Vec<PlannedScenario>,
+    /// The agents, in order; each has a run of its own.
+    pub agents: Vec<JobAgent>,
+    /// How the work is organized.
+    pub orchestration: Orchestration,
+}
+
+/// Where the scenarios of a job come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobSource {
+    /// A benchmark as it stood.
+    Benchmark {
+        /// Which.
+        id: BenchmarkId,
+        /// What it was called.
+        name: String,
+    },
+    /// Scenarios that were named one by one.
+    Scenarios,
+}
+
+/// A scenario of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedScenario {
+    /// Which.
+    pub id: TaskId,
+    /// What it was called.
+    pub name: String,
+}
+
+/// An agent of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobAgent {
+    /// The run in which it takes the scenarios.
+    pub run: RunId,
+    /// What it was called by whoever made the job.
+    pub name: String,
+    /// The registered agent that was named by its id.
+    pub agent: Option<AgentId>,
+    /// The model it shall use, in the words of whoever made the job.
+    pub model: Option<String>,
+    /// How long it may take for a scenario, in seconds.
+    pub timeout: Option<f64>,
+    /// What else was said about it.
+    pub kwargs: BTreeMap<String, String>,
+    /// Environment variables that it gets.
+    pub environment: BTreeMap<String, String>,
+    /// Environment variables whose values are secrets, by the secrets' names.
+    pub secrets: BTreeMap<String, String>,
+    /// What is run.
+    pub program: Program,
+}
+
+/// What an agent is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Program {
+    /// Applies the scenario's reference.
+    Oracle,
+    /// Does nothing.
+    Nop,
+    /// A command for a shell in the box.
+    Command {
+        /// The command.
+        command: String,
+        /// The registered agent that is put into the box first.
+        agent: Option<AgentId>,
+    },
+}
+
+/// The names of the agents that are built in.
+pub const BUILT_IN_AGENTS: [&str; 2] = ["oracle", "nop"];
+
+impl Program {
+    /// The built-in agent of this name.
+    pub fn built_in(name: &str) -> Option<Self> {
+        match name {
+            "oracle" => Some(Self::Oracle),
+            "nop" => Some(Self::Nop),
+            _ => None,
+        }
+    }
+}
+
+/// How the work of a job is organized; what was not said has its usual value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Orchestration {
+    /// How many scenarios are taken at once, over all agents.
+    pub trials_at_once: Option<NonZeroU32>,
+    /// How often a scenario that failed or timed out is tried again.
+    pub retries: Option<u32>,
+    /// By what the time limit grows with each retry.
+    pub timeout_multiplier: Option<f64>,
+    /// Whether the client wants to hear little of it.
+    pub quiet: Option<bool>,
+}
+
+impl Orchestration {
+    /// How many scenarios are taken at once.
+    pub fn trials_at_once(&self) -> usize {
+        let trials = self.trials_at_once.map_or(1, NonZeroU32::get);
+        usize::try_from(trials).unwrap_or(usize::MAX)
+    }
+
+    /// How often a scenario that failed or timed out is tried again.
+    pub fn retries(&self) -> usize {
+        usize::try_from(self.retries.unwrap_or(0)).unwrap_or(usize::MAX)
+    }
+}
+
+impl JobPlan {
+    /// How long an agent may take with a scenario that was tried `retry` times before.
+    pub fn time_limit(&self, agent: &JobAgent, retry: usize) -> Duration {
+        let base = agent.timeout.unwrap_or(USUAL_AGENT_TIME.as_secs_f64());
+        let multiplier = self.orchestration.timeout_multiplier.unwrap_or(1.0);
+        let retry = i32::try_from(retry).unwrap_or(i32::MAX);
+        let seconds = base * multiplier.powi(retry);
+        match Duration::try_from_secs_f64(seconds) {
+            Ok(limit) => limit.min(LONGEST_AGENT_TIME),
+            // Only what is too long cannot be said: what was given is neither negative nor no number.
+            Err(_) => LONGEST_AGENT_TIME,
+        }
+    }
+
+    /// The agent that takes its scenarios in this run.
+    pub fn agent_of(&self, run: RunId) -> Option<&JobAgent> {
+        self.agents.iter().find(|agent| agent.run == run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::job::board::tests::plan;
+
+    fn limited(timeout: Option<f64>, multiplier: Option<f64>) -> JobPlan {
+        let mut plan = plan(1, 1, 0);
+        plan.agents[0].timeout = timeout;
+        plan.orchestration.timeout_multiplier = multiplier;
+        plan
+    }
+
+    #[test]
+    fn the_limit_grows_with_each_retry() {
+        let plan = limited(Some(10.0), Some(1.5));
+        let limits: Vec<f64> = (0..3)
+            .map(|retry| plan.time_limit(&plan.agents[0], retry).as_secs_f64())
+            .collect();
+        assert_eq!(limits, [10.0, 15.0, 22.5]);
+        let plan = limited(None, None);
+        assert_eq!(plan.time_limit(&plan.agents[0], 7), USUAL_AGENT_TIME);
+    }
+
+    #[test]
+    fn built_in_agents_are_found_by_their_names() {
+        for name in BUILT_IN_AGENTS {
+            assert!(Program::built_in(name).is_some(), "{name}");
+        }
+        assert_eq!(Program::built_in("Oracle"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_limit_is_never_longer_than_the_longest(
+            timeout in 0.001f64..1e9, multiplier in 0.001f64..1e9, retry in 0usize..1_000_000,
+        ) {
+            let plan = limited(Some(timeout), Some(multiplier));
+            let limit = plan.time_limit(&plan.agents[0], retry);
+            prop_assert!(limit <= LONGEST_AGENT_TIME);
+            if multiplier >= 1.0 {
+                prop_assert!(limit <= plan.time_limit(&plan.agents[0], retry + 1));
+            }
+        }
+    }
+}

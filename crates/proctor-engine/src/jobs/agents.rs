@@ -1,0 +1,289 @@
+//! What an agent is: which program a name means, and what it finds in its box.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use proctor_core::{
+    definition::{Task, Validation},
+    id::{Dialect, kinds::OrganizationId},
+    job::{BUILT_IN_AGENTS, JobAgent, Program},
+    profile::RunProfile,
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::create::NewJobAgent;
+use crate::{
+    engine::Engine,
+    error::EngineError,
+    scenarios::{AgentWork, command, working_directory},
+};
+
+/// What is said about an agent under this name is what it runs.
+const COMMAND: &str = "command";
+
+// Where an agent finds what it needs: outside of every home and working directory.
+const PROBLEM_FILE: &str = "/tmp/proctor-agent/problem_statement.md";
+const CONTEXT_FILE: &str = "/tmp/proctor-agent/additional_context.json";
+const AGENT_PATH: &str = "/tmp/proctor-agent/agent";
+
+/// A place with its fault.
+type Fault = (String, String);
+
+impl Engine {
+    /// What an agent runs. A command goes before the built-in agents; a registered agent is put into the box first.
+    pub(super) async fn program_of(
+        &self,
+        organization: OrganizationId,
+        place: &str,
+        agent: &NewJobAgent,
+    ) -> Result<Result<Program, Fault>, EngineError> {
+        let fault = |field: &str, message: String| Ok(Err((format!("{place}.{field}"), message)));
+        let store = self.store();
+        let registered = match agent.agent {
+            Some(id) => {
+                let Some(found) = store.agent(organization, id).await? else {
+                    let wire = id.wire(Dialect::Runloop);
+                    return fault("agent_id", format!("there is no agent '{wire}'"));
+                };
+                Some(found)
+            }
+            None => store.agent_named(organization, &agent.name).await?,
+        };
+        let name = &agent.name;
+        let built_in = match agent.agent {
+            Some(_) => None,
+            None => Program::built_in(name),
+        };
+        match (agent.kwargs.get(COMMAND), built_in, registered) {
+            (Some(command), _, registered) => Ok(Ok(Program::Command {
+                command: command.clone(),
+                agent: registered.map(|agent| agent.id),
+            })),
+            (None, Some(built_in), _) => Ok(Ok(built_in)),
+            (None, None, Some(_)) => fault(
+                "kwargs.command",
+                format!(
+                    "the agent '{name}' is registered, but not how it is started: give its command as kwargs.command"
+                ),
+            ),
+            (None, None, None) => fault(
+                "name",
+                format!(
+                    "there is no agent '{name}': built in are {}; any other is a command, given as kwargs.command, \
+                     together with an agent registered at /v1/agents (by this name or by agent_id) if it needs one",
+                    BUILT_IN_AGENTS.join(" and ")
+                ),
+            ),
+        }
+    }
+}
+
+/// What a run gets from outside because of its agent.
+pub(super) fn profile(agent: &JobAgent) -> RunProfile {
+    let mounts = match &agent.program {
+        Program::Command {
+            agent: Some(agent), ..
+        } => vec![json!({
+            "type": "agent_mount",
+            "agent_id": agent.wire(Dialect::Runloop),
+            "agent_path": AGENT_PATH,
+        })],
+        Program::Command { agent: None, .. } | Program::Oracle | Program::Nop => Vec::new(),
+    };
+    RunProfile {
+        environment: agent.environment.clone(),
+        secrets: agent.secrets.clone(),
+        mounts,
+        ..RunProfile::default()
+    }
+}
+
+/// What an agent finds of its task; nothing if it does not look.
+pub(super) fn task_profile(agent: &JobAgent, task: &Task) -> RunProfile {
+    let Program::Command { .. } = agent.program else {
+        return RunProfile::default();
+    };
+    let file = |target: &str, content: String| json!({"type": "file_mount", "target": target, "content": content});
+    let (statement, context) = told(&task.brief);
+    let mut mounts = vec![file(PROBLEM_FILE, statement)];
+    if let Some(context) = context {
+        mounts.push(file(CONTEXT_FILE, context.to_string()));
+    }
+    RunProfile {
+        mounts,
+        ..RunProfile::default()
+    }
+}
+
+/// What an agent is told: the problem, and what else there is to know.
+fn told(brief: &Value) -> (String, Option<&Value>) {
+    let context = brief
+        .get("additional_context")
+        .filter(|context| !context.is_null());
+    match (
+        brief.get("problem_statement").and_then(Value::as_str),
+        brief,
+    ) {
+        (Some(statement), _) => (statement.to_owned(), context),
+        (None, Value::String(text)) => (text.clone(), None),
+        (None, Value::Null) => (String::new(), None),
+        (None, other) => (other.to_string(), None),
+    }
+}
+
+/// Why an agent cannot take a task, if it cannot.
+pub(super) fn unfit(agent: &JobAgent, task: &Task) -> Option<&'static str> {
+    let needs_reference =
+        agent.program == Program::Oracle && task.validation != Some(Validation::Reverse);
+    (needs_reference && !task.reference.is_string())
+        .then_some("the oracle has nothing to apply: the scenario has no reference_output")
+}
+
+/// What an agent does in its box; none if that is nothing.
+pub(super) fn work(
+    agent: &JobAgent,
+    task: &Task,
+    name: Uuid,
+    time_limit: Duration,
+) -> Result<Option<AgentWork>, EngineError> {
+    let work = |script: String, input, variables| AgentWork {
+        name,
+        script,
+        input,
+        directory: working_directory(task),
+        variables,
+        time_limit,
+    };
+    match &agent.program {
+        Program::Nop => Ok(None),
+        // Such a scenario is solved to begin with.
+        Program::Oracle if task.validation == Some(Validation::Reverse) => Ok(None),
+        Program::Oracle => {
+            let reference = task.reference.as_str().unwrap_or_default();
+            let command = command(reference, false)?;
+            let input = Some(command.input);
+            Ok(Some(work(command.script, input, BTreeMap::new())))
+        }
+        Program::Command { command, .. } => {
+            Ok(Some(work(command.clone(), None, variables(agent, task))))
+        }
+    }
+}
+
+/// The environment variables by which an agent learns what it is to do.
+fn variables(agent: &JobAgent, task: &Task) -> BTreeMap<String, String> {
+    let mut variables = BTreeMap::new();
+    let mut set = |name: &str, value: String| variables.insert(name.to_owned(), value);
+    set("PROCTOR_PROBLEM_FILE", PROBLEM_FILE.to_owned());
+    if told(&task.brief).1.is_some() {
+        set("PROCTOR_CONTEXT_FILE", CONTEXT_FILE.to_owned());
+    }
+    if let Program::Command { agent: Some(_), .. } = agent.program {
+        set("PROCTOR_AGENT_PATH", AGENT_PATH.to_owned());
+    }
+    if let Some(model) = &agent.model {
+        set("PROCTOR_MODEL_NAME", model.clone());
+    }
+    let others: BTreeMap<_, _> = agent
+        .kwargs
+        .iter()
+        .filter(|(name, _)| *name != COMMAND)
+        .collect();
+    set("PROCTOR_AGENT_KWARGS", json!(others).to_string());
+    variables
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_core::{definition::World, id::kinds::RunId, id::kinds::TaskId};
+
+    use super::*;
+
+    fn task() -> Task {
+        Task {
+            id: TaskId::from_uuid(Uuid::nil()),
+            name: "fix".to_owned(),
+            timeout: None,
+            tags: Vec::new(),
+            brief: json!({"problem_statement": "Fix it.", "additional_context": {"hint": 1}}),
+            world: World::Devbox {
+                parameters: json!({"working_directory": "repo's"}),
+            },
+            entities: Vec::new(),
+            criteria: Vec::new(),
+            reference: Value::Null,
+            validation: None,
+            scoring_timeout: None,
+            requires: proctor_core::definition::Requirements::default(),
+            metadata: BTreeMap::new(),
+        }
+    }
+
+    fn agent(program: Program) -> JobAgent {
+        JobAgent {
+            run: RunId::from_uuid(Uuid::nil()),
+            name: "mine".to_owned(),
+            agent: None,
+            model: Some("m-1".to_owned()),
+            timeout: None,
+            kwargs: [("command", "go"), ("effort", "it's high")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            environment: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+            program,
+        }
+    }
+
+    fn command_agent() -> JobAgent {
+        agent(Program::Command {
+            command: "go".to_owned(),
+            agent: None,
+        })
+    }
+
+    #[test]
+    fn a_command_finds_its_task_by_its_environment() {
+        let limit = Duration::from_secs(1);
+        let work = work(&command_agent(), &task(), Uuid::nil(), limit)
+            .unwrap()
+            .unwrap();
+        insta::assert_snapshot!(work.shell_text(|path| format!("/home/user/{path}")), @r#"
+        export PROCTOR_AGENT_KWARGS='{"effort":"it'\''s high"}'
+        export PROCTOR_CONTEXT_FILE='/tmp/proctor-agent/additional_context.json'
+        export PROCTOR_MODEL_NAME='m-1'
+        export PROCTOR_PROBLEM_FILE='/tmp/proctor-agent/problem_statement.md'
+        cd -- '/home/user/repo'\''s' || exit
+        go
+        "#);
+        let profile = task_profile(&command_agent(), &task());
+        assert_eq!(profile.mounts[0]["content"], "Fix it.");
+        assert_eq!(profile.mounts[1]["content"], "{\"hint\":1}");
+    }
+
+    #[test]
+    fn the_oracle_applies_the_reference_and_needs_one() {
+        let oracle = agent(Program::Oracle);
+        assert!(unfit(&oracle, &task()).is_some());
+        let solved = Task {
+            reference: json!("touch done"),
+            ..task()
+        };
+        assert_eq!(unfit(&oracle, &solved), None);
+        let applied = work(&oracle, &solved, Uuid::nil(), Duration::MAX)
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (applied.script.as_str(), applied.input.as_deref()),
+            ("bash -e", Some("touch done"))
+        );
+        let reverse = Task {
+            validation: Some(Validation::Reverse),
+            ..solved
+        };
+        let nothing = work(&oracle, &reverse, Uuid::nil(), Duration::MAX).unwrap();
+        assert!(nothing.is_none(), "such a box is solved to begin with");
+        assert!(task_profile(&oracle, &task()).mounts.is_empty());
+        assert_eq!(unfit(&agent(Program::Nop), &task()), None);
+    }
+}

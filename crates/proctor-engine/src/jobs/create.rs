@@ -1,0 +1,272 @@
+//! A job is asked for: what cannot be is refused at once, with everything that is wrong; the rest becomes a plan.
+
+use std::{collections::BTreeMap, num::NonZeroU32};
+
+use proctor_core::{
+    definition::{Benchmark, Requirements, World},
+    id::{
+        Dialect,
+        kinds::{AgentId, BenchmarkId, OrganizationId, TaskId},
+    },
+    job::{Job, JobAgent, JobPlan, JobSource, JobState, Orchestration, PlannedScenario},
+    profile::RunProfile,
+    run::Pinned,
+};
+use proctor_store::benchmarks::BenchmarkDraft;
+
+use super::JobDetails;
+use crate::{
+    authoring::{self, Frozen},
+    engine::Engine,
+    error::EngineError,
+};
+
+/// The label of a benchmark that was made for a job.
+const MADE_FOR_A_JOB: &str = "proctor.job";
+/// Why a benchmark was made for a job.
+const WHY_MADE: &str = "The scenarios of a benchmark job that named them one by one.";
+
+/// A job that is to be made.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    /// The organization that wants it.
+    pub organization: OrganizationId,
+    /// What people call it; made up without it.
+    pub name: Option<String>,
+    /// What is taken.
+    pub of: JobOf,
+    /// Who takes it.
+    pub agents: Vec<NewJobAgent>,
+    /// How the work is organized.
+    pub orchestration: Orchestration,
+}
+
+/// What a job's agents take.
+#[derive(Clone, Debug)]
+pub enum JobOf {
+    /// The scenarios of a benchmark.
+    Benchmark(BenchmarkId),
+    /// These scenarios.
+    Scenarios(Vec<TaskId>),
+}
+
+/// An agent that is to take scenarios.
+#[derive(Clone, Debug)]
+pub struct NewJobAgent {
+    /// What it is called.
+    pub name: String,
+    /// Which registered agent it is, if that is said by id.
+    pub agent: Option<AgentId>,
+    /// The model it shall use.
+    pub model: Option<String>,
+    /// How long it may take for a scenario, in seconds.
+    pub timeout: Option<f64>,
+    /// What else is said about it.
+    pub kwargs: BTreeMap<String, String>,
+    /// Environment variables.
+    pub environment: BTreeMap<String, String>,
+    /// Environment variables whose values are secrets, by the secrets' names.
+    pub secrets: BTreeMap<String, String>,
+}
+
+/// What is taken, frozen.
+struct Ground {
+    source: JobSource,
+    frozen: Frozen,
+    /// The benchmark that the definition is of; none if one is to be made for the job.
+    benchmark: Option<BenchmarkId>,
+}
+
+impl Engine {
+    /// Makes a job. It begins by itself.
+    pub async fn create_job(&self, new: NewJob) -> Result<JobDetails, EngineError> {
+        let machine = self.workshop()?.boxes.machine();
+        let ground = self.ground_of_job(&new).await?;
+        let scenarios = scenarios(&ground.frozen.definition);
+        if scenarios.is_empty() {
+            let place = match new.of {
+                JobOf::Benchmark(_) => "spec.benchmark_id",
+                JobOf::Scenarios(_) => "spec.scenario_ids",
+            };
+            return Err(invalid(place, "there are no scenarios to run"));
+        }
+        let agents = self.agents_of_job(&new, &ground.frozen.definition).await?;
+        let name = new.name.clone().unwrap_or_else(|| match &ground.source {
+            JobSource::Benchmark { name, .. } => name.clone(),
+            JobSource::Scenarios if scenarios.len() == 1 => scenarios[0].name.clone(),
+            JobSource::Scenarios => format!("{} scenarios", scenarios.len()),
+        });
+        let benchmark = match ground.benchmark {
+            Some(benchmark) => benchmark,
+            None => self.benchmark_for_job(&new, &name, &scenarios).await?,
+        };
+        let job = Job {
+            id: self.store().fresh_id(),
+            organization: new.organization,
+            name,
+            machine,
+            plan: JobPlan {
+                source: ground.source,
+                pinned: Pinned {
+                    benchmark,
+                    version: None,
+                    digest: ground.frozen.digest,
+                },
+                scenarios,
+                agents,
+                orchestration: new.orchestration,
+            },
+            created_at: self.now(),
+            state: JobState::Initializing,
+        };
+        self.store().create_job(&job).await?;
+        let details = self.job(new.organization, job.id).await?;
+        self.drive_in_background(job.id);
+        Ok(details)
+    }
+
+    /// Freezes what is taken as its drafts stand.
+    async fn ground_of_job(&self, new: &NewJob) -> Result<Ground, EngineError> {
+        match &new.of {
+            JobOf::Benchmark(id) => {
+                let place = "spec.benchmark_id";
+                let wire = id.wire(Dialect::Runloop);
+                let benchmark = self.store().suite(new.organization, *id).await?;
+                let benchmark = benchmark
+                    .ok_or_else(|| invalid(place, &format!("there is no benchmark '{wire}'")))?;
+                if benchmark.archived {
+                    let message = format!(
+                        "the benchmark '{wire}' is archived; unarchive it before it is run"
+                    );
+                    return Err(invalid(place, &message));
+                }
+                Ok(Ground {
+                    source: JobSource::Benchmark {
+                        id: *id,
+                        name: benchmark.draft.content.name.clone(),
+                    },
+                    frozen: authoring::freeze_suite(self.store(), benchmark.owner, *id).await?,
+                    benchmark: Some(*id),
+                })
+            }
+            JobOf::Scenarios(ids) => {
+                let unknown = self.store().not_scenarios(new.organization, ids).await?;
+                if !unknown.is_empty() {
+                    let fault = |id: TaskId| {
+                        let wire = id.wire(Dialect::Runloop);
+                        let message = format!("there is no active scenario '{wire}'");
+                        ("spec.scenario_ids".to_owned(), message)
+                    };
+                    let faults = unknown.into_iter().map(fault).collect();
+                    return Err(EngineError::Invalid(faults));
+                }
+                let name = new.name.as_deref().unwrap_or("scenarios");
+                Ok(Ground {
+                    source: JobSource::Scenarios,
+                    frozen: authoring::freeze_scenarios(self.store(), name, ids).await?,
+                    benchmark: None,
+                })
+            }
+        }
+    }
+
+    /// The agents with what they run, checked against what the scenarios ask for.
+    async fn agents_of_job(
+        &self,
+        new: &NewJob,
+        definition: &Benchmark,
+    ) -> Result<Vec<JobAgent>, EngineError> {
+        let required = required(definition);
+        let mut agents = Vec::with_capacity(new.agents.len());
+        let mut faults = Vec::new();
+        for (number, agent) in new.agents.iter().enumerate() {
+            let place = format!("spec.agent_configs.{number}");
+            let program = match self.program_of(new.organization, &place, agent).await? {
+                Ok(program) => program,
+                Err(fault) => {
+                    faults.push(fault);
+                    continue;
+                }
+            };
+            let agent = JobAgent {
+                run: self.store().fresh_id(),
+                name: agent.name.clone(),
+                agent: agent.agent,
+                model: agent.model.clone(),
+                timeout: agent.timeout,
+                kwargs: agent.kwargs.clone(),
+                environment: agent.environment.clone(),
+                secrets: agent.secrets.clone(),
+                program,
+            };
+            let brought = RunProfile {
+                environment: agent.environment.clone(),
+                secrets: agent.secrets.clone(),
+                ..RunProfile::default()
+            };
+            let variables = format!("{place}.agent_environment.environment_variables");
+            let secrets = format!("{place}.agent_environment.secrets");
+            let places = [variables.as_str(), secrets.as_str()];
+            let lacking = self.not_brought(new.organization, &required, &brought, places);
+            faults.extend(lacking.await?);
+            agents.push(agent);
+        }
+        match faults.is_empty() {
+            true => Ok(agents),
+            false => Err(EngineError::Invalid(faults)),
+        }
+    }
+
+    /// Makes the benchmark of a job that names its scenarios one by one. It is put away at once: no list shows it.
+    async fn benchmark_for_job(
+        &self,
+        new: &NewJob,
+        name: &str,
+        scenarios: &[PlannedScenario],
+    ) -> Result<BenchmarkId, EngineError> {
+        let draft = BenchmarkDraft {
+            name: name.to_owned(),
+            description: Some(WHY_MADE.to_owned()),
+            attribution: None,
+            environment: None,
+            timeout: None,
+            concurrency: NonZeroU32::MIN,
+            metadata: [(MADE_FOR_A_JOB.to_owned(), "scenarios".to_owned())].into(),
+            requires: Requirements::default(),
+        };
+        let ids: Vec<TaskId> = scenarios.iter().map(|scenario| scenario.id).collect();
+        let organization = new.organization;
+        let made = self.store().create_suite(organization, draft, &ids).await?;
+        self.store()
+            .archive_benchmark(organization, made.id, true)
+            .await?;
+        Ok(made.id)
+    }
+}
+
+/// A refusal of one field.
+pub(super) fn invalid(place: &str, message: &str) -> EngineError {
+    EngineError::Invalid(vec![(place.to_owned(), message.to_owned())])
+}
+
+/// The tasks of a definition that agents of jobs can take.
+fn scenarios(definition: &Benchmark) -> Vec<PlannedScenario> {
+    let tasks = definition.tasks.iter();
+    tasks
+        .filter(|task| matches!(task.world, World::Devbox { .. }))
+        .map(|task| PlannedScenario {
+            id: task.id,
+            name: task.name.clone(),
+        })
+        .collect()
+}
+
+/// What a definition and all of its scenarios ask for.
+fn required(definition: &Benchmark) -> Requirements {
+    let tasks = definition.tasks.iter();
+    tasks
+        .filter(|task| matches!(task.world, World::Devbox { .. }))
+        .fold(definition.requires.clone(), |all, task| {
+            all.and(&task.requires)
+        })
+}

@@ -1,0 +1,309 @@
+//! A job from its beginning to its end.
+//!
+//! What is to be done next is asked of the board; each attempt is written down before it begins. So whoever takes a job up
+//! again, after whatever end of the server, does the same as if nothing had happened.
+
+use std::{num::NonZeroU32, time::Duration};
+
+use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use proctor_core::{
+    id::{Dialect, kinds::JobId},
+    job::{Attempt, Board, Job, JobAgent, Turn},
+    profile::Particulars,
+    refused::{Refused, Step},
+    run::{Run, RunState},
+    task_run::Cause,
+};
+use proctor_store::runs::Progress;
+use tokio_util::sync::CancellationToken;
+
+use super::agents;
+use crate::{engine::Engine, error::EngineError, runs::Decided};
+
+/// How long to wait before a job that could not be carried on is taken up again.
+pub(super) const PAUSE: Duration = Duration::from_secs(5);
+/// The label that names the job of a run.
+pub(super) const JOB: &str = "proctor.job";
+
+/// A job while it is carried out.
+struct Course<'a> {
+    engine: &'a Engine,
+    job: &'a Job,
+    /// Every attempt, as far as it is known to have come.
+    attempts: Vec<Attempt>,
+    /// Those that are under way; each says what became of it, or nothing if the server is about to end.
+    live: FuturesUnordered<BoxFuture<'a, Option<Attempt>>>,
+}
+
+impl Engine {
+    /// Carries a job out, unless it is being carried out.
+    pub(super) fn drive_in_background(&self, id: JobId) {
+        let stop = self.inner.closing.child_token();
+        if !self.inner.jobs.begin(id, stop.clone()) {
+            return;
+        }
+        let engine = self.clone();
+        self.inner.tasks.spawn(async move {
+            engine.drive(id, &stop).await;
+            engine.inner.jobs.end(id);
+        });
+    }
+
+    async fn drive(&self, id: JobId, stop: &CancellationToken) {
+        while let Err(error) = self.carry_on(id, stop).await {
+            report(
+                &error,
+                "a job could not be carried on; it will be tried again",
+            );
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(PAUSE) => {}
+            }
+        }
+    }
+
+    /// Carries a job on from wherever it is.
+    async fn carry_on(&self, id: JobId, stop: &CancellationToken) -> Result<(), EngineError> {
+        let outcome = self.carry_to_its_end(id, stop).await;
+        match outcome {
+            // Somebody stopped it in between.
+            Ok(()) | Err(EngineError::Refused(Refused::JobOver(_))) => {}
+            Err(error) => return Err(error),
+        }
+        if self.read_job(id).await?.value.is_over() {
+            self.stop_runs(id).await?;
+        }
+        Ok(())
+    }
+
+    async fn carry_to_its_end(
+        &self,
+        id: JobId,
+        stop: &CancellationToken,
+    ) -> Result<(), EngineError> {
+        let job = self.read_job(id).await?.value;
+        if job.is_over() {
+            return Ok(());
+        }
+        for agent in &job.plan.agents {
+            self.make_run(&job, agent).await?;
+        }
+        self.step_job(id, |job, _| enqueued(job)).await?;
+        let place = tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            place = self.inner.jobs.places.acquire() => place,
+        };
+        let job = self.step_job(id, |job, now| job.begin(now)).await?;
+        let mut course = Course {
+            engine: self,
+            attempts: self.store().attempts(id).await?,
+            job: &job,
+            live: FuturesUnordered::new(),
+        };
+        course.take_up();
+        let is_done = course.run(stop).await;
+        drop(course);
+        drop(place);
+        match is_done? {
+            true => self.end_job(id).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Makes the run of an agent, unless it is there.
+    async fn make_run(&self, job: &Job, agent: &JobAgent) -> Result<(), EngineError> {
+        if self.store().run(agent.run).await?.is_some() {
+            return Ok(());
+        }
+        let run = Run {
+            id: agent.run,
+            organization: job.organization,
+            solver: None,
+            job: Some(job.id),
+            pinned: job.plan.pinned,
+            scored: false,
+            agent: Some(agent.name.clone()),
+            concurrency: NonZeroU32::MAX,
+            particulars: Particulars {
+                name: Some(format!("{}: {}", job.name, agent.name)),
+                metadata: [(JOB.to_owned(), job.id.wire(Dialect::Runloop))].into(),
+                profile: agents::profile(agent),
+            },
+            created_at: self.now(),
+            expires_at: None,
+            ranked_at: None,
+            state: RunState::Created,
+        };
+        self.store().create_run(&run, &[], &[]).await?;
+        Ok(())
+    }
+
+    /// Ends the run of an agent that is done: with its scores, or as failed if nothing of it could run.
+    async fn end_run(&self, agent: &JobAgent, has_run: bool) -> Result<(), EngineError> {
+        if has_run {
+            self.complete_benchmark_run(agent.run).await?;
+            return Ok(());
+        }
+        self.decide(agent.run, |standing, now| {
+            let run = standing.run.value.clone();
+            match run.fail(now, Cause::Infrastructure) {
+                Step::Unchanged(_) => Ok(Decided::Unchanged(())),
+                Step::Changed(run) => {
+                    let progress = Progress {
+                        run: standing.over_run(run),
+                        ..Progress::default()
+                    };
+                    Ok(Decided::Changed(Box::new(progress), ()))
+                }
+            }
+        })
+        .await
+    }
+
+    /// Ends a job whose agents are all done.
+    async fn end_job(&self, id: JobId) -> Result<(), EngineError> {
+        let attempts = self.store().attempts(id).await?;
+        self.step_job(id, |job, now| {
+            match Board::of(&job.plan, &attempts).why_nothing_ran() {
+                Some(reason) => Ok(job.fail(now, reason)),
+                None => job.complete(now),
+            }
+        })
+        .await?;
+        Ok(())
+    }
+}
+
+impl<'a> Course<'a> {
+    /// Goes on with the attempts that a former process left.
+    fn take_up(&self) {
+        let board = Board::of(&self.job.plan, &self.attempts);
+        let left = self.attempts.iter().filter(|one| one.end.is_none());
+        for attempt in left {
+            let limit = board.limit_of(attempt);
+            let trial = self
+                .engine
+                .carry_out(self.job, attempt.clone(), limit, true);
+            self.live.push(Box::pin(trial));
+        }
+    }
+
+    /// Lets all agents have their turns; `false` if it was stopped before. Nothing that has begun is let go of: it comes to
+    /// its end by itself when its run is stopped or the server ends.
+    async fn run(&mut self, stop: &CancellationToken) -> Result<bool, EngineError> {
+        let mut broken = self.end_runs().await.err();
+        let mut is_stopped = broken.is_some();
+        let deadline = self
+            .job
+            .deadline()
+            .map_or(Duration::MAX, |deadline| deadline.since(self.engine.now()));
+        let out_of_time = tokio::time::sleep(deadline);
+        tokio::pin!(out_of_time);
+        loop {
+            if !is_stopped {
+                match self.begin_all().await {
+                    Ok(goes_on) => is_stopped = !goes_on,
+                    Err(error) => (is_stopped, broken) = (true, Some(error)),
+                }
+            }
+            if self.live.is_empty() {
+                break;
+            }
+            tokio::select! {
+                ended = self.live.next() => match ended.flatten() {
+                    None => is_stopped = true,
+                    Some(attempt) => {
+                        self.note(attempt);
+                        if let Err(error) = self.end_runs().await {
+                            (is_stopped, broken) = (true, Some(error));
+                        }
+                    }
+                },
+                () = stop.cancelled(), if !is_stopped => is_stopped = true,
+                () = &mut out_of_time, if !is_stopped => {
+                    is_stopped = true;
+                    broken = self.time_out().await.err();
+                }
+            }
+        }
+        match broken {
+            Some(error) => Err(error),
+            None => Ok(!is_stopped),
+        }
+    }
+
+    /// Begins as much as may be under way; `false` if the job is over.
+    async fn begin_all(&mut self) -> Result<bool, EngineError> {
+        while let Some(turn) = self.next_turn() {
+            // Another node may have stopped it.
+            if self.engine.read_job(self.job.id).await?.value.is_over() {
+                return Ok(false);
+            }
+            let attempt = self.attempt(turn);
+            let store = self.engine.store();
+            store.begin_attempt(self.job.id, &attempt).await?;
+            self.attempts.push(attempt.clone());
+            let trial = self.engine.carry_out(self.job, attempt, turn.limit, false);
+            self.live.push(Box::pin(trial));
+        }
+        Ok(true)
+    }
+
+    fn next_turn(&self) -> Option<Turn> {
+        Board::of(&self.job.plan, &self.attempts).next_turn()
+    }
+
+    fn attempt(&self, turn: Turn) -> Attempt {
+        Attempt {
+            run: self.job.plan.agents[turn.agent].run,
+            task: self.job.plan.scenarios[turn.scenario].id,
+            number: turn.number,
+            task_run: Some(self.engine.store().fresh_id()),
+            began_at: self.engine.now(),
+            agent_began_at: None,
+            end: None,
+        }
+    }
+
+    /// Notes what became of an attempt.
+    fn note(&mut self, ended: Attempt) {
+        let key = |attempt: &Attempt| (attempt.run, attempt.task, attempt.number);
+        let of = key(&ended);
+        if let Some(known) = self.attempts.iter_mut().find(|one| key(one) == of) {
+            *known = ended;
+        }
+    }
+
+    /// Ends the runs of agents that are done.
+    async fn end_runs(&mut self) -> Result<(), EngineError> {
+        let board = Board::of(&self.job.plan, &self.attempts);
+        for (place, agent) in self.job.plan.agents.iter().enumerate() {
+            if board.is_done(place) {
+                self.engine.end_run(agent, board.has_run(place)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the job because its own clock ran out.
+    async fn time_out(&mut self) -> Result<(), EngineError> {
+        let id = self.job.id;
+        self.engine
+            .step_job(id, |job, now| Ok(job.time_out(now)))
+            .await?;
+        self.engine.stop_runs(id).await
+    }
+}
+
+/// Says what went wrong behind the scenes.
+pub(super) fn report(error: &(dyn std::error::Error + 'static), message: &'static str) {
+    tracing::error!(error, "{message}");
+}
+
+/// A job that waits for a place, or has come further.
+fn enqueued(job: Job) -> Result<Step<Job>, Refused> {
+    match job.clone().enqueue() {
+        Err(Refused::JobNotThere(_)) => Ok(Step::Unchanged(job)),
+        other => other,
+    }
+}

@@ -1,0 +1,100 @@
+//! Looking at jobs.
+
+use proctor_core::{
+    id::kinds::{JobId, JobKind, OrganizationId, RunId},
+    job::{AgentOutcome, Attempt, Board, Job, JobAgent},
+    run::Run,
+};
+use proctor_store::{
+    names::Sought,
+    page::{Page, PageRequest},
+};
+
+use crate::{engine::Engine, error::EngineError};
+
+/// A job with what came of it so far.
+pub struct JobDetails {
+    /// The job.
+    pub job: Job,
+    attempts: Vec<Attempt>,
+    runs: Vec<Run>,
+}
+
+impl JobDetails {
+    /// The agents that are not done, with their runs.
+    pub fn in_progress(&self) -> Vec<(&JobAgent, &Run)> {
+        let board = self.board();
+        self.agents()
+            .filter(|(place, ..)| !self.is_finished(&board, *place))
+            .map(|(_, agent, run)| (agent, run))
+            .collect()
+    }
+
+    /// What came of the agents that are done.
+    pub fn outcomes(&self) -> Vec<(&JobAgent, AgentOutcome)> {
+        let board = self.board();
+        self.agents()
+            .filter(|(place, ..)| self.is_finished(&board, *place))
+            .map(|(place, agent, _)| (agent, board.outcome(place)))
+            .collect()
+    }
+
+    fn board(&self) -> Board<'_> {
+        Board::of(&self.job.plan, &self.attempts)
+    }
+
+    /// Nothing more is done when the job is over.
+    fn is_finished(&self, board: &Board<'_>, agent: usize) -> bool {
+        self.job.is_over() || board.is_done(agent)
+    }
+
+    /// The agents whose runs came to be.
+    fn agents(&self) -> impl Iterator<Item = (usize, &JobAgent, &Run)> {
+        let run = |id: RunId| self.runs.iter().find(move |run| run.id == id);
+        let agents = self.job.plan.agents.iter().enumerate();
+        agents.filter_map(move |(place, agent)| Some((place, agent, run(agent.run)?)))
+    }
+}
+
+impl Engine {
+    /// One of the organization's jobs.
+    pub async fn job(
+        &self,
+        organization: OrganizationId,
+        id: JobId,
+    ) -> Result<JobDetails, EngineError> {
+        let job = self.read_job(id).await?.value;
+        if job.organization != organization {
+            return Err(EngineError::NotFound("benchmark job"));
+        }
+        self.with_attempts(job).await
+    }
+
+    /// The organization's jobs, newest first.
+    pub async fn jobs(
+        &self,
+        organization: OrganizationId,
+        sought: &Sought,
+        page: PageRequest<JobKind>,
+    ) -> Result<Page<JobDetails>, EngineError> {
+        let page = self.store().jobs(organization, sought, page).await?;
+        let mut items = Vec::with_capacity(page.items.len());
+        for job in page.items {
+            items.push(self.with_attempts(job).await?);
+        }
+        Ok(Page {
+            items,
+            has_more: page.has_more,
+            has_previous: page.has_previous,
+            total: page.total,
+        })
+    }
+
+    async fn with_attempts(&self, job: Job) -> Result<JobDetails, EngineError> {
+        Ok(JobDetails {
+            attempts: self.store().attempts(job.id).await?,
+            runs: self.store().runs_of_job(job.id).await?,
+            job,
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! Jobs: agents that take scenarios without anybody's help.
+//!
+//! `proctor-core` says what a job is to do next ([`proctor_core::job::Board`]); here it is done, and every step is written down
+//! before it is taken, so that a job goes on where it was when the server comes back. A job is carried out by the machine
+//! whose boxes it uses.
+//!
+//! * [`create`](self::create): what is asked for is checked, and becomes a plan.
+//! * `drive`: a job from its beginning to its end. `trial`: one agent with one scenario, once.
+//! * `agents`: what an agent is in a box.
+
+mod agents;
+mod cancel;
+pub mod create;
+mod drive;
+mod find;
+mod trial;
+
+pub use self::{
+    create::{JobOf, NewJob, NewJobAgent},
+    find::JobDetails,
+};
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use proctor_core::{
+    id::kinds::JobId,
+    job::Job,
+    refused::{Refused, Step},
+    time::Timestamp,
+};
+use proctor_store::{StoreError, runs::Revised};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::{engine::Engine, error::EngineError};
+
+/// How many jobs are carried out at once; others wait in the queue.
+const JOBS_AT_ONCE: usize = 16;
+/// How often a decision is made again because somebody else was first.
+const TRIES: usize = 32;
+
+/// The jobs that are carried out on this node.
+pub(crate) struct Jobs {
+    under_way: Mutex<HashMap<JobId, CancellationToken>>,
+    places: Semaphore,
+}
+
+impl Default for Jobs {
+    fn default() -> Self {
+        Self {
+            under_way: Mutex::default(),
+            places: Semaphore::new(JOBS_AT_ONCE),
+        }
+    }
+}
+
+impl Jobs {
+    fn under_way(&self) -> MutexGuard<'_, HashMap<JobId, CancellationToken>> {
+        self.under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a job; `false` if it is carried out already.
+    fn begin(&self, id: JobId, stop: CancellationToken) -> bool {
+        let mut under_way = self.under_way();
+        if under_way.contains_key(&id) {
+            return false;
+        }
+        under_way.insert(id, stop);
+        true
+    }
+
+    fn end(&self, id: JobId) {
+        self.under_way().remove(&id);
+    }
+
+    /// Tells whoever carries a job out to begin nothing more.
+    fn stop(&self, id: JobId) {
+        if let Some(stop) = self.under_way().get(&id) {
+            stop.cancel();
+        }
+    }
+}
+
+impl Engine {
+    async fn read_job(&self, id: JobId) -> Result<Revised<Job>, EngineError> {
+        let job = self.store().job(id).await?;
+        job.ok_or(EngineError::NotFound("benchmark job"))
+    }
+
+    /// Takes a job one step on.
+    async fn step_job(
+        &self,
+        id: JobId,
+        step: impl Fn(Job, Timestamp) -> Result<Step<Job>, Refused>,
+    ) -> Result<Job, EngineError> {
+        for _ in 0..TRIES {
+            let before = self.read_job(id).await?;
+            let after = match step(before.value.clone(), self.now())? {
+                Step::Unchanged(job) => return Ok(job),
+                Step::Changed(after) => after,
+            };
+            match self.store().update_job(&before, after).await {
+                Ok(written) => return Ok(written.value),
+                Err(StoreError::Stale) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(StoreError::Stale.into())
+    }
+
+    /// Takes up the jobs that a former process left, and stops what is left of those that are over.
+    pub(crate) async fn recover_jobs(&self) -> Result<(), EngineError> {
+        let Ok(workshop) = self.workshop() else {
+            return Ok(());
+        };
+        let machine = workshop.boxes.machine();
+        for id in self.store().jobs_with_remains(&machine).await? {
+            self.stop_runs(id).await?;
+        }
+        for id in self.store().live_jobs(&machine).await? {
+            self.drive_in_background(id);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,327 @@
+//! One agent with one scenario, once: set up, let work, judged.
+//!
+//! Every part may be begun again: what has happened is read from the store and from the box, and goes on from there.
+
+use std::time::Duration;
+
+use proctor_core::{
+    definition::Task,
+    id::{
+        Dialect,
+        kinds::{DevboxId, TaskRunId},
+    },
+    job::{Attempt, AttemptOutcome, Failure, FailureKind, Job, JobAgent, Program},
+    profile::Particulars,
+    task_run::{Cause, TaskRun, TaskRunState},
+};
+use proctor_store::StoreError;
+
+use super::{
+    agents,
+    drive::{JOB, PAUSE, report},
+};
+use crate::{
+    engine::Engine,
+    error::EngineError,
+    scenarios::{BoxError, NewScenarioRun, WorkEnd, mask::Mask},
+};
+
+/// The label that says which try of its scenario a scenario run is.
+const ATTEMPT: &str = "proctor.attempt";
+/// How often a scoring that somebody else began is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// An attempt that is under way.
+struct Trial<'a> {
+    job: &'a Job,
+    agent: &'a JobAgent,
+    /// How long the agent may take.
+    limit: Duration,
+}
+
+/// Where an attempt is after a part of it.
+enum Part {
+    /// The next part can begin.
+    Done,
+    /// There is no next part; what happened, if there are words for it.
+    Over(Option<String>),
+    /// This is what became of it, whatever the task run says.
+    Is(AttemptOutcome),
+    /// The server is about to end: the next one goes on with it.
+    Stopped,
+}
+
+impl Engine {
+    /// Carries an attempt out, and writes what became of it; nothing if the server is about to end.
+    pub(super) async fn carry_out(
+        &self,
+        job: &Job,
+        mut attempt: Attempt,
+        limit: Duration,
+        mut is_resumed: bool,
+    ) -> Option<Attempt> {
+        let agent = job.plan.agent_of(attempt.run)?;
+        let trial = Trial { job, agent, limit };
+        loop {
+            let outcome = match self.attempt(&trial, &mut attempt).await {
+                Ok(None) => return None,
+                Ok(Some(outcome)) if is_resumed => Ok(outcome.after_interruption()),
+                Ok(Some(outcome)) => Ok(outcome),
+                Err(error @ (EngineError::Store(_) | EngineError::SharedStore(_))) => Err(error),
+                Err(error) => Ok(self.broken(&attempt, &error).await),
+            };
+            let error = match outcome {
+                Err(error) => error,
+                Ok(outcome) => {
+                    let ended = attempt.clone().ended(self.now(), outcome);
+                    match self.store().update_attempt(job.id, &ended).await {
+                        Ok(()) | Err(StoreError::Stale) => return Some(ended),
+                        Err(error) => error.into(),
+                    }
+                }
+            };
+            is_resumed = true;
+            report(
+                &error,
+                "an attempt could not be carried on; it will be tried again",
+            );
+            tokio::select! {
+                () = self.inner.closing.cancelled() => return None,
+                () = tokio::time::sleep(PAUSE) => {}
+            }
+        }
+    }
+
+    /// What became of an attempt that cannot be carried on.
+    async fn broken(&self, attempt: &Attempt, error: &EngineError) -> AttemptOutcome {
+        report(error, "an attempt broke off");
+        if let Some(id) = attempt.task_run
+            && let Err(error) = self.fail_scenario(id, Cause::Infrastructure).await
+        {
+            report(&error, "a scenario run could not be ended");
+        }
+        AttemptOutcome::Failed(Failure {
+            kind: FailureKind::Infrastructure,
+            message: error.to_string(),
+        })
+    }
+
+    /// Carries an attempt on from wherever it is.
+    async fn attempt(
+        &self,
+        trial: &Trial<'_>,
+        attempt: &mut Attempt,
+    ) -> Result<Option<AttemptOutcome>, EngineError> {
+        let Some(id) = attempt.task_run else {
+            return Ok(Some(AttemptOutcome::Cancelled));
+        };
+        let task_run = match self.store().boxed_task_run(id).await? {
+            Some(found) => found.task_run.value,
+            None => match self.set_up(trial, attempt, id).await? {
+                Ok(task_run) => task_run,
+                Err(outcome) => {
+                    attempt.task_run = None;
+                    return Ok(Some(outcome));
+                }
+            },
+        };
+        let part = match (&task_run.state, task_run.devbox) {
+            (TaskRunState::Started(_), Some(devbox)) => {
+                self.let_work(trial, attempt, &task_run, devbox).await?
+            }
+            _ => Part::Done,
+        };
+        match part {
+            Part::Done => self.conclude(id, None).await,
+            Part::Over(details) => self.conclude(id, details).await,
+            Part::Is(outcome) => Ok(Some(outcome)),
+            Part::Stopped => Ok(None),
+        }
+    }
+
+    /// Starts the task run; or what became of the attempt, if it cannot be started.
+    async fn set_up(
+        &self,
+        trial: &Trial<'_>,
+        attempt: &Attempt,
+        id: TaskRunId,
+    ) -> Result<Result<TaskRun, AttemptOutcome>, EngineError> {
+        let digest = &trial.job.plan.pinned.digest;
+        let prepared = self.inner.catalog.benchmark(self.store(), digest).await?;
+        let (task, _) = prepared.task(attempt.task)?;
+        if let Some(why) = agents::unfit(trial.agent, task) {
+            return Ok(Err(AttemptOutcome::not_set_up(why.to_owned())));
+        }
+        let label = |name: &str, value: String| (name.to_owned(), value);
+        let new = NewScenarioRun {
+            organization: trial.job.organization,
+            scenario: attempt.task,
+            run: Some(attempt.run),
+            particulars: Particulars {
+                name: Some(format!("{}: {}", trial.agent.name, task.name)),
+                metadata: [
+                    label(JOB, trial.job.id.wire(Dialect::Runloop)),
+                    label(ATTEMPT, attempt.number.to_string()),
+                ]
+                .into(),
+                profile: agents::task_profile(trial.agent, task),
+            },
+        };
+        match self.start_scenario_as(id, new).await {
+            Ok(task_run) => Ok(Ok(task_run)),
+            // The run was ended in between.
+            Err(EngineError::Refused(_)) => Ok(Err(AttemptOutcome::Cancelled)),
+            Err(error @ (EngineError::Store(_) | EngineError::SharedStore(_))) => Err(error),
+            Err(error) => {
+                report(&error, "a scenario could not be set up");
+                Ok(Err(AttemptOutcome::not_set_up(error.to_string())))
+            }
+        }
+    }
+
+    /// Lets the agent work as soon as the box is ready.
+    async fn let_work(
+        &self,
+        trial: &Trial<'_>,
+        attempt: &mut Attempt,
+        task_run: &TaskRun,
+        devbox: DevboxId,
+    ) -> Result<Part, EngineError> {
+        let (organization, id) = (trial.job.organization, task_run.id);
+        let boxes = &self.workshop()?.boxes;
+        let ready = tokio::select! {
+            () = self.inner.closing.cancelled() => return Ok(Part::Stopped),
+            ready = boxes.ready(organization, devbox) => ready,
+        };
+        if let Err(error) = ready {
+            return self.without_box(trial, id, devbox, error).await;
+        }
+        let prepared = self.definition_of_task_run(task_run).await?;
+        let (task, _) = prepared.task(task_run.task)?;
+        if trial.agent.program == Program::Oracle && attempt.agent_began_at.is_some() {
+            // Nobody knows how much of the reference was applied; it takes but a moment to begin anew.
+            self.cancel_scenario(id).await?;
+            return Ok(Part::Is(AttemptOutcome::Interrupted(Failure {
+                kind: FailureKind::Infrastructure,
+                message: "the server ended while the reference was applied".to_owned(),
+            })));
+        }
+        self.work_held(trial, attempt, task, task_run, devbox).await
+    }
+
+    /// Lets the agent work while no clock but its own can end it.
+    async fn work_held(
+        &self,
+        trial: &Trial<'_>,
+        attempt: &mut Attempt,
+        task: &Task,
+        task_run: &TaskRun,
+        devbox: DevboxId,
+    ) -> Result<Part, EngineError> {
+        let (organization, id) = (trial.job.organization, task_run.id);
+        let boxes = &self.workshop()?.boxes;
+        let began = attempt.agent_began_at.unwrap_or_else(|| self.now());
+        let left = trial.limit.saturating_sub(self.now().since(began));
+        let Some(work) = agents::work(trial.agent, task, id.uuid(), left)? else {
+            return Ok(Part::Done);
+        };
+        let hold = match boxes.hold(organization, devbox).await {
+            Ok(hold) => hold,
+            Err(error) => return self.without_box(trial, id, devbox, error).await,
+        };
+        if attempt.agent_began_at.is_none() {
+            attempt.agent_began_at = Some(began);
+            self.store().update_attempt(trial.job.id, attempt).await?;
+        }
+        let end = tokio::select! {
+            () = self.inner.closing.cancelled() => return Ok(Part::Stopped),
+            end = boxes.work(organization, devbox, work) => end,
+        };
+        let part = match end {
+            Ok(WorkEnd::Exited { status: 0, .. }) => Part::Done,
+            Ok(WorkEnd::Exited { status, said }) => {
+                self.fail_scenario(id, Cause::AgentCrash).await?;
+                let secrets = self.secrets_of(organization, task_run).await?;
+                let said = Mask::of(secrets.values()).hide(said.trim());
+                Part::Over(Some(match said.is_empty() {
+                    true => format!("the agent ended with status {status}"),
+                    false => format!("the agent ended with status {status}: {said}"),
+                }))
+            }
+            Ok(WorkEnd::OutOfTime) => {
+                let no_score = Vec::new();
+                self.step(
+                    id,
+                    |task_run, now| Ok(task_run.time_out_agent(now)),
+                    no_score,
+                )
+                .await?;
+                let seconds = trial.limit.as_secs_f64();
+                Part::Over(Some(format!(
+                    "the agent took longer than {seconds} seconds"
+                )))
+            }
+            Err(error) => self.without_box(trial, id, devbox, error).await?,
+        };
+        drop(hold);
+        Ok(part)
+    }
+
+    /// Ends a task run whose box has ended or cannot be worked with.
+    async fn without_box(
+        &self,
+        trial: &Trial<'_>,
+        id: TaskRunId,
+        devbox: DevboxId,
+        error: BoxError,
+    ) -> Result<Part, EngineError> {
+        match error {
+            BoxError::Ended => {
+                let boxes = &self.workshop()?.boxes;
+                let end = tokio::select! {
+                    () = self.inner.closing.cancelled() => return Ok(Part::Stopped),
+                    end = boxes.ended(trial.job.organization, devbox) => end,
+                };
+                self.fail_scenario(id, end.cause()).await?;
+                Ok(Part::Over(None))
+            }
+            other => {
+                report(&other, "an agent could not work in its devbox");
+                self.fail_scenario(id, Cause::Infrastructure).await?;
+                Ok(Part::Over(Some(other.to_string())))
+            }
+        }
+    }
+
+    /// Judges and completes the task run, unless it is over; what became of it. None if the server is about to end.
+    async fn conclude(
+        &self,
+        id: TaskRunId,
+        details: Option<String>,
+    ) -> Result<Option<AttemptOutcome>, EngineError> {
+        loop {
+            let task_run = self.boxed(id).await?.task_run.value;
+            match &task_run.state {
+                TaskRunState::Ended { .. } => return Ok(AttemptOutcome::of(&task_run, details)),
+                TaskRunState::Created | TaskRunState::Started(_) => {
+                    if self.inner.closing.is_cancelled() {
+                        return Ok(None);
+                    }
+                    match self.score_now(id).await {
+                        // It came to its end in between.
+                        Ok(()) | Err(EngineError::Refused(_)) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                TaskRunState::Scoring { .. } => tokio::select! {
+                    () = self.inner.closing.cancelled() => return Ok(None),
+                    () = tokio::time::sleep(LOOK) => {}
+                },
+                TaskRunState::Scored { .. } => match self.complete_scenario(id).await {
+                    Ok(_) | Err(EngineError::Refused(_)) => {}
+                    Err(error) => return Err(error),
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+use std::collections::BTreeMap;
+
+use proctor_core::{
+    id::kinds::{OrganizationId, RunId},
+    job::{
+        Attempt, AttemptOutcome, Job, JobAgent, JobPlan, JobSource, JobState, Orchestration,
+        PlannedScenario, Program,
+    },
+    run::Run,
+    scoring::Score,
+};
+use proctor_store::{
+    Store, StoreError,
+    names::Sought,
+    page::{PageRequest, PageStart},
+    runs::Progress,
+};
+use rstest::rstest;
+
+use crate::{
+    fixture::{Fixture, On, START},
+    runs::run_with_tasks,
+};
+
+const ALL: PageRequest<proctor_core::id::kinds::JobKind> = PageRequest {
+    limit: 10,
+    from: PageStart::Newest,
+    count: true,
+};
+
+/// A job with one agent and one scenario, and the agent's run.
+async fn job_with_run(store: &Store, organization: OrganizationId, name: &str) -> (Job, Run) {
+    let template = run_with_tasks(store, organization, 0).await;
+    let id: RunId = store.fresh_id();
+    let job = Job {
+        id: store.fresh_id(),
+        organization,
+        name: name.to_owned(),
+        machine: "here".to_owned(),
+        plan: JobPlan {
+            source: JobSource::Scenarios,
+            pinned: template.pinned,
+            scenarios: vec![PlannedScenario {
+                id: store.fresh_id(),
+                name: "fix".to_owned(),
+            }],
+            agents: vec![JobAgent {
+                run: id,
+                name: "oracle".to_owned(),
+                agent: None,
+                model: Some("m".to_owned()),
+                timeout: Some(0.5),
+                kwargs: BTreeMap::new(),
+                environment: BTreeMap::new(),
+                secrets: BTreeMap::new(),
+                program: Program::Oracle,
+            }],
+            orchestration: Orchestration {
+                timeout_multiplier: Some(1.5),
+                ..Orchestration::default()
+            },
+        },
+        created_at: START,
+        state: JobState::Initializing,
+    };
+    store.create_job(&job).await.unwrap();
+    let run = Run {
+        id,
+        job: Some(job.id),
+        ..template
+    };
+    store.create_run(&run, &[], &[]).await.unwrap();
+    (job, run)
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_job_changes_only_from_where_it_was_read(#[values(On::Sqlite, On::Postgres)] on: On) {
+    let fixture = Fixture::open(on).await;
+    let store = &fixture.store;
+    let clinic = fixture.organization("Clinic").await;
+    let other = fixture.organization("Other").await;
+    let (job, run) = job_with_run(store, clinic, "Nightly").await;
+    let read = store.job(job.id).await.unwrap().unwrap();
+    assert_eq!(read.value, job);
+    let queued = job.clone().enqueue().unwrap().into_inner();
+    let written = store.update_job(&read, queued.clone()).await.unwrap();
+    assert_eq!(written.value, queued);
+    let cancelled = job.clone().cancel(START).unwrap().into_inner();
+    let late = store.update_job(&read, cancelled.clone()).await;
+    assert!(matches!(late, Err(StoreError::Stale)), "{late:?}");
+    assert_eq!(store.job(job.id).await.unwrap(), Some(written.clone()));
+    assert_eq!(store.runs_of_job(job.id).await.unwrap(), [run]);
+
+    for (name, count) in [("Nightly", 1), ("night", 1), ("weekly", 0)] {
+        let sought = Sought {
+            name: Some(name.to_owned()),
+            search: None,
+        };
+        let page = store.jobs(clinic, &sought, ALL).await.unwrap();
+        assert_eq!(page.items.len(), count, "{name}");
+        let foreign = store.jobs(other, &sought, ALL).await.unwrap();
+        assert!(foreign.items.is_empty());
+    }
+    assert_eq!(store.live_jobs("here").await.unwrap(), [job.id]);
+    assert!(store.live_jobs("elsewhere").await.unwrap().is_empty());
+    assert!(store.jobs_with_remains("here").await.unwrap().is_empty());
+    store.update_job(&written, cancelled).await.unwrap();
+    assert!(store.live_jobs("here").await.unwrap().is_empty());
+    assert_eq!(store.jobs_with_remains("here").await.unwrap(), [job.id]);
+    let run = store.run(job.plan.agents[0].run).await.unwrap().unwrap();
+    let over = run.value.clone().cancel(START, &[]).unwrap().into_inner();
+    let progress = Progress {
+        run: Some((run, over)),
+        ..Progress::default()
+    };
+    store.record(&progress).await.unwrap();
+    assert!(store.jobs_with_remains("here").await.unwrap().is_empty());
+}
+
+#[rstest]
+#[tokio::test]
+async fn an_attempt_begins_and_ends_once(#[values(On::Sqlite, On::Postgres)] on: On) {
+    let fixture = Fixture::open(on).await;
+    let store = &fixture.store;
+    let clinic = fixture.organization("Clinic").await;
+    let (job, run) = job_with_run(store, clinic, "Nightly").await;
+    let begun = Attempt {
+        run: run.id,
+        task: job.plan.scenarios[0].id,
+        number: 1,
+        task_run: Some(store.fresh_id()),
+        began_at: START,
+        agent_began_at: None,
+        end: None,
+    };
+    store.begin_attempt(job.id, &begun).await.unwrap();
+    let twice = store.begin_attempt(job.id, &begun).await;
+    assert!(matches!(twice, Err(StoreError::Taken(_))), "{twice:?}");
+    assert_eq!(store.attempts(job.id).await.unwrap(), [begun.clone()]);
+    let at_work = Attempt {
+        agent_began_at: Some(START),
+        ..begun
+    };
+    store.update_attempt(job.id, &at_work).await.unwrap();
+    assert_eq!(store.attempts(job.id).await.unwrap(), [at_work.clone()]);
+    let score = Some(Score::new(0.25).unwrap());
+    let ended = at_work
+        .clone()
+        .ended(START, AttemptOutcome::Completed { score });
+    store.update_attempt(job.id, &ended).await.unwrap();
+    let late = at_work.ended(START, AttemptOutcome::Cancelled);
+    let late = store.update_attempt(job.id, &late).await;
+    assert!(matches!(late, Err(StoreError::Stale)), "{late:?}");
+    assert_eq!(store.attempts(job.id).await.unwrap(), [ended]);
+}
