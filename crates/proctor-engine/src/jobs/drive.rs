@@ -3,9 +3,9 @@
 //! What is to be done next is asked of the board; each attempt is written down before it begins. So whoever takes a job up
 //! again, after whatever end of the server, does the same as if nothing had happened.
 
-use std::{num::NonZeroU32, time::Duration};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
-use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use futures::{StreamExt as _, stream::FuturesUnordered};
 use proctor_core::{
     id::{Dialect, kinds::JobId},
     job::{Attempt, Board, Job, JobAgent, Turn},
@@ -15,6 +15,7 @@ use proctor_core::{
     task_run::Cause,
 };
 use proctor_store::runs::Progress;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::agents;
@@ -28,11 +29,12 @@ pub(super) const JOB: &str = "proctor.job";
 /// A job while it is carried out.
 struct Course<'a> {
     engine: &'a Engine,
-    job: &'a Job,
+    job: Arc<Job>,
     /// Every attempt, as far as it is known to have come.
     attempts: Vec<Attempt>,
-    /// Those that are under way; each says what became of it, or nothing if the server is about to end.
-    live: FuturesUnordered<BoxFuture<'a, Option<Attempt>>>,
+    /// Those that are under way; each says what became of it, or nothing if the server is about to end. They are tasks of
+    /// their own: one that holds a connection to the database must go on while this one waits for another.
+    live: FuturesUnordered<JoinHandle<Option<Attempt>>>,
 }
 
 impl Engine {
@@ -97,7 +99,7 @@ impl Engine {
         let mut course = Course {
             engine: self,
             attempts: self.store().attempts(id).await?,
-            job: &job,
+            job: Arc::new(job),
             live: FuturesUnordered::new(),
         };
         course.take_up();
@@ -174,17 +176,14 @@ impl Engine {
     }
 }
 
-impl<'a> Course<'a> {
+impl Course<'_> {
     /// Goes on with the attempts that a former process left.
     fn take_up(&self) {
         let board = Board::of(&self.job.plan, &self.attempts);
         let left = self.attempts.iter().filter(|one| one.end.is_none());
         for attempt in left {
             let limit = board.limit_of(attempt);
-            let trial = self
-                .engine
-                .carry_out(self.job, attempt.clone(), limit, true);
-            self.live.push(Box::pin(trial));
+            self.begin(attempt.clone(), limit, true);
         }
     }
 
@@ -210,9 +209,9 @@ impl<'a> Course<'a> {
                 break;
             }
             tokio::select! {
-                ended = self.live.next() => match ended.flatten() {
-                    None => is_stopped = true,
-                    Some(attempt) => {
+                ended = self.live.next() => match ended {
+                    None | Some(Ok(None) | Err(_)) => is_stopped = true,
+                    Some(Ok(Some(attempt))) => {
                         self.note(attempt);
                         if let Err(error) = self.end_runs().await {
                             (is_stopped, broken) = (true, Some(error));
@@ -243,10 +242,15 @@ impl<'a> Course<'a> {
             let store = self.engine.store();
             store.begin_attempt(self.job.id, &attempt).await?;
             self.attempts.push(attempt.clone());
-            let trial = self.engine.carry_out(self.job, attempt, turn.limit, false);
-            self.live.push(Box::pin(trial));
+            self.begin(attempt, turn.limit, false);
         }
         Ok(true)
+    }
+
+    fn begin(&self, attempt: Attempt, limit: Duration, is_resumed: bool) {
+        let (engine, job) = (self.engine.clone(), Arc::clone(&self.job));
+        let trial = async move { engine.carry_out(&job, attempt, limit, is_resumed).await };
+        self.live.push(self.engine.inner.tasks.spawn(trial));
     }
 
     fn next_turn(&self) -> Option<Turn> {

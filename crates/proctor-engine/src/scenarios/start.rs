@@ -106,13 +106,13 @@ impl Engine {
 
     /// Starts a scenario: its box is asked for, and comes to be in the background.
     pub async fn start_scenario(&self, new: NewScenarioRun) -> Result<TaskRun, EngineError> {
-        self.start_scenario_as(self.store().fresh_id(), new).await
+        self.start_scenario_as(None, new).await
     }
 
-    /// The same under a name that was chosen before.
+    /// The same under a name that was chosen before, if one was.
     pub(crate) async fn start_scenario_as(
         &self,
-        id: TaskRunId,
+        id: Option<TaskRunId>,
         new: NewScenarioRun,
     ) -> Result<TaskRun, EngineError> {
         self.workshop()?;
@@ -126,6 +126,7 @@ impl Engine {
             return Err(EngineError::Unclear(message.to_owned()));
         };
         let profile = new.particulars.profile.over(&ground.general);
+        let id = id.unwrap_or_else(|| self.store().fresh_id());
         let mut task_run = TaskRun {
             definition: ground.definition,
             particulars: Particulars {

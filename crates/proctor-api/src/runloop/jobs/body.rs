@@ -125,6 +125,11 @@ impl BenchmarkJobCreateParameters {
             return Err(Problem::field("spec", message));
         };
         let of = spec.of(&mut checks);
+        if of.is_none() {
+            // The rest means nothing without it.
+            checks.finish()?;
+            checks = Checks::default();
+        }
         let given = spec.agent_configs.unwrap_or_default();
         if given.is_empty() || given.len() > MOST_AGENTS {
             let message = format!("must have from 1 to {MOST_AGENTS} agents");
