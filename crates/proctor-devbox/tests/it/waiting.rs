@@ -132,7 +132,7 @@ async fn a_daemon_of_a_forgotten_execution_is_still_known_to_be_there() {
     let layer = LayerId::new("layer").unwrap();
     let taken = devbox.snapshot(layer, BTreeMap::new()).await.unwrap();
     assert_eq!(taken.way, SnapshotWay::Copied, "something runs");
-    let script = "a=$(cat /root/alive); until [ \"$(cat /root/alive)\" != \"$a\" ]; do sleep 0.01; done; echo alive";
+    let script = "until [ -s /root/alive ]; do sleep 0.01; done; a=$(cat /root/alive); until [ \"$(cat /root/alive)\" != \"$a\" ]; do sleep 0.01; done; echo alive";
     assert_eq!(sh(&devbox, script).await, (0, "alive\n".to_owned()));
     local.end().await;
 }
