@@ -19,6 +19,7 @@ use crate::metrics::Metrics;
 mod connection;
 mod head_time;
 mod tls;
+mod unread;
 
 pub(crate) use connection::PeerAddress;
 pub use tls::{TlsError, TlsFiles};

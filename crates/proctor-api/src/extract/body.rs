@@ -46,14 +46,17 @@ pub(crate) fn announced_length(headers: &HeaderMap) -> Option<u64> {
         .ok()
 }
 
-pub(crate) async fn drain(body: &mut Body) {
+/// Reads what is left of a body and throws it away, within limits; whether that was all of it.
+pub(crate) async fn drain(body: &mut Body) -> bool {
     let mut drained = 0;
     while drained < COURTESY {
         match body.frame().await {
             Some(Ok(frame)) => drained += frame.data_ref().map_or(0, Bytes::len),
-            Some(Err(_)) | None => return,
+            Some(Err(_)) => return false,
+            None => return true,
         }
     }
+    false
 }
 
 fn too_large(limit: usize) -> Problem {

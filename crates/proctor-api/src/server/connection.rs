@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use axum::{Router, body::Body};
+use axum::Router;
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use http::Request;
 use hyper::{body::Incoming, service::service_fn};
@@ -26,11 +26,11 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tower::Service as _;
 
 use super::{
     ServerOptions, Stop,
     head_time::{HeadTimer, Ticks},
+    unread,
 };
 use crate::{frame, metrics::Metrics};
 
@@ -105,13 +105,12 @@ impl Connections {
         let asked = Arc::new(AtomicBool::new(false));
         let service = {
             let (router, asked) = (self.router.clone(), Arc::clone(&asked));
-            service_fn(move |request: Request<Incoming>| {
+            service_fn(move |mut request: Request<Incoming>| {
                 asked.store(true, Ordering::Relaxed);
-                let mut request = request.map(Body::new);
                 if frame::tells_of_peers() {
                     request.extensions_mut().insert(PeerAddress(peer));
                 }
-                router.clone().call(request)
+                unread::answer(router.clone(), request)
             })
         };
         let mut connection = pin!(

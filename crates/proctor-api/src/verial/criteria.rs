@@ -45,7 +45,7 @@ pub(crate) struct CriterionView {
     #[schema(value_type = Option<String>, example = "ent_01K0000000000000000000000A")]
     input_entity_id: Option<EntityId>,
     /// How it is checked, as it was given; null when a scorer checks it.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Value)]
     assertion: Value,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
@@ -112,7 +112,7 @@ pub(crate) struct NewCriterionBody {
     input_entity_id: Option<EntityId>,
     /// How it is checked. It is kept as it is given; what is not supported is warned about, and
     /// refused when the benchmark is published.
-    #[schema(value_type = Object, required)]
+    #[schema(value_type = Value, required)]
     assertion: Option<Value>,
 }
 
@@ -165,7 +165,7 @@ pub(crate) struct CriterionChanges {
     #[schema(value_type = Option<String>)]
     input_entity_id: Option<Option<EntityId>>,
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Object)]
+    #[schema(value_type = Value)]
     assertion: Option<Option<Value>>,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct DatasetView {
     kind: DatasetType,
     /// The data. Lists leave them out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Value>)]
     data: Option<Value>,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
@@ -76,10 +76,10 @@ pub(crate) struct NewDatasetBody {
     #[schema(value_type = String, required, example = "FHIR")]
     kind: Option<String>,
     /// A Bundle or a list of resources; files by path; or a list of members.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Value>)]
     data: Option<Value>,
     /// Another name for `data`; one of the two is required.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Value>)]
     config: Option<Value>,
 }
 
@@ -134,11 +134,11 @@ pub(crate) struct DatasetChanges {
     description: Option<Option<String>>,
     /// Replaces all data.
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Object)]
+    #[schema(value_type = Value)]
     data: Option<Option<Value>>,
     /// Another name for `data`.
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Object)]
+    #[schema(value_type = Value)]
     config: Option<Option<Value>>,
 }
 

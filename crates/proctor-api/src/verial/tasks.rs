@@ -42,13 +42,13 @@ pub(crate) struct TaskView {
     /// Labels for choosing.
     tags: Vec<String>,
     /// What the taker is told.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Value>)]
     task_item: Value,
     /// What happens when the task starts, in order.
     #[schema(value_type = Vec<Object>)]
     scenario: Vec<Value>,
     /// How it is solved. No taker ever sees it.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Value>)]
     solution: Value,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
@@ -92,13 +92,13 @@ pub(crate) struct NewTaskBody {
     #[schema(max_items = 50)]
     tags: Option<Vec<String>>,
     /// What the taker is told: any document.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Value>)]
     task_item: Option<Value>,
     /// What happens when the task starts, in order: objects whose `type` says what.
     #[schema(value_type = Option<Vec<Object>>)]
     scenario: Option<Vec<Value>>,
     /// How it is solved: any document. No taker ever sees it.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Value>)]
     solution: Option<Value>,
 }
 
@@ -157,7 +157,7 @@ pub(crate) struct TaskChanges {
     tags: Option<Option<Vec<String>>>,
     /// Replaces it; null removes it.
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Value>)]
     task_item: Option<Option<Value>>,
     /// Replaces all steps; null removes them.
     #[serde(default, deserialize_with = "present")]
@@ -165,7 +165,7 @@ pub(crate) struct TaskChanges {
     scenario: Option<Option<Vec<Value>>>,
     /// Replaces it; null removes it.
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Value>)]
     solution: Option<Option<Value>>,
 }
 

@@ -207,3 +207,66 @@ async fn connections_over_the_cap_wait_for_their_turn() {
     drop(first);
     second.read_exact(&mut byte).await.unwrap();
 }
+
+/// One answer with its body, and nothing after it.
+async fn read_answer(stream: &mut tokio::net::TcpStream) -> String {
+    let mut answer = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&answer).to_ascii_lowercase();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let mut lines = head.lines();
+            let length = lines.find_map(|line| line.strip_prefix("content-length: "));
+            if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
+                return text;
+            }
+        }
+        let read = stream.read_buf(&mut answer).await.unwrap();
+        assert!(read > 0, "the connection ended after {text:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_goes_on_after_an_answer_that_did_not_wait_for_the_body() {
+    let server = TestServer::start().await;
+    let mut stream = tokio::net::TcpStream::connect(server.address)
+        .await
+        .unwrap();
+    for (request, status) in [
+        ("POST /v1/secrets", 401),
+        ("POST /v1/nowhere", 404),
+        ("PUT /v1/secrets", 405),
+        ("POST /solvers", 401),
+    ]
+    .repeat(5)
+    {
+        let head = format!("{request} HTTP/1.1\r\nhost: x\r\ncontent-length: 11\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // Whoever is answered by now has not been read to the end.
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        stream.write_all(b"{\"name\": 1}").await.unwrap();
+        let answer = read_answer(&mut stream).await;
+        assert!(
+            answer.starts_with(&format!("http/1.1 {status} ")),
+            "{request}: {answer}"
+        );
+        assert!(!answer.contains("connection: close"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_never_comes_to_its_end_costs_the_connection_and_not_the_answer() {
+    let server = TestServer::start().await;
+    let mut stream = tokio::net::TcpStream::connect(server.address)
+        .await
+        .unwrap();
+    stream
+        .write_all(b"POST /v1/nowhere HTTP/1.1\r\nhost: x\r\ncontent-length: 11\r\n\r\n{")
+        .await
+        .unwrap();
+    let answer = read_answer(&mut stream).await;
+    assert!(answer.starts_with("http/1.1 404 "), "{answer}");
+    assert!(answer.contains("connection: close"), "{answer}");
+    let mut more = Vec::new();
+    stream.read_to_end(&mut more).await.unwrap();
+    assert!(more.is_empty());
+}

@@ -16,7 +16,7 @@ use super::views::DevboxView;
 use crate::{
     auth::OrganizationCaller,
     extract::{Checks, Json},
-    problem::{Problem, ProblemKind},
+    problem::{Problem, ProblemKind, render::RunloopError},
     runloop::{
         ids, labels,
         launch_parameters::LaunchParametersBody,
@@ -211,7 +211,7 @@ fn variables(
 
 /// Makes a devbox. It is still provisioning when this answers.
 #[utoipa::path(post, path = "/v1/devboxes", tag = "Runloop: devboxes", request_body = DevboxCreateParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The devbox", body = DevboxView)))]
+    responses((status = 200, description = "The devbox", body = DevboxView), (status = 501, description = "It asks for what this server does not offer", body = RunloopError)))]
 pub(crate) async fn create_devbox(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
@@ -225,7 +225,7 @@ pub(crate) async fn create_devbox(
 
 /// Makes a devbox. Clients wait for it with wait_for_status.
 #[utoipa::path(post, path = "/v1/devboxes/create_and_await_running", tag = "Runloop: devboxes", request_body = DevboxCreateParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The devbox, still provisioning", body = DevboxView)))]
+    responses((status = 200, description = "The devbox, still provisioning", body = DevboxView), (status = 501, description = "It asks for what this server does not offer", body = RunloopError)))]
 pub(crate) async fn create_devbox_and_await_running(
     state: State<ApiState>,
     caller: OrganizationCaller,
