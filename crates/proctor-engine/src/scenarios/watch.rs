@@ -56,7 +56,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends the boxes of scenarios that had not begun when a former process ended: no task run came to own them.
+    /// Ends the boxes that nobody needs: a former process ended before a task run came to own them, or before it could let
+    /// go of the box of one that is over.
     async fn end_stray_boxes(&self) -> Result<(), EngineError> {
         let machine = self.workshop()?.boxes.machine();
         for devbox in self.store().live_devboxes(&machine).await? {
@@ -64,7 +65,8 @@ impl Engine {
             let Initiator::Scenario(task_run) = devbox.initiator else {
                 continue;
             };
-            if self.store().boxed_task_run(task_run).await?.is_none() {
+            let owner = self.store().boxed_task_run(task_run).await?;
+            if owner.is_none_or(|owner| owner.task_run.value.is_over()) {
                 self.give_back(devbox.organization, devbox.id).await;
             }
         }
