@@ -7,6 +7,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use proctor_core::id::kinds::{DevboxId, DevboxKind, TaskRunId};
@@ -29,6 +30,9 @@ const PREFIX: &str = "frozen-";
 /// How many frozen disks a devbox may stand on. A box that is judged while nothing runs in it goes on with an empty disk over the frozen
 /// one, and the kernel mounts only so many.
 const MOST_OF_ONE: usize = 32;
+
+/// How long counting a disk may hold up its scoring.
+const QUICK: Duration = Duration::from_millis(100);
 
 /// How many frozen disks are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,13 +183,21 @@ impl Fleet {
         Ok(layer)
     }
 
-    /// Keeps a disk that was frozen, in place of the one that its task run had before. How large it is, and what must go for it, is
-    /// found out in the background.
+    /// Keeps a disk that was frozen, in place of the one that its task run had before. What must go for it is found out in the
+    /// background, and so is how large it is, if that takes long.
     pub async fn keep_frozen(&self, layer: &LayerId) -> Result<(), FleetError> {
-        self.store().keep_frozen_disk(layer.as_str()).await?;
+        let counted = self.backend()?.layer_bytes(layer);
+        // A small one is written down at once, and not twice.
+        let bytes = match tokio::time::timeout(QUICK, counted).await {
+            Ok(bytes) => Some(bytes?),
+            Err(_) => None,
+        };
+        self.store().keep_frozen_disk(layer.as_str(), bytes).await?;
         let (fleet, layer) = (self.clone(), layer.clone());
         self.inner.tasks.spawn(async move {
-            if let Err(error) = fleet.measure(&layer).await {
+            if bytes.is_none()
+                && let Err(error) = fleet.measure(&layer).await
+            {
                 let error = &error as &dyn std::error::Error;
                 tracing::warn!(error, %layer, "how much a frozen disk takes is not known");
             }

@@ -83,7 +83,7 @@ impl Store {
         .bind(disk.devbox)
         .bind(disk.status.stored())
         .bind(document(origin)?)
-        .bind(disk.size_bytes.and_then(|bytes| i64::try_from(bytes).ok()))
+        .bind(disk.size_bytes.map(stored_size))
         .bind(disk.created_at);
         self.database().execute(query).await?;
         Ok(())
@@ -151,8 +151,12 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
-    /// Keeps a disk that was being frozen, in place of those that its task run had before.
-    pub async fn keep_frozen_disk(&self, layer: &str) -> Result<(), StoreError> {
+    /// Keeps a disk that was being frozen, in place of those that its task run had before; with its size, if that is known.
+    pub async fn keep_frozen_disk(
+        &self,
+        layer: &str,
+        bytes: Option<u64>,
+    ) -> Result<(), StoreError> {
         let mut transaction = self.database().begin().await?;
         let former = Query::new(
             "UPDATE frozen_disks SET status = 'dropped' WHERE status = 'kept' AND layer <> $1 \
@@ -160,16 +164,17 @@ impl Store {
         );
         transaction.execute(former.bind(layer)).await?;
         let this = Query::new(
-            "UPDATE frozen_disks SET status = 'kept' WHERE layer = $1 AND status = 'taking'",
+            "UPDATE frozen_disks SET status = 'kept', size_bytes = $2 WHERE layer = $1 AND status = 'taking'",
         );
-        transaction.execute(this.bind(layer)).await?;
+        let bytes = bytes.map(stored_size);
+        transaction.execute(this.bind(layer).bind(bytes)).await?;
         transaction.commit().await
     }
 
     /// Notes how much a frozen disk takes.
     pub async fn measure_frozen_disk(&self, layer: &str, bytes: u64) -> Result<(), StoreError> {
         let query = Query::new("UPDATE frozen_disks SET size_bytes = $1 WHERE layer = $2")
-            .bind(i64::try_from(bytes).unwrap_or(i64::MAX))
+            .bind(stored_size(bytes))
             .bind(layer);
         self.database().execute(query).await?;
         Ok(())
@@ -198,6 +203,10 @@ impl Store {
         self.database().execute(query.bind(layer)).await?;
         Ok(())
     }
+}
+
+fn stored_size(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 fn read(row: &Row) -> Result<FrozenDisk, StoreError> {

@@ -63,8 +63,8 @@ impl LocalBox {
         );
         let copied = self.copy_parts(&disk, &fresh, record);
         if copied.is_err() {
-            // Half a copy is of no use, and the disk may be full because of it.
-            self.shared.discard(&fresh)?;
+            // At once and not in the background: the disk may be full because of it, and the box is about to go on.
+            tree::remove(&fresh)?;
         }
         copied
     }

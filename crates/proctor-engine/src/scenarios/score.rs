@@ -13,13 +13,16 @@ use proctor_core::{
     time::Timestamp,
 };
 use proctor_playground::exhibits::Exhibits;
-use proctor_store::run_lists::OwnedTaskRun;
+use proctor_store::{StoreError, run_lists::OwnedTaskRun};
 use proctor_verify::Rubric;
 use secrecy::SecretString;
 use serde_json::json;
 
 use super::{Disk, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, mask::Mask};
 use crate::{engine::Engine, error::EngineError, runs::judge::judge};
+
+/// How long is waited for a store that is out of reach.
+const PAUSE: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Begins to score a scenario run, for the first time or again. While it is scored, asking again changes nothing.
@@ -73,7 +76,14 @@ impl Engine {
         }
         let engine = self.clone();
         self.inner.tasks.spawn(async move {
-            let outcome = engine.carry_out_scoring(id, cancel).await;
+            let mut outcome = engine.carry_out_scoring(id, cancel.clone()).await;
+            // A store that is out of reach for a while must not leave a run that is scored for ever.
+            while let Err(EngineError::Store(StoreError::Unavailable { .. })) = outcome
+                && !cancel.is_cancelled()
+            {
+                tokio::time::sleep(PAUSE).await;
+                outcome = engine.carry_out_scoring(id, cancel.clone()).await;
+            }
             engine.inner.scorings.end(id);
             if let Err(error) = outcome {
                 let error = &error as &dyn std::error::Error;

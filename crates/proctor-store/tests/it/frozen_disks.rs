@@ -51,7 +51,7 @@ async fn a_task_run_keeps_the_disk_of_its_last_scoring(#[values(On::Sqlite, On::
         store.create_frozen_disk(&next, &json!({})).await.unwrap();
     }
     for layer in ["frozen-1", "frozen-2", "frozen-3"] {
-        store.keep_frozen_disk(layer).await.unwrap();
+        store.keep_frozen_disk(layer, None).await.unwrap();
     }
     store.measure_frozen_disk("frozen-3", 4096).await.unwrap();
     let kept = store.kept_disk_of(task_run).await.unwrap().unwrap();
@@ -77,7 +77,7 @@ async fn a_task_run_keeps_the_disk_of_its_last_scoring(#[values(On::Sqlite, On::
     let left = store.frozen_disks_on("here").await.unwrap();
     assert_eq!(layers(left), ["frozen-2", "frozen-3"]);
     store.drop_frozen_disk("frozen-2").await.unwrap();
-    store.keep_frozen_disk("frozen-2").await.unwrap();
+    store.keep_frozen_disk("frozen-2", Some(7)).await.unwrap();
     assert_eq!(
         store.kept_disk_of(other).await.unwrap(),
         None,

@@ -3,6 +3,7 @@
 use std::{os::unix::fs::MetadataExt as _, time::Duration};
 
 use proctor_testkit::server::Caller;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_proctor");
@@ -29,6 +30,18 @@ pub(crate) fn contract(scorers: &[Value]) -> Value {
     json!({"scoring_function_parameters": functions})
 }
 
+/// Posts as the vendors' clients do: again when the server is too busy, in which case it has changed nothing.
+async fn post(caller: &Caller, path: &str, body: Value) -> Value {
+    loop {
+        let (status, answer) = caller.ask(Method::POST, path, body.clone()).await;
+        match status {
+            200 => return answer,
+            503 => tokio::time::sleep(Duration::from_millis(200)).await,
+            other => panic!("{path}: {other} with {answer}"),
+        }
+    }
+}
+
 /// Makes a scenario that is scored in this mode; what the agent makes is `answer`.
 pub(crate) async fn scenario(caller: &Caller, mode: &str, scorers: &[Value]) -> String {
     let body = json!({
@@ -37,14 +50,14 @@ pub(crate) async fn scenario(caller: &Caller, mode: &str, scorers: &[Value]) -> 
         "scoring_contract": contract(scorers),
         "metadata": {"proctor.scoring": mode, "proctor.artifacts": "answer"},
     });
-    let made = caller.post("/v1/scenarios", body).await;
+    let made = post(caller, "/v1/scenarios", body).await;
     made["id"].as_str().unwrap().to_owned()
 }
 
 /// Starts a scenario with environment variables, and waits for its devbox.
 pub(crate) async fn start(caller: &Caller, scenario: &str, variables: Value) -> Taken {
     let body = json!({"scenario_id": scenario, "runProfile": {"envVars": variables}});
-    let started = caller.post("/v1/scenarios/start_run", body).await;
+    let started = post(caller, "/v1/scenarios/start_run", body).await;
     let text = |member: &str| started[member].as_str().unwrap().to_owned();
     let (run, devbox) = (text("id"), text("devbox_id"));
     let wait = format!("/v1/devboxes/{devbox}/wait_for_status");
@@ -57,7 +70,7 @@ impl Taken {
     /// Runs a command in the devbox to its end: what it wrote.
     pub(crate) async fn does(&self, caller: &Caller, command: &str) -> String {
         let path = format!("/v1/devboxes/{}/execute_sync", self.devbox);
-        let done = caller.post(&path, json!({"command": command})).await;
+        let done = post(caller, &path, json!({"command": command})).await;
         done["stdout"].as_str().unwrap().to_owned()
     }
 
@@ -68,16 +81,18 @@ impl Taken {
 
     /// Begins to score it.
     pub(crate) async fn score(&self, caller: &Caller) {
-        let scoring = caller.post(&self.path("/score"), Value::Null).await;
+        let scoring = post(caller, &self.path("/score"), Value::Null).await;
         assert_eq!(scoring["state"], "scoring", "{scoring}");
     }
 
     /// The scenario run as soon as it is not being scored.
     pub(crate) async fn settled(&self, caller: &Caller) -> Value {
         loop {
-            let seen = caller.get(&self.path("")).await;
-            if seen["state"] != "scoring" {
-                return seen;
+            let (status, seen) = caller.ask(Method::GET, &self.path(""), Value::Null).await;
+            match status {
+                200 if seen["state"] != "scoring" => return seen,
+                200 | 503 => {}
+                other => panic!("{other} with {seen}"),
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -85,13 +100,13 @@ impl Taken {
 
     /// Completes it, which ends its devbox.
     pub(crate) async fn complete(&self, caller: &Caller) -> Value {
-        caller.post(&self.path("/complete"), Value::Null).await
+        post(caller, &self.path("/complete"), Value::Null).await
     }
 
     /// What scoring it again finds.
     pub(crate) async fn rescored(&self, caller: &Caller, criteria: &str) -> Value {
         let body = json!({"criteria": criteria});
-        caller.post(&self.path("/rescore"), body).await
+        post(caller, &self.path("/rescore"), body).await
     }
 }
 
