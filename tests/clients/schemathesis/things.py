@@ -37,6 +37,7 @@ class Things:
             "/tasks/": self.task,
             "/v1/agents/": self.agent,
             "/v1/benchmark-runs": self.taken_run,
+            "/v1/benchmark_jobs/": self.job,
             "/v1/benchmark_runs/": self.benchmark_run,
             "/v1/benchmarks/metadata/keys/": self.metadata_key,
             "/v1/benchmarks/runs/": self.benchmark_run,
@@ -247,6 +248,11 @@ class Things:
 
     def benchmark_run(self):
         return {"id": self.post("/v1/benchmarks/start_run", {"benchmark_id": self.suite()["id"]})["id"]}
+
+    def job(self):
+        agents = [{"name": "nop", "type": "job_agent"}]
+        spec = {"type": "scenarios", "scenario_ids": [self.get(self.scenario)["id"]], "agent_configs": agents}
+        return {"id": self.post("/v1/benchmark_jobs", {"name": self.name("job"), "spec": spec})["id"]}
 
     def scenario_run(self):
         run = self.post("/v1/scenarios/start_run", {"scenario_id": self.get(self.scenario)["id"]})
