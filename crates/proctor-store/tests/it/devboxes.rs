@@ -114,7 +114,7 @@ async fn a_devbox_is_kept_and_changed_only_over_what_was_read(
     };
     let with_agent = store.create_devbox(with_agent).await.unwrap();
     let found = store.devboxes_with_agents(organization).await.unwrap();
-    assert_eq!(found, [with_agent.value.clone()]);
+    assert_eq!(found, std::slice::from_ref(&with_agent.value));
     let over = with_agent.value.life.clone();
     let over = DevboxRecord {
         life: over
