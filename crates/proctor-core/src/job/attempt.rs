@@ -114,7 +114,7 @@ impl AttemptOutcome {
             let kind = FailureKind::of(cause);
             Failure {
                 kind,
-                message: details.clone().unwrap_or_else(|| kind.told().to_owned()),
+                message: details.unwrap_or_else(|| kind.told().to_owned()),
             }
         };
         Some(match outcome {
