@@ -37,10 +37,7 @@ async fn a_task_run_keeps_the_disk_of_its_last_scoring(#[values(On::Sqlite, On::
         store.origin_of_frozen_disk("frozen-1").await.unwrap(),
         Some(origin)
     );
-    assert_eq!(
-        store.frozen_disks_of(task_run).await.unwrap(),
-        [first.clone()]
-    );
+    assert_eq!(store.frozen_disks_of(task_run).await.unwrap(), vec![first]);
     assert_eq!(
         store.kept_disk_of(task_run).await.unwrap(),
         None,
