@@ -1,6 +1,5 @@
 //! A server that is not root: its devboxes work from end to end, and say what they lack.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-#![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
 use std::{
     os::unix::{

@@ -25,8 +25,10 @@ fn runs(command: &str) -> Value {
 }
 
 fn of_scenarios(scenarios: &[&String], agents: Value, orchestrator: Value) -> Value {
-    json!({"spec": {"type": "scenarios", "scenario_ids": scenarios, "agent_configs": agents,
-        "orchestrator_config": orchestrator}})
+    let mut wanted = json!({"type": "scenarios", "scenario_ids": scenarios});
+    wanted["agent_configs"] = agents;
+    wanted["orchestrator_config"] = orchestrator;
+    spec(wanted)
 }
 
 impl Desk {
@@ -604,7 +606,9 @@ async fn jobs_are_listed_found_and_belong_to_their_organization() {
 const SCENARIO: &str = "scn_01J00000000000000000000000";
 
 fn spec(spec: Value) -> Value {
-    json!({ "spec": spec })
+    let mut body = json!({});
+    body["spec"] = spec;
+    body
 }
 
 #[rstest]
