@@ -137,13 +137,19 @@ async fn an_attempt_begins_and_ends_once(#[values(On::Sqlite, On::Postgres)] on:
     store.begin_attempt(job.id, &begun).await.unwrap();
     let twice = store.begin_attempt(job.id, &begun).await;
     assert!(matches!(twice, Err(StoreError::Taken(_))), "{twice:?}");
-    assert_eq!(store.attempts(job.id).await.unwrap(), [begun.clone()]);
+    assert_eq!(
+        store.attempts(job.id).await.unwrap(),
+        std::slice::from_ref(&begun)
+    );
     let at_work = Attempt {
         agent_began_at: Some(START),
         ..begun
     };
     store.update_attempt(job.id, &at_work).await.unwrap();
-    assert_eq!(store.attempts(job.id).await.unwrap(), [at_work.clone()]);
+    assert_eq!(
+        store.attempts(job.id).await.unwrap(),
+        std::slice::from_ref(&at_work)
+    );
     let score = Some(Score::new(0.25).unwrap());
     let ended = at_work
         .clone()
