@@ -4,7 +4,7 @@
 //! before it is taken, so that a job goes on where it was when the server comes back. A job is carried out by the machine
 //! whose boxes it uses.
 //!
-//! * [`create`](self::create): what is asked for is checked, and becomes a plan.
+//! * [`create`]: what is asked for is checked, and becomes a plan.
 //! * `drive`: a job from its beginning to its end. `trial`: one agent with one scenario, once.
 //! * `agents`: what an agent is in a box.
 
