@@ -163,7 +163,8 @@ pub struct OutputChunk {
 pub enum SnapshotWay {
     /// The box's own layer became the snapshot; nothing was copied.
     Renamed,
-    /// Processes were running, so what the box had changed was copied while they stood still.
+    /// What the box had changed was copied: processes were running, which stood still meanwhile, or there was so little of it that a
+    /// copy was the shorter way.
     Copied,
 }
 

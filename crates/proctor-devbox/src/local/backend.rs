@@ -6,7 +6,7 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -27,7 +27,9 @@ use super::{
     layers,
     outlet::Outlets,
     plan::{Bottom, Ids, Places, Plan, read_json, write_json},
-    probe, tree,
+    probe,
+    stacks::Stacks,
+    tree,
 };
 use crate::{
     backend::{Backend, Devbox, Sweep},
@@ -52,6 +54,9 @@ pub(super) struct Shared {
     groups: Groups,
     config: LocalConfig,
     boxes: Mutex<HashMap<BoxId, Arc<LocalBox>>>,
+    /// Whether all boxes that an earlier process left are among them.
+    knows_all: AtomicBool,
+    pub(super) stacks: Stacks,
     discarded: AtomicU64,
     _lock: std::os::fd::OwnedFd,
 }
@@ -123,6 +128,8 @@ impl LocalBackend {
             removals: TaskTracker::new(),
             host: HostBase::default(),
             boxes: Mutex::default(),
+            knows_all: AtomicBool::new(false),
+            stacks: Stacks::default(),
             discarded: AtomicU64::new(0),
             places,
             launcher,
@@ -257,6 +264,19 @@ impl LocalBackend {
         let mut boxes = self.shared.boxes();
         let known = boxes.entry(plan.spec.id.clone());
         Arc::clone(known.or_insert_with(|| LocalBox::new(Arc::clone(&self.shared), plan)))
+    }
+
+    /// Makes every box known that an earlier process left.
+    fn know_all(&self) {
+        if !self.shared.knows_all.swap(true, Ordering::SeqCst) {
+            for plan in plans(&self.shared.places).collect::<Vec<_>>() {
+                let found = self.found(plan);
+                // One that was destroyed while we read is not known by that.
+                if !found.places.plan().exists() {
+                    self.shared.forget(&found.id);
+                }
+            }
+        }
     }
 
     /// Removes what belongs to no box: unfinished directories, the trash, groups without a supervisor.
@@ -437,17 +457,21 @@ impl Backend for LocalBackend {
             what: format!("layer {id}"),
             by,
         };
-        if let Some(plan) = plans(places).find(|plan| plan.layers.contains(id)) {
-            return Err(in_use(format!("devbox {}", plan.spec.id)));
+        self.know_all();
+        let user = self.shared.boxes().values().find_map(|known| {
+            let stands = known.stands_on(id);
+            stands.then(|| known.id.clone())
+        });
+        if let Some(user) = user {
+            return Err(in_use(format!("devbox {user}")));
         }
-        if let Some(above) = layers::list(places)?
-            .into_iter()
-            .find(|above| above.below.contains(id))
-        {
-            return Err(in_use(format!("layer {}", above.record.id)));
+        if let Some(above) = self.shared.stacks.above(id, || layers::list(places))? {
+            return Err(in_use(format!("layer {above}")));
         }
         let discarded = self.shared.discard(&places.layer(id));
-        discarded.map_err(|source| Error::platform("removing a layer", source))
+        discarded.map_err(|source| Error::platform("removing a layer", source))?;
+        self.shared.stacks.removed(id);
+        Ok(())
     }
 
     async fn drain(&self) {

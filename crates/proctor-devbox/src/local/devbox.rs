@@ -79,6 +79,12 @@ impl LocalBox {
             .clone()
     }
 
+    /// Whether its disk lies over this layer.
+    pub(super) fn stands_on(&self, layer: &LayerId) -> bool {
+        let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        plan.layers.contains(layer)
+    }
+
     /// Notes how the way out is closed from now on. Answers how the one before is.
     pub(super) fn replace_outlet(&self, close: CancellationToken) -> Option<CancellationToken> {
         self.outlet
@@ -420,7 +426,12 @@ impl Devbox for LocalBox {
         let Some(link) = slot.clone().filter(|link| !link.is_closed()) else {
             return self.take_snapshot(way_at_rest, record).await;
         };
-        let (way, begins_anew) = match link.ask(Action::BeginSnapshot, &[]).await? {
+        let begin = if way_at_rest == SnapshotWay::Renamed && self.is_soon_copied().await? {
+            Action::BeginCopy
+        } else {
+            Action::BeginSnapshot
+        };
+        let (way, begins_anew) = match link.ask(begin, &[]).await? {
             Answer::DiskFree => (way_at_rest, true),
             Answer::DiskFrozen => (SnapshotWay::Copied, false),
             other => return Err(expect_done(other).err().unwrap_or(Error::BoxEnded)),

@@ -20,6 +20,7 @@ mod outlet;
 mod plan;
 mod probe;
 mod snapshot;
+mod stacks;
 mod sys;
 mod transfer;
 mod tree;

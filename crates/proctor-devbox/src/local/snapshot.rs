@@ -18,6 +18,10 @@ use crate::{
     record::{LayerRecord, SnapshotWay},
 };
 
+/// What is copied in about a millisecond.
+const SOON_COPIED_FILES: u64 = 64;
+const SOON_COPIED_BYTES: u64 = 1 << 20;
+
 impl LocalBox {
     fn layer_file(&self, record: &LayerRecord) -> LayerFile {
         let plan = self.plan();
@@ -39,9 +43,18 @@ impl LocalBox {
         layers::describe(&self.places.disk(), &layer)?;
         write_json(&self.places.plan(), &plan)?;
         fs_err::rename(self.places.disk(), self.shared.places.layer(&record.id))?;
+        self.shared.stacks.made(&layer);
         self.places.prepare_disk()?;
         *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
         Ok(())
+    }
+
+    /// Whether a copy of the disk takes less time than making the box's world anew would.
+    pub(super) async fn is_soon_copied(&self) -> Result<bool> {
+        self.blocking("looking at the disk", |this| {
+            tree::is_within(&this.places.disk(), SOON_COPIED_BYTES, SOON_COPIED_FILES)
+        })
+        .await
     }
 
     /// The layer is a copy of the disk as it is now.
@@ -77,8 +90,11 @@ impl LocalBox {
                 tree::copy(&disk.join(part), &fresh.join(part))?;
             }
         }
-        layers::describe(fresh, &self.layer_file(record))?;
-        fs_err::rename(fresh, self.shared.places.layer(&record.id))
+        let layer = self.layer_file(record);
+        layers::describe(fresh, &layer)?;
+        fs_err::rename(fresh, self.shared.places.layer(&record.id))?;
+        self.shared.stacks.made(&layer);
+        Ok(())
     }
 
     /// Makes the layer; the box must stand still.

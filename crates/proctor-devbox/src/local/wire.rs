@@ -73,6 +73,8 @@ pub(crate) enum Action {
     Thaw,
     /// Bring the disk to rest for a snapshot.
     BeginSnapshot,
+    /// Bring the disk to rest for as long as it is copied.
+    BeginCopy,
     /// The snapshot is done or was given up: read the plan again and go on.
     EndSnapshot,
     /// Say what is used.
@@ -129,7 +131,7 @@ pub(crate) enum Event {
 }
 
 /// What came of an action.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
     /// It is done.
     Done,

@@ -38,6 +38,31 @@ async fn a_box_whose_processes_are_all_ended_or_stopped_runs_more() {
     local.end().await;
 }
 
+/// A snapshot of a box at rest with many files copies nothing, where the host allows that.
+async fn assert_nothing_runs(local: &Local, devbox: &Arc<dyn Devbox>) {
+    let many = "mkdir /root/many; cd /root/many; seq 200 | split -l 1 -a 5 -";
+    assert_eq!(sh(devbox, many).await, (0, String::new()));
+    let layer = LayerId::new("layer").unwrap();
+    let taken = devbox.snapshot(layer, BTreeMap::new()).await.unwrap();
+    if local.backend().doctor().await.usable() && rustix::process::geteuid().is_root() {
+        assert_eq!(taken.way, SnapshotWay::Renamed);
+    }
+}
+
+/// The kernel takes a moment to end a process; whoever is told something in that moment never hears it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_was_given_to_a_process_that_had_been_ended_runs_all_the_same() {
+    let local = Local::new();
+    let devbox = used_box(&local, Limits::default()).await;
+    for _ in 0..50 {
+        let (status, said) = sh(&devbox, &format!("{UNTIL_ONE_WAITS} kill -KILL -1")).await;
+        assert_eq!((status, said.as_str()), (0, ""));
+        assert_eq!(sh(&devbox, "echo on").await, (0, "on\n".to_owned()));
+    }
+    assert_nothing_runs(&local, &devbox).await;
+    local.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waits_cannot_be_looked_into() {
     let local = Local::new();
@@ -86,6 +111,7 @@ async fn it_becomes_any_program_with_all_that_belongs_to_it() {
         assert!(refused.is_err());
         assert_eq!(sh(&devbox, "echo on").await, (0, "on\n".to_owned()));
     }
+    assert_nothing_runs(&local, &devbox).await;
     local.end().await;
 }
 
@@ -110,11 +136,7 @@ async fn it_is_in_nobodys_way() {
     assert!(left <= Some(1), "only the first process is left: {left:?}");
     devbox.resume().await.unwrap();
     assert_eq!(sh(&devbox, UNTIL_ONE_WAITS).await.0, 0);
-    let layer = LayerId::new("layer").unwrap();
-    let taken = devbox.snapshot(layer, BTreeMap::new()).await.unwrap();
-    if local.backend().doctor().await.usable() && rustix::process::geteuid().is_root() {
-        assert_eq!(taken.way, SnapshotWay::Renamed);
-    }
+    assert_nothing_runs(&local, &devbox).await;
     assert_eq!(sh(&devbox, "echo on").await, (0, "on\n".to_owned()));
     local.end().await;
 }

@@ -100,6 +100,6 @@ fn script(user: &User) -> String {
          [ \"${{uid:-0}}\" -eq 0 ] && uid={SOMEBODY} gid={SOMEBODY}\n\
          [ \"$(/usr/bin/readlink \"/proc/$$/fd/1\")\" = \"$PROCTOR_SCORE_PIPE\" ] && exec 1>&2\n\
          exec /usr/bin/setpriv --reuid=\"$uid\" --regid=\"$gid\" --clear-groups --no-new-privs --inh-caps=-all -- \
-         /usr/bin/env -i HOME=/tmp LANG=C.UTF-8 PATH={TRUSTED_PATH} \"$@\"\n"
+         /usr/bin/env -i HOME=/tmp LC_CTYPE=C.UTF-8 PATH={TRUSTED_PATH} \"$@\"\n"
     )
 }

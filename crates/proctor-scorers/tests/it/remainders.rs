@@ -8,11 +8,13 @@ use serde_json::json;
 
 use crate::support::{Agent, Boxes, WORK, functions, order};
 
-/// Every file of the box that is not the base's, and every process.
-async fn traces(agent: &Agent<'_>) -> String {
-    agent
+/// Every file of the box that is not the base's, and every process but the one that may wait for the next program.
+async fn traces(agent: &Agent<'_>) -> Vec<String> {
+    let seen = agent
         .does("find / -xdev -newermt '@1' -type f ! -path '/proc/*' ! -path '/usr/*' ! -path '/etc/*' -printf '%p %s\\n' | sort; ps -eo comm=")
-        .await
+        .await;
+    let lines = seen.lines().filter(|line| *line != "proctor-box");
+    lines.map(str::to_owned).collect()
 }
 
 /// One scorer of every kind that puts something into a box.

@@ -8,7 +8,7 @@ use std::{
 use super::{
     control::Asker,
     enter,
-    entrant::{Entrant, Part},
+    entrant::{Entrant, LastWords, Part},
     executions::{Execution, Streams, memory_kills},
     failure::Failure,
     files,
@@ -33,8 +33,8 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) connection: u64,
-    /// Whether the box was suspended before.
-    was_frozen: bool,
+    /// Whether the box stands still only for it.
+    stands_still: bool,
 }
 
 impl Supervisor {
@@ -127,7 +127,8 @@ impl Supervisor {
             },
             Action::Freeze => Some(self.freeze(true)),
             Action::Thaw => Some(self.freeze(false)),
-            Action::BeginSnapshot => Some(self.begin_snapshot(asker.connection)),
+            Action::BeginSnapshot => Some(self.begin_snapshot(asker.connection, false)),
+            Action::BeginCopy => Some(self.begin_snapshot(asker.connection, true)),
             Action::EndSnapshot => Some(self.end_snapshot()),
             Action::Usage => Some(Answer::Usage(self.usage())),
             Action::Stop => {
@@ -188,24 +189,55 @@ impl Supervisor {
         else {
             return;
         };
-        let mut message = [0; 1024];
-        let length = rustix::io::read(&starting.pipe, &mut message).unwrap_or(0);
-        let why = String::from_utf8_lossy(&message[..length]).into_owned();
-        if length > 0 {
-            if let Some(execution) = self.executions.remove(id) {
-                self.helpers.insert(execution.pid);
-                self.left_groups.push(execution.group);
+        let words = LastWords::hear(&starting.pipe);
+        let answer = match (starting.told, words) {
+            (
+                _,
+                LastWords {
+                    refusal: Some(why), ..
+                },
+            ) => {
+                self.withdraw(id);
+                Answer::CannotRun(why)
             }
-            let _ = self.places.forget_execution(id);
-        }
+            (Some(told), LastWords { begun: false, .. }) if self.ended_by_others(id) => {
+                match self.fresh_entrant(told.part()) {
+                    Ok(entrant) => return self.replace(id, entrant, starting.askers),
+                    Err(failure) => {
+                        self.withdraw(id);
+                        Answer::Failed(failure.to_string())
+                    }
+                }
+            }
+            _ => Answer::Done,
+        };
         for asker in starting.askers {
-            let answer = if length > 0 {
-                Answer::CannotRun(why.clone())
-            } else {
-                Answer::Done
-            };
-            self.answer(asker, answer);
+            self.answer(asker, answer.clone());
         }
+    }
+
+    /// Whether the process of an execution that is gone was ended by nobody who meant the execution.
+    fn ended_by_others(&self, id: &ExecId) -> bool {
+        let known = self.executions.get(id);
+        self.stop.is_none() && known.is_some_and(|known| known.cause == ExitCause::Itself)
+    }
+
+    /// Gives an execution another process.
+    fn replace(&mut self, id: &ExecId, entrant: Entrant, askers: Vec<Asker>) {
+        if let Some(execution) = self.executions.get_mut(id) {
+            self.helpers.insert(execution.pid);
+            self.left_groups.push(std::mem::take(&mut execution.group));
+            execution.begin_again(entrant, askers);
+        }
+    }
+
+    /// Forgets an execution that never came to run.
+    fn withdraw(&mut self, id: &ExecId) {
+        if let Some(execution) = self.executions.remove(id) {
+            self.helpers.insert(execution.pid);
+            self.left_groups.push(execution.group);
+        }
+        let _ = self.places.forget_execution(id);
     }
 
     pub(super) fn pump_stdin(&mut self, id: &ExecId) {
@@ -262,16 +294,18 @@ impl Supervisor {
         }
     }
 
-    /// Brings the disk to rest: with nothing running the first process goes too, and the disk is free to become a layer.
-    fn begin_snapshot(&mut self, connection: u64) -> Answer {
-        self.dismiss_spare();
+    /// Brings the disk to rest. With nothing running the first process goes too, and the disk is free to become a layer, unless it is
+    /// only to be copied.
+    fn begin_snapshot(&mut self, connection: u64, copy: bool) -> Answer {
+        if !copy {
+            self.dismiss_spare();
+        }
         let Some(first) = &self.first else {
             return Answer::NotNow("a snapshot is being taken".to_owned());
         };
         if self.snapshot.is_some() {
             return Answer::NotNow("a snapshot is being taken".to_owned());
         }
-        let was_frozen = self.frozen;
         let with_groups = self
             .executions
             .values()
@@ -279,32 +313,37 @@ impl Supervisor {
             .map(|known| &known.group)
             .chain(&self.left_groups)
             .map(String::as_str);
-        let busy = was_frozen
+        let runs = !self.helpers.is_empty()
+            || self.executions.values().any(|known| known.exit.is_none())
+            || trees::anything_runs(&self.plan, first, with_groups);
+        let stays = copy
+            || self.frozen
             // An unprivileged supervisor cannot leave a process namespace in order to make another.
             || self.plan.ids == Ids::Single
             // A file system of its own is no directory that could become a layer.
             || self.plan.exact_disk
-            || !self.helpers.is_empty()
-            || self.executions.values().any(|known| known.exit.is_none())
-            || trees::anything_runs(&self.plan, first, with_groups)
+            || runs
             || trees::memory_holds_files(first);
-        if busy {
-            if let Err(error) = trees::freeze(&self.plan, first, true) {
+        if stays {
+            let stands_still = runs && !self.frozen;
+            if stands_still && let Err(error) = trees::freeze(&self.plan, first, true) {
                 return Answer::Failed(error.to_string());
             }
             self.snapshot = Some(Snapshot {
                 connection,
-                was_frozen,
+                stands_still,
             });
             return Answer::DiskFrozen;
         }
-        // Not waited for: nothing of the box can run any more, and the kernel takes a world with many files down for long.
+        // Not waited for: nothing of the box can run any more, and the kernel takes a world with many files down for long. It is to do
+        // that when nothing else wants a processor.
+        let _ = rustix::process::setpriority_process(Some(first.pid), 19);
         let _ = rustix::process::kill_process(first.pid, rustix::process::Signal::KILL);
         self.leaving.insert(first.pid);
         self.first = None;
         self.snapshot = Some(Snapshot {
             connection,
-            was_frozen,
+            stands_still: false,
         });
         Answer::DiskFree
     }
@@ -315,7 +354,7 @@ impl Supervisor {
             return Answer::Done;
         };
         if let Some(first) = &self.first {
-            if !snapshot.was_frozen {
+            if snapshot.stands_still {
                 let _ = trees::freeze(&self.plan, first, false);
             }
             return Answer::Done;
@@ -339,14 +378,15 @@ impl Supervisor {
         self.places
             .prepare_disk()
             .map_err(|error| error.to_string())?;
-        if self.start_first().is_ok() {
+        if self.start_first(|_| Ok(())).is_ok() {
             return Ok(());
         }
         // Where the kernel does not accept a layer that is still being let go.
         for pid in self.leaving.drain() {
             let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
         }
-        self.start_first().map_err(|failure| failure.to_string())
+        self.start_first(|_| Ok(()))
+            .map_err(|failure| failure.to_string())
     }
 
     fn usage(&self) -> Usage {

@@ -23,7 +23,7 @@ use super::{
     usage::DiskWatch,
 };
 use crate::local::{
-    plan::{BoxPlaces, Ids, Places},
+    plan::{BoxPlaces, Ids, Places, Plan},
     sys,
 };
 
@@ -84,7 +84,7 @@ impl Supervisor {
             executions: BTreeMap::new(),
             helpers: HashSet::new(),
             leaving: HashSet::new(),
-            spare: Spare::default(),
+            spare: Spare::of_new_box(now),
             left_groups: Vec::new(),
             ended: Vec::new(),
             connections: Vec::new(),
@@ -100,7 +100,7 @@ impl Supervisor {
             own_pid_space,
             lock,
         };
-        if let Err(failure) = supervisor.start_first() {
+        if let Err(failure) = supervisor.start_first(first::knock) {
             supervisor.clean_up();
             return Err(failure);
         }
@@ -108,7 +108,11 @@ impl Supervisor {
     }
 
     /// Brings the box's first process up; from then on children of this process are born into the box.
-    pub(super) fn start_first(&mut self) -> Result<(), Failure> {
+    /// `meanwhile` is done while it makes the box's world.
+    pub(super) fn start_first(
+        &mut self,
+        meanwhile: impl FnOnce(&Plan) -> std::io::Result<()>,
+    ) -> Result<(), Failure> {
         if self.plan.ids != Ids::Single {
             let space = Some(LinkNameSpaceType::ProcessID);
             rustix::thread::move_into_link_name_space(self.own_pid_space.as_fd(), space)
@@ -116,7 +120,7 @@ impl Supervisor {
         }
         // An unprivileged supervisor writes the new process's id maps, which only a dumpable process allows.
         rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).doing("preparing")?;
-        let first = first::start(&self.data, &self.plan)?;
+        let first = first::start(&self.data, &self.plan, meanwhile)?;
         rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .doing("hiding the supervisor")?;
         let space = Some(LinkNameSpaceType::ProcessID);

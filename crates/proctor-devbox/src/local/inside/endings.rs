@@ -47,8 +47,12 @@ impl Supervisor {
         };
         let id = execution.id.clone();
         if execution.starting.is_some() {
-            // It may have said why it could not start, or have run and ended already.
+            // It may have said why it could not start, have been ended before it began, or have run and ended already.
             self.started(&id);
+            if self.helpers.remove(&pid) {
+                self.drop_left_groups();
+                return;
+            }
         }
         let Some(execution) = self.executions.get_mut(&id) else {
             return;

@@ -17,7 +17,7 @@ use std::{
 
 use rustix::{
     fs::Mode,
-    net::{AddressFamily, SendFlags, SocketFlags, SocketType},
+    net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType},
     process::{DumpableBehavior, Pid, Signal, WaitOptions},
 };
 
@@ -42,12 +42,19 @@ use crate::{
 /// The longest specification that is told to a process that waits: what a socket takes as one packet on every host.
 const LONGEST_TOLD: usize = 64 << 10;
 
+/// What a process that waited says when it has been told what to become: one that something in the box had ended before never says it.
+const BEGUN: u8 = b'+';
+/// What stands before the reason why a process could not become its program.
+const REFUSED: u8 = b'-';
+
 /// A process that has entered the box, or is about to.
 #[derive(Debug)]
 pub(super) struct Entrant {
     pub(super) pid: Pid,
     /// The control group of it and everything that it will start.
     pub(super) group: String,
+    /// Whether it waited, and was told what to become.
+    pub(super) told: bool,
     /// Where it is told what to become and says why it cannot. Closed when it has become it.
     socket: OwnedFd,
 }
@@ -79,6 +86,7 @@ impl Entrant {
             Fork::Parent(pid) => Ok(Self {
                 pid,
                 group,
+                told: false,
                 socket: ours,
             }),
             Fork::Child => {
@@ -87,8 +95,9 @@ impl Entrant {
                     None => enter_and_wait(around, &doors, theirs.as_fd()),
                 };
                 if let Err(failure) = failure {
-                    let why = failure.to_string();
-                    let _ = rustix::net::send(&theirs, why.as_bytes(), SendFlags::NOSIGNAL);
+                    let mut why = vec![REFUSED];
+                    why.extend_from_slice(failure.to_string().as_bytes());
+                    let _ = rustix::net::send(&theirs, &why, SendFlags::NOSIGNAL);
                 }
                 sys::exit_now(127);
             }
@@ -96,7 +105,7 @@ impl Entrant {
     }
 
     /// Tells a process that waits what to become. If that fails, another one must be started.
-    pub(super) fn tell(&self, part: Part<'_>) -> io::Result<()> {
+    pub(super) fn tell(&mut self, part: Part<'_>) -> io::Result<()> {
         let told = serde_json::to_vec(part.spec)?;
         if told.len() > LONGEST_TOLD {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -104,6 +113,7 @@ impl Entrant {
         send_with_fds(self.socket.as_fd(), &told, &part.streams)?;
         // Somebody in the box may have stopped it while it waited.
         let _ = rustix::process::kill_process(self.pid, Signal::CONT);
+        self.told = true;
         Ok(())
     }
 
@@ -117,6 +127,35 @@ impl Entrant {
     /// The process with its group, and where it says why it could not become its program.
     pub(super) fn into_parts(self) -> (Pid, String, OwnedFd) {
         (self.pid, self.group, self.socket)
+    }
+}
+
+/// What a process said before it became its program or ended.
+#[derive(Debug, Default)]
+pub(super) struct LastWords {
+    /// It heard what it was told.
+    pub(super) begun: bool,
+    /// Why it could not become its program.
+    pub(super) refusal: Option<String>,
+}
+
+impl LastWords {
+    /// Hears a process out whose end of the socket is closed.
+    pub(super) fn hear(socket: &OwnedFd) -> Self {
+        let mut words = Self::default();
+        let mut packet = [0; 1024];
+        while let Ok((length @ 1.., _)) =
+            rustix::net::recv(socket, &mut packet, RecvFlags::DONTWAIT)
+        {
+            match packet[0] {
+                BEGUN => words.begun = true,
+                _ => {
+                    let why = String::from_utf8_lossy(&packet[1..length.min(packet.len())]);
+                    words.refusal = Some(why.into_owned());
+                }
+            }
+        }
+        words
     }
 }
 
@@ -153,6 +192,7 @@ fn enter_and_wait(
     if length == 0 {
         return Ok(());
     }
+    rustix::net::send(socket, &[BEGUN], SendFlags::NOSIGNAL).doing("beginning")?;
     // What was sent to a process that waits is not for the program that it becomes.
     sys::discard_signals();
     let [stdin, stdout, stderr] = fds.as_slice() else {
@@ -187,13 +227,21 @@ fn become_program(plan: &Plan, part: Part<'_>) -> Result<(), Failure> {
         ("HOME", identity.home.as_str()),
         ("USER", identity.name.as_str()),
         ("LOGNAME", identity.name.as_str()),
-        ("LANG", "C.UTF-8"),
+        // Spared looking it up: shells ask the account database for it otherwise.
+        ("SHELL", "/bin/bash"),
     ]);
     if matches!(plan.spec.network, Network::Allow(_)) {
         env.extend(egress::ENVIRONMENT.iter().copied());
     }
     for (key, value) in plan.spec.env.iter().chain(&spec.env) {
         env.insert(key, value);
+    }
+    if !["LANG", "LC_ALL", "LC_CTYPE"]
+        .into_iter()
+        .any(|name| env.contains_key(name))
+    {
+        // All that is not plain C about `C.UTF-8`. As `LANG` it would have every program open a dozen files more.
+        env.insert("LC_CTYPE", "C.UTF-8");
     }
     if !plan.can_kill() {
         env.insert(trees::MARK, spec.id.as_str());

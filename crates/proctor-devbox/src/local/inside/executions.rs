@@ -14,7 +14,7 @@ use rustix::{
 
 use super::{
     control::Asker,
-    entrant::Entrant,
+    entrant::{Entrant, Part},
     failure::{Failure, While},
     first::First,
     seccomp::Filter,
@@ -96,6 +96,24 @@ impl Streams {
 pub(super) struct Starting {
     pub(super) pipe: OwnedFd,
     pub(super) askers: Vec<Asker>,
+    /// What a process was told that may have been ended before it heard it.
+    pub(super) told: Option<Told>,
+}
+
+/// What a process was told to become, for another one if need be.
+#[derive(Debug)]
+pub(super) struct Told {
+    spec: ExecSpec,
+    ends: [OwnedFd; 3],
+}
+
+impl Told {
+    pub(super) fn part(&self) -> Part<'_> {
+        Part {
+            spec: &self.spec,
+            streams: self.ends.each_ref().map(AsFd::as_fd),
+        }
+    }
 }
 
 /// A program's standard input with what it has not taken yet.
@@ -158,6 +176,10 @@ impl Execution {
         asker: Asker,
         (now, memory_kills): (Instant, u64),
     ) -> Self {
+        let told = entrant.told.then(|| Told {
+            spec: spec.clone(),
+            ends: streams.ends,
+        });
         let (pid, group, pipe) = entrant.into_parts();
         Self {
             id: spec.id.clone(),
@@ -172,6 +194,7 @@ impl Execution {
             starting: Some(Starting {
                 pipe,
                 askers: vec![asker],
+                told,
             }),
             exit: None,
             group,
@@ -187,6 +210,17 @@ impl Execution {
             stderr_dropped: self.stderr.dropped,
             exit: self.exit,
         }
+    }
+
+    /// Goes on with another process, which becomes the program instead of the one that was told to.
+    pub(super) fn begin_again(&mut self, entrant: Entrant, askers: Vec<Asker>) {
+        let (pid, group, pipe) = entrant.into_parts();
+        (self.pid, self.group, self.has_group) = (pid, group, true);
+        self.starting = Some(Starting {
+            pipe,
+            askers,
+            told: None,
+        });
     }
 
     /// Notes its end and writes it down.

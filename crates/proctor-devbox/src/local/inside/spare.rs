@@ -1,7 +1,7 @@
 //! When a process waits in the box for the next program, and when not.
 //!
-//! A box that runs one program and ends never has one, and neither has an idle, suspended or snapshotted one: it costs memory, counts as
-//! a process of the box, and would be in the way of a snapshot.
+//! A new box has one, because almost every box runs a program soon; one that is being worked in has one again and again. An idle, suspended
+//! or snapshotted one has none: it costs memory, counts as a process of the box, and would be in the way of a snapshot.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,8 @@ use super::{
     supervisor::Supervisor,
 };
 
-/// From which program on one is kept ready.
-const FROM: u64 = 2;
+/// From which program on another one is kept ready: many boxes run one or two and end.
+const FROM: u64 = 3;
 /// After the start of a program: it is not disturbed while it loads.
 const PAUSE: Duration = Duration::from_millis(3);
 /// How long one waits before it is let go.
@@ -30,6 +30,14 @@ pub(super) struct Spare {
 }
 
 impl Spare {
+    /// Of a new box: one is got as soon as the box is up.
+    pub(super) fn of_new_box(now: Instant) -> Self {
+        Self {
+            due: Some(now),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
     }
@@ -59,12 +67,17 @@ impl Supervisor {
     pub(super) fn entrant(&mut self, part: Part<'_>, now: Instant) -> Result<Entrant, Failure> {
         self.spare.programs += 1;
         self.spare.due = (self.spare.programs >= FROM).then(|| now + PAUSE);
-        if let Some(spare) = self.spare.waiting.take() {
+        if let Some(mut spare) = self.spare.waiting.take() {
             if spare.tell(part).is_ok() {
                 return Ok(spare);
             }
             spare.dismiss(&self.plan);
         }
+        self.fresh_entrant(part)
+    }
+
+    /// A new process that becomes `part`.
+    pub(super) fn fresh_entrant(&mut self, part: Part<'_>) -> Result<Entrant, Failure> {
         let group = self.spare.name_group();
         let around = self.surroundings().ok_or_else(|| Failure {
             doing: "entering the box".to_owned(),

@@ -215,7 +215,8 @@ impl Supervisor {
                         .as_ref()
                         .map(|starting| starting.pipe.as_fd()),
                     Source::Starting,
-                    PollFlags::IN,
+                    // Only the end of it matters: it is closed when the program runs.
+                    PollFlags::empty(),
                 ),
             ];
             for (fd, source, flags) in inputs {

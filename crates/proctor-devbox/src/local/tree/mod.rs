@@ -32,16 +32,39 @@ const DIRECTORY: OFlags = OFlags::RDONLY
 /// Needs as many descriptors as the tree is deep, and fails where there are no more.
 pub(crate) fn count(root: &Path) -> io::Result<(u64, u64)> {
     let mut total = (0, 0);
+    visit(root, |bytes| {
+        total.0 += bytes;
+        total.1 += 1;
+        true
+    })?;
+    Ok(total)
+}
+
+/// Whether there is no more below `root` than so many bytes and files. Does not look at the rest of a tree that has more.
+pub(crate) fn is_within(root: &Path, mut bytes: u64, mut files: u64) -> io::Result<bool> {
+    visit(root, |found| {
+        match (bytes.checked_sub(found), files.checked_sub(1)) {
+            (Some(bytes_left), Some(files_left)) => (bytes, files) = (bytes_left, files_left),
+            _ => return false,
+        }
+        true
+    })
+}
+
+/// Tells `look` what everything below `root` takes on disk, for as long as it wants to know more; whether it wanted all.
+fn visit(root: &Path, mut look: impl FnMut(u64) -> bool) -> io::Result<bool> {
     let mut pending = Vec::new();
     let mut next = Some(Rc::new(rustix::fs::open(root, DIRECTORY, Mode::empty())?));
     while let Some(directory) = next {
-        for name in names(directory.as_fd())? {
+        for name in entries(directory.as_fd())? {
+            let name = name?;
             // What vanishes while we count was not there.
             let Ok(stat) = lstat(directory.as_fd(), &name) else {
                 continue;
             };
-            total.0 += u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
-            total.1 += 1;
+            if !look(u64::try_from(stat.st_blocks).unwrap_or(0) * 512) {
+                return Ok(false);
+            }
             if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
                 pending.push((Rc::clone(&directory), name));
             }
@@ -59,18 +82,22 @@ pub(crate) fn count(root: &Path) -> io::Result<(u64, u64)> {
             }
         }
     }
-    Ok(total)
+    Ok(true)
 }
 
+/// The names in a directory, all at once: whoever changes the directory meanwhile must not read it.
 fn names(directory: BorrowedFd<'_>) -> rustix::io::Result<Vec<CString>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(directory)? {
-        let name = entry?.file_name().to_owned();
-        if !matches!(name.to_bytes(), b"." | b"..") {
-            names.push(name);
-        }
-    }
-    Ok(names)
+    entries(directory)?.collect()
+}
+
+fn entries(
+    directory: BorrowedFd<'_>,
+) -> rustix::io::Result<impl Iterator<Item = rustix::io::Result<CString>>> {
+    let names = Dir::read_from(directory)?.map(|entry| Ok(entry?.file_name().to_owned()));
+    Ok(names.filter(|name| {
+        let name = name.as_ref().map(|name| name.to_bytes());
+        !matches!(name, Ok(b"." | b".."))
+    }))
 }
 
 fn lstat(directory: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<Stat> {
@@ -127,7 +154,16 @@ mod tests {
         );
         let hole = fs_err::metadata(to.join("hole")).unwrap();
         assert_eq!((hole.len(), hole.blocks()), (10 << 20, 0));
-        assert_eq!(count(&to).unwrap().1, 5);
+        let (bytes, files) = count(&to).unwrap();
+        assert_eq!(files, 5);
+        for (bytes, files, within) in [
+            (bytes, 5, true),
+            (bytes, 4, false),
+            (bytes - 1, 5, false),
+            (u64::MAX, 0, false),
+        ] {
+            assert_eq!(is_within(&to, bytes, files).unwrap(), within);
+        }
     }
 
     #[test]
