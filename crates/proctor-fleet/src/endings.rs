@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use proctor_core::{
-    devbox::{DevboxFailure, Initiator, ShutdownReason},
+    devbox::{DevboxFailure, ShutdownReason},
     refused::Step,
 };
 use proctor_store::devboxes::DevboxRecord;
@@ -83,11 +83,8 @@ impl Fleet {
                 tracing::warn!(devbox = %live.id, %error, "a box stays until the next start");
             }
         }
-        match live.record().initiator {
-            // What was frozen of it is now free to be given up.
-            Initiator::Scenario(_) => self.give_up_frozen().await,
-            Initiator::Invocation => self.remove_deleted_layers().await,
-        }
         self.remove(live.id);
+        // What was frozen of it, and what it stood on, is now free to go.
+        self.tidy_up_soon();
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
 };
 
 use proctor_core::{
@@ -68,6 +68,8 @@ pub(crate) struct Inner {
     pub(crate) frozen_uses: Uses,
     /// Held while frozen disks are given up, so that none is that somebody is about to use.
     pub(crate) giving_up_frozen: tokio::sync::Mutex<()>,
+    /// Whether somebody is about to tidy up.
+    pub(crate) tidying_up: AtomicBool,
     backend: Result<Arc<dyn Backend>, String>,
     clock: Arc<dyn Clock>,
     live: Mutex<HashMap<DevboxId, Arc<Live>>>,
@@ -119,6 +121,7 @@ impl Fleet {
                 keep_frozen: options.keep_frozen,
                 frozen_uses: Uses::default(),
                 giving_up_frozen: tokio::sync::Mutex::default(),
+                tidying_up: AtomicBool::new(false),
                 backend,
                 clock,
                 live: Mutex::default(),

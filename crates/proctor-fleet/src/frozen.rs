@@ -6,7 +6,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
@@ -33,6 +33,9 @@ const MOST_OF_ONE: usize = 32;
 
 /// How long counting a disk may hold up its scoring.
 const QUICK: Duration = Duration::from_millis(100);
+
+/// How long what can be tidied up waits for more of it.
+const MOMENT: Duration = Duration::from_millis(100);
 
 /// How many frozen disks are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,14 +204,14 @@ impl Fleet {
                 let error = &error as &dyn std::error::Error;
                 tracing::warn!(error, %layer, "how much a frozen disk takes is not known");
             }
-            fleet.give_up_frozen().await;
+            fleet.tidy_up_soon();
         });
         Ok(())
     }
 
     /// Gives up a disk that was, or was to be, frozen.
     pub async fn drop_frozen(&self, layer: &LayerId) -> Result<(), FleetError> {
-        self.store().drop_frozen_disk(layer.as_str()).await?;
+        self.store().drop_frozen_disks(&[layer.to_string()]).await?;
         self.remove_deleted_layers().await;
         Ok(())
     }
@@ -257,6 +260,24 @@ impl Fleet {
         Ok(())
     }
 
+    /// Gives up what is too much, and removes what nothing needs, in a moment and in the background: what ends until then is tidied up after
+    /// together.
+    pub(crate) fn tidy_up_soon(&self) {
+        if self.inner.tidying_up.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let fleet = self.clone();
+        self.inner.tasks.spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep(MOMENT) => {}
+                () = fleet.closing().cancelled() => {}
+            }
+            // Whatever ends from now on needs somebody else.
+            fleet.inner.tidying_up.store(false, Ordering::SeqCst);
+            fleet.give_up_frozen().await;
+        });
+    }
+
     /// Gives up the oldest disks until no more are kept than may be, and removes what nothing needs.
     pub(crate) async fn give_up_frozen(&self) {
         let given_up = async {
@@ -271,10 +292,8 @@ impl Fleet {
                 self.inner.frozen_uses.contains(&disk.layer)
                     || live.is_some_and(|live| !live.record().life.is_over())
             };
-            for layer in excess(keep, &disks, in_use) {
-                self.store().drop_frozen_disk(&layer).await?;
-            }
-            Ok::<(), StoreError>(())
+            let excess = excess(keep, &disks, in_use);
+            self.store().drop_frozen_disks(&excess).await
         };
         if let Err(error) = given_up.await {
             let error = &error as &dyn std::error::Error;
@@ -287,24 +306,24 @@ impl Fleet {
     pub(crate) async fn remove_dropped_disks(&self) -> Result<usize, FleetError> {
         let backend = self.backend()?;
         let dropped = self.store().dropped_disks_on(&self.inner.node).await?;
-        let mut removed = 0;
+        let mut removed = Vec::new();
         // The newest first: a layer needs those that it stands on.
         for disk in dropped.into_iter().rev() {
             if self.inner.frozen_uses.contains(&disk.layer) {
                 continue;
             }
             match backend.delete_layer(&layer(disk.layer.clone())?).await {
-                Ok(()) | Err(Error::NoSuchLayer(_)) => {
-                    self.store().forget_frozen_disk(&disk.layer).await?;
-                    removed += 1;
-                }
+                Ok(()) | Err(Error::NoSuchLayer(_)) => removed.push(disk.layer),
                 Err(Error::InUse { .. }) => {}
                 Err(error) => {
                     tracing::warn!(layer = disk.layer, %error, "a frozen disk that nobody wants stays for now");
                 }
             }
         }
-        Ok(removed)
+        if !removed.is_empty() {
+            self.store().forget_frozen_disks(&removed).await?;
+        }
+        Ok(removed.len())
     }
 
     /// Brings what is written down and what is there together, after an earlier process ended.
@@ -315,13 +334,16 @@ impl Fleet {
         let there: BTreeSet<LayerId> = there
             .filter(|layer| layer.as_str().starts_with(PREFIX))
             .collect();
-        let mut known = BTreeSet::new();
+        let (mut known, mut lost) = (BTreeSet::new(), Vec::new());
         for disk in self.store().frozen_disks_on(node).await? {
             let layer = layer(disk.layer)?;
             if disk.status == FrozenStatus::Kept && !there.contains(&layer) {
-                self.store().forget_frozen_disk(layer.as_str()).await?;
+                lost.push(layer.to_string());
             }
             known.insert(layer);
+        }
+        if !lost.is_empty() {
+            self.store().forget_frozen_disks(&lost).await?;
         }
         // The newest first: a layer needs those that it stands on.
         for stray in there.iter().rev().filter(|layer| !known.contains(*layer)) {

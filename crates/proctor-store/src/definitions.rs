@@ -40,6 +40,12 @@ impl Store {
     async fn put_document(&self, document: &Value) -> Result<Digest, StoreError> {
         let body = canonical::to_bytes(document);
         let digest = Digest::of_bytes(&body);
+        // What is started again and again is there already, and reading waits for no writer.
+        let query =
+            Query::new("SELECT 1 FROM definitions WHERE digest = $1").bind(digest.to_string());
+        if self.database().read_optional(query).await?.is_some() {
+            return Ok(digest);
+        }
         let body =
             String::from_utf8(body).map_err(|error| StoreError::corrupt("definition", error))?;
         let query = Query::new("INSERT INTO definitions (digest, body) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING")

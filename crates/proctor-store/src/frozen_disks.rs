@@ -180,11 +180,24 @@ impl Store {
         Ok(())
     }
 
-    /// Gives a frozen disk up: it goes when nothing stands on it.
-    pub async fn drop_frozen_disk(&self, layer: &str) -> Result<(), StoreError> {
-        let query = Query::new("UPDATE frozen_disks SET status = 'dropped' WHERE layer = $1");
-        self.database().execute(query.bind(layer)).await?;
-        Ok(())
+    /// Gives frozen disks up: they go when nothing stands on them.
+    pub async fn drop_frozen_disks(&self, layers: &[String]) -> Result<(), StoreError> {
+        let text = "UPDATE frozen_disks SET status = 'dropped' WHERE layer = $1";
+        self.for_each_layer(text, layers).await
+    }
+
+    /// Carries a statement out for every one of some layers, all together.
+    async fn for_each_layer(
+        &self,
+        text: &'static str,
+        layers: &[String],
+    ) -> Result<(), StoreError> {
+        let mut transaction = self.database().begin().await?;
+        for layer in layers {
+            let query = Query::new(text).bind(layer.as_str());
+            transaction.execute(query).await?;
+        }
+        transaction.commit().await
     }
 
     /// Gives up the disks on `node` that were being frozen for scorings that do not go on.
@@ -197,11 +210,10 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets a frozen disk whose layer is gone.
-    pub async fn forget_frozen_disk(&self, layer: &str) -> Result<(), StoreError> {
-        let query = Query::new("DELETE FROM frozen_disks WHERE layer = $1");
-        self.database().execute(query.bind(layer)).await?;
-        Ok(())
+    /// Forgets frozen disks whose layers are gone.
+    pub async fn forget_frozen_disks(&self, layers: &[String]) -> Result<(), StoreError> {
+        let text = "DELETE FROM frozen_disks WHERE layer = $1";
+        self.for_each_layer(text, layers).await
     }
 }
 

@@ -211,8 +211,13 @@ async fn a_task_run_keeps_one_disk_and_those_before_go_with_its_devbox() {
 async fn what_a_dead_server_was_freezing_is_taken_up_by_its_scoring_or_removed() {
     let house = House::open().await;
     let (task_run, devbox) = at_work(&house, DevboxSetup::default()).await;
+    // So many files that they are not copied: the box goes on over the frozen disk.
+    let many = "mkdir many; cd many; seq 200 | split -l 1 -a 5 -";
+    assert_eq!(house.sh(devbox, many).await.0, 0);
     let layer = freeze(&house, task_run, devbox).await;
     let place = house.fleet.workplace(devbox).await.unwrap();
+    let more = many.replace("many", "more");
+    assert_eq!(house.sh(devbox, &more).await.0, 0);
     let same = house.fleet.begin_freezing(task_run, devbox, &place).await;
     assert_eq!(same.unwrap(), layer, "it is the same scoring");
     let stray = LayerId::new("frozen-stray").unwrap();

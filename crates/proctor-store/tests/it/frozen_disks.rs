@@ -70,10 +70,16 @@ async fn a_task_run_keeps_the_disk_of_its_last_scoring(#[values(On::Sqlite, On::
     assert_eq!(layers(dropped), ["frozen-1"]);
     assert_eq!(store.dropped_disks_on("elsewhere").await.unwrap(), []);
 
-    store.forget_frozen_disk("frozen-1").await.unwrap();
+    store
+        .forget_frozen_disks(&["frozen-1".to_owned()])
+        .await
+        .unwrap();
     let left = store.frozen_disks_on("here").await.unwrap();
     assert_eq!(layers(left), ["frozen-2", "frozen-3"]);
-    store.drop_frozen_disk("frozen-2").await.unwrap();
+    store
+        .drop_frozen_disks(&["frozen-2".to_owned()])
+        .await
+        .unwrap();
     store.keep_frozen_disk("frozen-2", Some(7)).await.unwrap();
     assert_eq!(
         store.kept_disk_of(other).await.unwrap(),
