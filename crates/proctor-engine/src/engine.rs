@@ -2,19 +2,17 @@
 
 use std::sync::{Arc, OnceLock};
 
-use proctor_core::time::{Clock, Timestamp};
+use proctor_core::{
+    id::kinds::TaskRunId,
+    time::{Clock, Timestamp},
+};
 use proctor_playground::world::Surroundings;
 use proctor_store::Store;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    catalog::Catalog,
-    deadlines::Deadlines,
-    error::EngineError,
-    jobs::Jobs,
-    routes::Routes,
-    scenarios::{Scorings, Workshop},
-    worlds::Worlds,
+    catalog::Catalog, deadlines::Deadlines, error::EngineError, jobs::Jobs, routes::Routes,
+    scenarios::Workshop, under_way::UnderWay, worlds::Worlds,
 };
 
 /// Makes things happen; cheap to clone.
@@ -30,7 +28,8 @@ pub(crate) struct Inner {
     pub(crate) routes: Routes,
     pub(crate) deadlines: Deadlines,
     pub(crate) workshop: OnceLock<Workshop>,
-    pub(crate) scorings: Scorings,
+    /// The scorings that are under way on this node.
+    pub(crate) scorings: UnderWay<TaskRunId>,
     pub(crate) jobs: Jobs,
     pub(crate) tasks: TaskTracker,
     pub(crate) closing: CancellationToken,
@@ -57,7 +56,7 @@ impl Engine {
                 routes: Routes::default(),
                 deadlines: Deadlines::default(),
                 workshop: OnceLock::new(),
-                scorings: Scorings::default(),
+                scorings: UnderWay::default(),
                 jobs: Jobs::default(),
                 clock,
                 tasks,

@@ -22,6 +22,7 @@ pub mod playgrounds;
 mod routes;
 pub mod runs;
 pub mod scenarios;
+mod under_way;
 mod worlds;
 
 pub use engine::Engine;

@@ -15,7 +15,7 @@ impl Engine {
         let before = self.job(organization, id).await?;
         self.step_job(before.job.id, |job, now| job.cancel(now))
             .await?;
-        self.inner.jobs.stop(id);
+        self.inner.jobs.under_way.stop(&id);
         self.stop_runs(id).await?;
         self.job(organization, id).await
     }

@@ -41,13 +41,13 @@ impl Engine {
     /// Carries a job out, unless it is being carried out.
     pub(super) fn drive_in_background(&self, id: JobId) {
         let stop = self.inner.closing.child_token();
-        if !self.inner.jobs.begin(id, stop.clone()) {
+        if !self.inner.jobs.under_way.begin(id, stop.clone()) {
             return;
         }
         let engine = self.clone();
         self.inner.tasks.spawn(async move {
             engine.drive(id, &stop).await;
-            engine.inner.jobs.end(id);
+            engine.inner.jobs.under_way.end(&id);
         });
     }
 

@@ -20,11 +20,6 @@ pub use self::{
     find::JobDetails,
 };
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
-
 use proctor_core::{
     id::kinds::JobId,
     job::Job,
@@ -33,55 +28,23 @@ use proctor_core::{
 };
 use proctor_store::{StoreError, runs::Revised};
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
 
-use crate::{engine::Engine, error::EngineError};
+use crate::{engine::Engine, error::EngineError, runs::TRIES, under_way::UnderWay};
 
 /// How many jobs are carried out at once; others wait in the queue.
 const JOBS_AT_ONCE: usize = 16;
-/// How often a decision is made again because somebody else was first.
-const TRIES: usize = 32;
 
 /// The jobs that are carried out on this node.
 pub(crate) struct Jobs {
-    under_way: Mutex<HashMap<JobId, CancellationToken>>,
+    under_way: UnderWay<JobId>,
     places: Semaphore,
 }
 
 impl Default for Jobs {
     fn default() -> Self {
         Self {
-            under_way: Mutex::default(),
+            under_way: UnderWay::default(),
             places: Semaphore::new(JOBS_AT_ONCE),
-        }
-    }
-}
-
-impl Jobs {
-    fn under_way(&self) -> MutexGuard<'_, HashMap<JobId, CancellationToken>> {
-        self.under_way
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Notes a job; `false` if it is carried out already.
-    fn begin(&self, id: JobId, stop: CancellationToken) -> bool {
-        let mut under_way = self.under_way();
-        if under_way.contains_key(&id) {
-            return false;
-        }
-        under_way.insert(id, stop);
-        true
-    }
-
-    fn end(&self, id: JobId) {
-        self.under_way().remove(&id);
-    }
-
-    /// Tells whoever carries a job out to begin nothing more.
-    fn stop(&self, id: JobId) {
-        if let Some(stop) = self.under_way().get(&id) {
-            stop.cancel();
         }
     }
 }

@@ -61,8 +61,10 @@ impl Engine {
     pub(crate) async fn freeze_worlds(&self, progress: &Progress, prepared: &Prepared) {
         for (before, after) in &progress.task_runs {
             if after.devbox.is_some() {
-                if after.is_over() {
-                    self.let_go(after).await;
+                if after.is_over()
+                    && let Ok(owned) = self.boxed(after.id).await
+                {
+                    self.let_go(owned.organization, after).await;
                 }
                 continue;
             }

@@ -41,7 +41,7 @@ use proctor_store::{
 use crate::{catalog::Prepared, engine::Engine, error::EngineError};
 
 /// How often a decision is made again because somebody else was first.
-const TRIES: usize = 32;
+pub(crate) const TRIES: usize = 32;
 
 /// A run with its task runs as they stand, and the definition it is of.
 pub(crate) struct Standing {

@@ -73,23 +73,10 @@ impl Engine {
         organization: OrganizationId,
         id: TaskRunId,
     ) -> Result<ScenarioRun, EngineError> {
-        self.check_owner(organization, id).await?;
-        let task_run = self
-            .step(id, |task_run, _| Ok(Step::Unchanged(task_run)), Vec::new())
-            .await?;
+        let owned = self.owned(organization, id).await?;
+        let unchanged = |task_run, _| Ok(Step::Unchanged(task_run));
+        let task_run = self.step_from(owned, unchanged, Vec::new()).await?;
         self.with_findings(task_run.into_inner()).await
-    }
-
-    /// Refuses what is not the organization's.
-    pub async fn check_owner(
-        &self,
-        organization: OrganizationId,
-        id: TaskRunId,
-    ) -> Result<(), EngineError> {
-        match self.boxed(id).await? {
-            owned if owned.organization == organization => Ok(()),
-            _ => Err(EngineError::NotFound("scenario run")),
-        }
     }
 
     /// The organization's scenario runs, newest first.

@@ -1,18 +1,43 @@
 //! A scenario run, or a run of a benchmark of scenarios, comes to its end because somebody asks for it.
 
 use proctor_core::{
-    id::kinds::{RunId, TaskRunId},
+    id::kinds::{OrganizationId, RunId, TaskRunId},
     refused::{Refused, Step},
     run::Run,
     task_run::{Cause, TaskRun, TaskRunState},
 };
 use proctor_store::runs::Progress;
 
+use super::ScenarioRun;
 use crate::{engine::Engine, error::EngineError, runs::Decided};
 
 impl Engine {
+    /// Ends one of the organization's scenario runs with the score it has, or with none. What is over stays as it is.
+    pub async fn complete_scenario_run(
+        &self,
+        organization: OrganizationId,
+        id: TaskRunId,
+    ) -> Result<ScenarioRun, EngineError> {
+        let owned = self.owned(organization, id).await?;
+        let finish = |task_run: TaskRun, now| task_run.finish(now);
+        let stepped = self.step_from(owned, finish, Vec::new()).await?;
+        self.with_findings(stepped.into_inner()).await
+    }
+
+    /// Stops one of the organization's scenario runs. What is over stays as it is.
+    pub async fn cancel_scenario_run(
+        &self,
+        organization: OrganizationId,
+        id: TaskRunId,
+    ) -> Result<ScenarioRun, EngineError> {
+        let owned = self.owned(organization, id).await?;
+        let cancel = |task_run: TaskRun, now| Ok(task_run.cancel(now));
+        let stepped = self.step_from(owned, cancel, Vec::new()).await?;
+        self.with_findings(stepped.into_inner()).await
+    }
+
     /// Ends a scenario run with the score it has, or with none. What is over stays as it is.
-    pub async fn complete_scenario(&self, id: TaskRunId) -> Result<TaskRun, EngineError> {
+    pub(crate) async fn complete_scenario(&self, id: TaskRunId) -> Result<TaskRun, EngineError> {
         let stepped = self
             .step(id, |task_run, now| task_run.finish(now), Vec::new())
             .await?;
@@ -20,7 +45,7 @@ impl Engine {
     }
 
     /// Stops a scenario run. What is over stays as it is.
-    pub async fn cancel_scenario(&self, id: TaskRunId) -> Result<TaskRun, EngineError> {
+    pub(crate) async fn cancel_scenario(&self, id: TaskRunId) -> Result<TaskRun, EngineError> {
         let stepped = self
             .step(id, |task_run, now| Ok(task_run.cancel(now)), Vec::new())
             .await?;

@@ -31,25 +31,23 @@ pub use self::{
     validate::{NewValidation, Trial, Validated},
 };
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::Arc;
 
 use proctor_core::{
     criterion_run::CriterionRun,
-    id::kinds::{RunId, TaskRunId},
+    id::kinds::{OrganizationId, RunId, TaskRunId},
     refused::{Refused, Step},
     task_run::TaskRun,
     time::Timestamp,
 };
 use proctor_store::{StoreError, run_lists::OwnedTaskRun, runs::Progress};
-use tokio_util::sync::CancellationToken;
 
-use crate::{catalog::Prepared, engine::Engine, error::EngineError, runs::Decided};
-
-/// How often a decision is made again because somebody else was first.
-const TRIES: usize = 32;
+use crate::{
+    catalog::Prepared,
+    engine::Engine,
+    error::EngineError,
+    runs::{Decided, TRIES},
+};
 
 /// Where tasks are done that need a box.
 #[derive(Clone)]
@@ -58,36 +56,6 @@ pub struct Workshop {
     pub boxes: Arc<dyn Boxes>,
     /// Runs scorers.
     pub judge: Arc<dyn Judge>,
-}
-
-/// The scorings that are under way on this node.
-#[derive(Default)]
-pub(crate) struct Scorings(Mutex<HashMap<TaskRunId, CancellationToken>>);
-
-impl Scorings {
-    fn under_way(&self) -> MutexGuard<'_, HashMap<TaskRunId, CancellationToken>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Notes a scoring; none if one is under way.
-    fn begin(&self, id: TaskRunId, cancel: CancellationToken) -> bool {
-        let mut under_way = self.under_way();
-        if under_way.contains_key(&id) {
-            return false;
-        }
-        under_way.insert(id, cancel);
-        true
-    }
-
-    fn end(&self, id: TaskRunId) {
-        self.under_way().remove(&id);
-    }
-
-    fn cancel(&self, id: TaskRunId) {
-        if let Some(cancel) = self.under_way().get(&id) {
-            cancel.cancel();
-        }
-    }
 }
 
 impl Engine {
@@ -107,6 +75,18 @@ impl Engine {
     pub(crate) async fn boxed(&self, id: TaskRunId) -> Result<OwnedTaskRun, EngineError> {
         let found = self.store().boxed_task_run(id).await?;
         found.ok_or(EngineError::NotFound("scenario run"))
+    }
+
+    /// A task run in a box, if it is the organization's.
+    pub(crate) async fn owned(
+        &self,
+        organization: OrganizationId,
+        id: TaskRunId,
+    ) -> Result<OwnedTaskRun, EngineError> {
+        match self.boxed(id).await? {
+            owned if owned.organization == organization => Ok(owned),
+            _ => Err(EngineError::NotFound("scenario run")),
+        }
     }
 
     /// The definition that a task run was started from.
@@ -139,8 +119,24 @@ impl Engine {
         step: impl Fn(TaskRun, Timestamp) -> Result<Step<TaskRun>, Refused>,
         criterion_runs: Vec<CriterionRun>,
     ) -> Result<Step<TaskRun>, EngineError> {
+        let owned = self.boxed(id).await?;
+        self.step_from(owned, step, criterion_runs).await
+    }
+
+    /// The same for one that was read already. It is read again only if it has changed since.
+    pub(crate) async fn step_from(
+        &self,
+        owned: OwnedTaskRun,
+        step: impl Fn(TaskRun, Timestamp) -> Result<Step<TaskRun>, Refused>,
+        criterion_runs: Vec<CriterionRun>,
+    ) -> Result<Step<TaskRun>, EngineError> {
+        let (organization, id) = (owned.organization, owned.task_run.value.id);
+        let mut read = Some(owned);
         for _ in 0..TRIES {
-            let before = self.boxed(id).await?.task_run;
+            let before = match read.take() {
+                Some(owned) => owned.task_run,
+                None => self.boxed(id).await?.task_run,
+            };
             let now = self.now();
             let expired = before.value.clone().expire(now);
             let came_in_time = !expired.is_changed();
@@ -166,7 +162,7 @@ impl Engine {
                 Err(error) => return Err(error.into()),
             }
             if after.is_over() {
-                self.let_go(&after).await;
+                self.let_go(organization, &after).await;
                 if let Some(run) = after.run {
                     self.settle(run).await?;
                 }
@@ -205,15 +201,12 @@ impl Engine {
 
     /// Ends what goes on in the box of a task run that is over, and the box. The record says already that it is over, so
     /// that a box which cannot be ended now is ended by its own clock.
-    pub(crate) async fn let_go(&self, task_run: &TaskRun) {
-        self.inner.scorings.cancel(task_run.id);
+    pub(crate) async fn let_go(&self, organization: OrganizationId, task_run: &TaskRun) {
+        self.inner.scorings.stop(&task_run.id);
         let (Some(devbox), Ok(workshop)) = (task_run.devbox, self.workshop()) else {
             return;
         };
-        let Ok(owned) = self.boxed(task_run.id).await else {
-            return;
-        };
-        let ended = workshop.boxes.shut_down(owned.organization, devbox).await;
+        let ended = workshop.boxes.shut_down(organization, devbox).await;
         if let Err(error) = ended {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(error, task_run = %task_run.id, %devbox, "a devbox could not be ended");

@@ -18,48 +18,51 @@ use proctor_verify::Rubric;
 use secrecy::SecretString;
 use serde_json::json;
 
-use super::{Disk, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, mask::Mask};
+use super::{
+    Disk, ScenarioRun, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, mask::Mask,
+};
 use crate::{engine::Engine, error::EngineError, runs::judge::judge};
 
 /// How long is waited for a store that is out of reach.
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// Begins to score a scenario run, for the first time or again. While it is scored, asking again changes nothing.
-    pub async fn score_scenario(&self, id: TaskRunId) -> Result<TaskRun, EngineError> {
-        let (after, has_begun) = self.begin_scoring(id).await?;
+    /// Begins to score one of the organization's scenario runs, for the first time or again. While it is scored, asking again changes
+    /// nothing.
+    pub async fn score_scenario_run(
+        &self,
+        organization: OrganizationId,
+        id: TaskRunId,
+    ) -> Result<ScenarioRun, EngineError> {
+        let owned = self.owned(organization, id).await?;
+        let (after, has_begun) = self.begin_scoring(owned).await?;
         if has_begun {
             self.score_in_background(id);
         }
-        Ok(after)
+        self.with_findings(after).await
     }
 
     /// Scores a scenario run, and returns when that is done.
     pub(crate) async fn score_now(&self, id: TaskRunId) -> Result<(), EngineError> {
         let cancel = self.inner.closing.child_token();
         let is_first = self.inner.scorings.begin(id, cancel.clone());
-        let outcome = match self.begin_scoring(id).await {
+        let begun = async { self.begin_scoring(self.boxed(id).await?).await };
+        let outcome = match begun.await {
             Ok(_) if is_first => self.carry_out_scoring(id, cancel).await,
             other => other.map(drop),
         };
-        self.inner.scorings.end(id);
+        self.inner.scorings.end(&id);
         outcome
     }
 
     /// A scenario run that is being scored, and whether that began just now.
-    async fn begin_scoring(&self, id: TaskRunId) -> Result<(TaskRun, bool), EngineError> {
+    async fn begin_scoring(&self, owned: OwnedTaskRun) -> Result<(TaskRun, bool), EngineError> {
         self.workshop()?;
-        let owned = self.boxed(id).await?;
         let prepared = self.definition_of_task_run(&owned.task_run.value).await?;
         let (task, _) = prepared.task(owned.task_run.value.task)?;
         let limit = task.scoring_limit();
-        let stepped = self
-            .step(
-                id,
-                |task_run, now| task_run.begin_scoring(now, limit),
-                Vec::new(),
-            )
-            .await?;
+        let begin = |task_run: TaskRun, now| task_run.begin_scoring(now, limit);
+        let stepped = self.step_from(owned, begin, Vec::new()).await?;
         let has_begun = stepped.is_changed();
         let after = stepped.into_inner();
         if after.is_over() {
@@ -84,7 +87,7 @@ impl Engine {
                 tokio::time::sleep(PAUSE).await;
                 outcome = engine.carry_out_scoring(id, cancel.clone()).await;
             }
-            engine.inner.scorings.end(id);
+            engine.inner.scorings.end(&id);
             if let Err(error) = outcome {
                 let error = &error as &dyn std::error::Error;
                 tracing::error!(error, task_run = %id, "a scoring could not be carried out");

@@ -161,9 +161,7 @@ pub(crate) async fn score_scenario_run(
     caller: OrganizationCaller,
     Path(id): Path<TaskRunId>,
 ) -> Result<Json<ScenarioRunView>, Problem> {
-    state.engine().check_owner(caller.id(), id).await?;
-    let task_run = state.engine().score_scenario(id).await?;
-    let run = state.engine().with_findings(task_run).await?;
+    let run = state.engine().score_scenario_run(caller.id(), id).await?;
     Ok(Json(ScenarioRunView::of(run)))
 }
 
@@ -175,9 +173,8 @@ pub(crate) async fn complete_scenario_run(
     caller: OrganizationCaller,
     Path(id): Path<TaskRunId>,
 ) -> Result<Json<ScenarioRunView>, Problem> {
-    state.engine().check_owner(caller.id(), id).await?;
-    state.engine().complete_scenario(id).await?;
-    view(&state, &caller, id).await
+    let run = state.engine().complete_scenario_run(caller.id(), id);
+    Ok(Json(ScenarioRunView::of(run.await?)))
 }
 
 /// Cancels a scenario run, and shuts its devbox down.
@@ -188,9 +185,8 @@ pub(crate) async fn cancel_scenario_run(
     caller: OrganizationCaller,
     Path(id): Path<TaskRunId>,
 ) -> Result<Json<ScenarioRunView>, Problem> {
-    state.engine().check_owner(caller.id(), id).await?;
-    state.engine().cancel_scenario(id).await?;
-    view(&state, &caller, id).await
+    let run = state.engine().cancel_scenario_run(caller.id(), id);
+    Ok(Json(ScenarioRunView::of(run.await?)))
 }
 
 /// Downloads the logs of a scenario run.
