@@ -2,135 +2,55 @@
 //! the server.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::{
-    io::{BufRead as _, BufReader, Read as _},
-    path::Path,
-    process::{Child, Command, Stdio},
-    time::Duration,
-};
+use std::{io::Read as _, path::Path, time::Duration};
 
-use reqwest::{Client, Method};
+use proctor_testkit::server::{Caller, KEY, Server};
 use serde_json::{Value, json};
 
-const KEY: &str = "vk_chosen_for_this_test_0123456789";
+const PROCTOR: &str = env!("CARGO_BIN_EXE_proctor");
 /// How often the server is killed.
 const KILLS: u32 = 4;
 
-struct Server {
-    child: Child,
-    url: String,
-    client: Client,
+/// Makes a scenario that is solved by 42 in a file, and returns its id.
+async fn scenario(caller: &Caller, name: &str) -> String {
+    let scorer = json!({"type": "command_scorer", "command": "test \"$(cat answer.txt)\" = 42"});
+    let body = json!({
+        "name": name,
+        "input_context": {"problem_statement": "Write 42 into answer.txt."},
+        "scoring_contract": {"scoring_function_parameters": [{"name": "answer", "weight": 1, "scorer": scorer}]},
+        "reference_output": "echo 42 > answer.txt",
+    });
+    let made = caller.post("/v1/scenarios", body).await;
+    made["id"].as_str().unwrap().to_owned()
 }
 
-impl Server {
-    fn start(data: &Path) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PROCTOR_")) {
-            command.env_remove(name);
+/// The job as soon as it is over.
+async fn over(caller: &Caller, job: &str) -> Value {
+    loop {
+        let seen = caller.get(&format!("/v1/benchmark_jobs/{job}")).await;
+        if !matches!(
+            seen["state"].as_str().unwrap(),
+            "initializing" | "queued" | "running"
+        ) {
+            return seen;
         }
-        let mut child = command
-            .args([
-                "serve",
-                "--json",
-                "--listen",
-                "127.0.0.1:0",
-                "--log",
-                "warn",
-            ])
-            .args(["--data".as_ref(), data.as_os_str()])
-            .env("PROCTOR_BOOTSTRAP_KEY", KEY)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut line).unwrap();
-        let ready: Value = serde_json::from_str(&line).unwrap();
-        Self {
-            child,
-            url: ready["url"].as_str().unwrap().to_owned(),
-            client: Client::new(),
-        }
-    }
-
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    async fn ask(&self, method: Method, path: &str, body: Value) -> Value {
-        let request = self
-            .client
-            .request(method, format!("{}{path}", self.url))
-            .bearer_auth(KEY)
-            .body(body.to_string());
-        let answer = request.send().await.unwrap();
-        let status = answer.status();
-        let body: Value = answer.json().await.unwrap();
-        assert_eq!(status, 200, "{path}: {body}");
-        body
-    }
-
-    async fn post(&self, path: &str, body: Value) -> Value {
-        self.ask(Method::POST, path, body).await
-    }
-
-    async fn get(&self, path: &str) -> Value {
-        self.ask(Method::GET, path, Value::Null).await
-    }
-
-    /// Makes a scenario that is solved by 42 in a file, and returns its id.
-    async fn scenario(&self, name: &str) -> String {
-        let scorer =
-            json!({"type": "command_scorer", "command": "test \"$(cat answer.txt)\" = 42"});
-        let body = json!({
-            "name": name,
-            "input_context": {"problem_statement": "Write 42 into answer.txt."},
-            "scoring_contract": {"scoring_function_parameters": [{"name": "answer", "weight": 1, "scorer": scorer}]},
-            "reference_output": "echo 42 > answer.txt",
-        });
-        let made = self.post("/v1/scenarios", body).await;
-        made["id"].as_str().unwrap().to_owned()
-    }
-
-    /// The job as soon as it is over.
-    async fn over(&self, job: &str) -> Value {
-        loop {
-            let seen = self.get(&format!("/v1/benchmark_jobs/{job}")).await;
-            if !matches!(
-                seen["state"].as_str().unwrap(),
-                "initializing" | "queued" | "running"
-            ) {
-                return seen;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-
-    async fn logs(&self, scenario_run: &str) -> Vec<(String, String)> {
-        let url = format!(
-            "{}/v1/scenarios/runs/{scenario_run}/download_logs",
-            self.url
-        );
-        let answer = self.client.post(url).bearer_auth(KEY).send().await.unwrap();
-        let bytes = answer.bytes().await.unwrap();
-        let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
-        (0..archive.len())
-            .map(|number| {
-                let mut file = archive.by_index(number).unwrap();
-                let mut text = String::new();
-                file.read_to_string(&mut text).unwrap();
-                (file.name().unwrap().into_owned(), text)
-            })
-            .collect()
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+async fn logs(caller: &Caller, scenario_run: &str) -> Vec<(String, String)> {
+    let url = caller.url(&format!("/v1/scenarios/runs/{scenario_run}/download_logs"));
+    let request = reqwest::Client::new().post(url).bearer_auth(KEY);
+    let bytes = request.send().await.unwrap().bytes().await.unwrap();
+    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
+    (0..archive.len())
+        .map(|number| {
+            let mut file = archive.by_index(number).unwrap();
+            let mut text = String::new();
+            file.read_to_string(&mut text).unwrap();
+            (file.name().unwrap().into_owned(), text)
+        })
+        .collect()
 }
 
 /// Waits until no box is left.
@@ -148,14 +68,15 @@ fn agent(name: &str, command: &str) -> Value {
 #[tokio::test]
 async fn agents_take_scenarios_in_boxes_of_their_own() {
     let data = tempfile::tempdir().unwrap();
-    let server = Server::start(data.path());
+    let server = Server::on(PROCTOR, data.path());
     server
+        .caller()
         .post(
             "/v1/secrets",
             json!({"name": "TOKEN", "value": "hush-hush-hush"}),
         )
         .await;
-    let scenario = server.scenario("forty-two").await;
+    let scenario = scenario(server.caller(), "forty-two").await;
     let mut solver = agent(
         "solver",
         "cat \"$PROCTOR_PROBLEM_FILE\"\necho \"as $PROCTOR_MODEL_NAME with $KEY in $(pwd)\"\necho 42 > answer.txt",
@@ -168,8 +89,8 @@ async fn agents_take_scenarios_in_boxes_of_their_own() {
     let body = json!({"name": "all sorts", "spec": {"type": "scenarios", "scenario_ids": [scenario],
         "agent_configs": [builtin("oracle"), builtin("nop"), solver, slow, broken],
         "orchestrator_config": {"n_concurrent_trials": 3}}});
-    let job = server.post("/v1/benchmark_jobs", body).await;
-    let seen = server.over(job["id"].as_str().unwrap()).await;
+    let job = server.caller().post("/v1/benchmark_jobs", body).await;
+    let seen = over(server.caller(), job["id"].as_str().unwrap()).await;
     assert_eq!(seen["state"], "completed", "{seen:#}");
     let outcomes = seen["benchmark_outcomes"].as_array().unwrap();
     let told: Vec<(&str, &str, &Value)> = outcomes
@@ -202,7 +123,7 @@ async fn agents_take_scenarios_in_boxes_of_their_own() {
     let run = outcomes[2]["scenario_outcomes"][0]["scenario_run_id"]
         .as_str()
         .unwrap();
-    let logs = server.logs(run).await;
+    let logs = logs(server.caller(), run).await;
     let (name, printed) = &logs[2];
     assert_eq!(name, &format!("{run}_agent.log"));
     assert!(
@@ -218,22 +139,28 @@ async fn agents_take_scenarios_in_boxes_of_their_own() {
 #[tokio::test]
 async fn canceling_a_job_leaves_nothing() {
     let data = tempfile::tempdir().unwrap();
-    let server = Server::start(data.path());
-    let scenario = server.scenario("forty-two").await;
+    let server = Server::on(PROCTOR, data.path());
+    let scenario = scenario(server.caller(), "forty-two").await;
     let body = json!({"spec": {"type": "scenarios", "scenario_ids": [scenario],
         "agent_configs": [agent("one", "sleep 1000"), agent("two", "sleep 1000")],
         "orchestrator_config": {"n_concurrent_trials": 2}}});
-    let job = server.post("/v1/benchmark_jobs", body).await;
+    let job = server.caller().post("/v1/benchmark_jobs", body).await;
     let path = format!("/v1/benchmark_jobs/{}", job["id"].as_str().unwrap());
     // Both are under way.
     loop {
-        let runs = server.get("/v1/scenarios/runs?state=running").await;
+        let runs = server
+            .caller()
+            .get("/v1/scenarios/runs?state=running")
+            .await;
         if runs["runs"].as_array().unwrap().len() == 2 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let cancelled = server.post(&format!("{path}/cancel"), Value::Null).await;
+    let cancelled = server
+        .caller()
+        .post(&format!("{path}/cancel"), Value::Null)
+        .await;
     assert_eq!(cancelled["state"], "cancelled");
     assert_eq!(
         cancelled["benchmark_outcomes"][1]["scenario_outcomes"][0]["state"],
@@ -245,10 +172,10 @@ async fn canceling_a_job_leaves_nothing() {
 #[tokio::test]
 async fn a_job_goes_on_after_kill_9_and_nothing_is_done_twice() {
     let data = tempfile::tempdir().unwrap();
-    let mut server = Server::start(data.path());
+    let mut server = Server::on(PROCTOR, data.path());
     let mut scenarios = Vec::new();
     for number in 0..8 {
-        scenarios.push(server.scenario(&format!("scenario {number}")).await);
+        scenarios.push(scenario(server.caller(), &format!("scenario {number}")).await);
     }
     // What ran twice in one box would have two lines.
     let command =
@@ -256,17 +183,20 @@ async fn a_job_goes_on_after_kill_9_and_nothing_is_done_twice() {
     let oracle = json!({"name": "oracle", "type": "job_agent"});
     let body = json!({"spec": {"type": "scenarios", "scenario_ids": scenarios,
         "agent_configs": [oracle, agent("patient", command)], "orchestrator_config": {"n_concurrent_trials": 3}}});
-    let job = server.post("/v1/benchmark_jobs", body).await;
+    let job = server.caller().post("/v1/benchmark_jobs", body).await;
     let job = job["id"].as_str().unwrap().to_owned();
     let mut finished: Vec<Value> = Vec::new();
     for kill in 0..KILLS {
         tokio::time::sleep(Duration::from_millis(150 + u64::from(kill) * 310)).await;
-        let seen = server.get(&format!("/v1/benchmark_jobs/{job}")).await;
+        let seen = server
+            .caller()
+            .get(&format!("/v1/benchmark_jobs/{job}"))
+            .await;
         finished.extend(seen["benchmark_outcomes"].as_array().unwrap().clone());
         server.kill();
-        server = Server::start(data.path());
+        server = Server::on(PROCTOR, data.path());
     }
-    let seen = server.over(&job).await;
+    let seen = over(server.caller(), &job).await;
     assert_eq!(seen["state"], "completed", "{seen:#}");
     let outcomes = seen["benchmark_outcomes"].as_array().unwrap();
     for outcome in outcomes {
@@ -277,6 +207,7 @@ async fn a_job_goes_on_after_kill_9_and_nothing_is_done_twice() {
         );
         let run = outcome["benchmark_run_id"].as_str().unwrap();
         let runs = server
+            .caller()
             .get(&format!("/v1/benchmark_runs/{run}/scenario_runs?limit=100"))
             .await;
         let completed = runs["runs"]
