@@ -18,6 +18,8 @@ const ROUNDS: usize = 60;
 const EXECUTIONS: usize = 400;
 const AT_ONCE: usize = 4;
 const SPAN: Duration = Duration::from_secs(6);
+/// For whoever came before to be done: an engine is busy with a container for long after it says that it is gone.
+const REST: Duration = Duration::from_millis(300);
 
 /// A devbox over HTTP.
 pub(crate) struct Devbox<'a> {
@@ -81,12 +83,14 @@ async fn create(
     let (mut ours, mut theirs) = (Times::default(), Times::default());
     // In turns, so that a machine that is busy for a while is busy for both.
     for _ in 0..ROUNDS {
+        tokio::time::sleep(REST).await;
         let begun = Instant::now();
         let devbox = Devbox::running(caller).await;
         devbox.execute("true").await;
         ours.push(begun.elapsed());
         devbox.shut_down().await;
         if let Some(docker) = docker {
+            tokio::time::sleep(REST).await;
             let begun = Instant::now();
             let container = Container::ran(docker, "true").await;
             theirs.push(begun.elapsed());
@@ -132,6 +136,7 @@ async fn create(
 }
 
 async fn execute(report: &mut Report, caller: &Caller, docker: Option<&Docker>) {
+    tokio::time::sleep(REST * 5).await;
     let devbox = Devbox::running(caller).await;
     let mut ours = Times::default();
     for _ in 0..EXECUTIONS {
