@@ -5,8 +5,8 @@ use std::{
     io,
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        Arc, Mutex, Once, PoisonError,
+        atomic::{AtomicU64, Ordering},
     },
 };
 
@@ -55,7 +55,7 @@ pub(super) struct Shared {
     config: LocalConfig,
     boxes: Mutex<HashMap<BoxId, Arc<LocalBox>>>,
     /// Whether all boxes that an earlier process left are among them.
-    knows_all: AtomicBool,
+    knows_all: Once,
     pub(super) stacks: Stacks,
     discarded: AtomicU64,
     _lock: std::os::fd::OwnedFd,
@@ -128,7 +128,7 @@ impl LocalBackend {
             removals: TaskTracker::new(),
             host: HostBase::default(),
             boxes: Mutex::default(),
-            knows_all: AtomicBool::new(false),
+            knows_all: Once::new(),
             stacks: Stacks::default(),
             discarded: AtomicU64::new(0),
             places,
@@ -268,7 +268,8 @@ impl LocalBackend {
 
     /// Makes every box known that an earlier process left.
     fn know_all(&self) {
-        if !self.shared.knows_all.swap(true, Ordering::SeqCst) {
+        // Whoever comes meanwhile waits: a box that is not known yet may stand on what is about to be removed.
+        self.shared.knows_all.call_once(|| {
             for plan in plans(&self.shared.places).collect::<Vec<_>>() {
                 let found = self.found(plan);
                 // One that was destroyed while we read is not known by that.
@@ -276,7 +277,7 @@ impl LocalBackend {
                     self.shared.forget(&found.id);
                 }
             }
-        }
+        });
     }
 
     /// Removes what belongs to no box: unfinished directories, the trash, groups without a supervisor.

@@ -43,10 +43,10 @@ impl LocalBox {
         layers::describe(&self.places.disk(), &layer)?;
         write_json(&self.places.plan(), &plan)?;
         fs_err::rename(self.places.disk(), self.shared.places.layer(&record.id))?;
-        self.shared.stacks.made(&layer);
-        self.places.prepare_disk()?;
+        // At once, whatever becomes of the rest: nobody may remove what the box stands on.
         *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
-        Ok(())
+        self.shared.stacks.made(&layer);
+        self.places.prepare_disk()
     }
 
     /// Whether a copy of the disk takes less time than making the box's world anew would.

@@ -8,8 +8,8 @@ use proctor_core::{
 };
 use proctor_store::runs::Progress;
 
-use super::{Decided, start::playground_of};
-use crate::{catalog::Prepared, engine::Engine, error::EngineError};
+use super::{Decided, Standing, start::playground_of};
+use crate::{engine::Engine, error::EngineError};
 
 impl Engine {
     /// Stops a run: its token ends at once, and nothing can change in its worlds any more.
@@ -58,20 +58,19 @@ impl Engine {
 
     /// Freezes the worlds of task runs that have just ended. The records say already that they are
     /// over, so a world that cannot be frozen now is merely left: nobody is let in any more.
-    pub(crate) async fn freeze_worlds(&self, progress: &Progress, prepared: &Prepared) {
+    pub(crate) async fn freeze_worlds(&self, progress: &Progress, standing: &Standing) {
         for (before, after) in &progress.task_runs {
             if after.devbox.is_some() {
-                if after.is_over()
-                    && let Ok(owned) = self.boxed(after.id).await
-                {
-                    self.let_go(owned.organization, after).await;
+                if after.is_over() {
+                    let organization = standing.run.value.organization;
+                    self.let_go(organization, after).await;
                 }
                 continue;
             }
             if before.value.started_at().is_none() {
                 continue;
             }
-            let frozen = match self.world_of_task(&before.value, prepared).await {
+            let frozen = match self.world_of_task(&before.value, &standing.prepared).await {
                 Ok(world) => world
                     .freeze(self.now())
                     .await

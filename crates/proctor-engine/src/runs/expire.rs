@@ -42,7 +42,7 @@ impl Engine {
                 ..Progress::default()
             };
             match self.store().record(&progress).await {
-                Ok(()) => self.freeze_worlds(&progress, &standing.prepared).await,
+                Ok(()) => self.freeze_worlds(&progress, &standing).await,
                 Err(StoreError::Stale) => {}
                 Err(error) => return Err(error.into()),
             }

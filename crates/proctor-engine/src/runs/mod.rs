@@ -142,7 +142,7 @@ impl Engine {
             };
             match self.store().record(&progress).await {
                 Ok(()) => {
-                    self.freeze_worlds(&progress, &standing.prepared).await;
+                    self.freeze_worlds(&progress, &standing).await;
                     return Ok(answer);
                 }
                 Err(StoreError::Stale) => {}
