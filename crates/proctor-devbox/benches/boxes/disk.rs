@@ -7,7 +7,7 @@ use proctor_devbox::{
 };
 use proctor_testkit::figures::{Times, line};
 
-use super::{exec_id, run, spec};
+use super::{box_id, exec_id, run, spec};
 
 /// How often each figure is taken.
 const ROUNDS: usize = 7;
@@ -42,8 +42,7 @@ pub(crate) async fn measure(backend: &LocalBackend) {
             take(&devbox, &layer, SnapshotWay::Copied, &mut busy).await;
             layers.push(layer);
             for what in ["idle", "restored", "busy"] {
-                let id = proctor_devbox::BoxId::new(name(what)).unwrap();
-                let devbox = backend.open(&id).await.unwrap();
+                let devbox = backend.open(&box_id(&name(what))).await.unwrap();
                 devbox.stop().await.unwrap();
                 boxes.push(devbox);
             }

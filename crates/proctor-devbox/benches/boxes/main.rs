@@ -63,8 +63,14 @@ fn main() {
     });
 }
 
+/// Names that no earlier run had: file systems choose by its name where on the disk a box goes, and a place where much was just removed is
+/// a slow one.
+fn box_id(name: &str) -> BoxId {
+    BoxId::new(format!("{name}-{}", std::process::id())).unwrap()
+}
+
 fn spec(name: &str, limits: Limits) -> BoxSpec {
-    let mut spec = BoxSpec::new(BoxId::new(name).unwrap(), Base::Host);
+    let mut spec = BoxSpec::new(box_id(name), Base::Host);
     spec.limits = limits;
     spec
 }
@@ -105,16 +111,17 @@ async fn cycle(backend: &Arc<LocalBackend>, data: &Path) {
     for round in 0..ROUNDS {
         bare.measure(beside::bare).await;
         plain
-            .measure(|| one_cycle(backend, "cycle", Limits::default()))
+            .measure(|| one_cycle(backend, &format!("plain-{round}"), Limits::default()))
             .await;
         limited
-            .measure(|| one_cycle(backend, "cycle", LIMITS))
+            .measure(|| one_cycle(backend, &format!("limited-{round}"), LIMITS))
             .await;
         if compare {
             bwrap.measure(|| beside::bwrap(data, round)).await;
         }
         let begun = Instant::now();
-        let devbox = backend.create(spec("first", LIMITS)).await.unwrap();
+        let name = format!("first-{round}");
+        let devbox = backend.create(spec(&name, LIMITS)).await.unwrap();
         devbox.start().await.unwrap();
         run(&devbox, 0).await;
         first.push(begun.elapsed());
@@ -252,7 +259,7 @@ async fn many(backend: &Arc<LocalBackend>) {
         let backend = Arc::clone(backend);
         tasks.spawn(async move {
             for number in (worker..BOXES).step_by(4) {
-                let id = BoxId::new(format!("idle-{number}")).unwrap();
+                let id = box_id(&format!("idle-{number}"));
                 let devbox = backend.open(&id).await.unwrap();
                 run(&devbox, 0).await;
                 devbox.destroy().await.unwrap();

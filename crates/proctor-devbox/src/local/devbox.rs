@@ -51,6 +51,8 @@ pub(super) struct LocalBox {
     /// Held while the box changes its state, so that starting, stopping and destroying exclude each other.
     link: tokio::sync::Mutex<Option<Arc<Link>>>,
     frozen: AtomicBool,
+    /// Whether there are no executions but those that are watched: it was first brought up by this process.
+    watches_all: AtomicBool,
     /// Cancelled when the way out is to be closed.
     outlet: Mutex<Option<CancellationToken>>,
     itself: std::sync::Weak<Self>,
@@ -67,6 +69,7 @@ impl LocalBox {
             plan: Mutex::new(plan),
             link: tokio::sync::Mutex::new(None),
             frozen: AtomicBool::new(false),
+            watches_all: AtomicBool::new(false),
             outlet: Mutex::new(None),
             itself: itself.clone(),
         })
@@ -172,7 +175,9 @@ impl LocalBox {
 
     fn order_up(&self) -> io::Result<tokio::net::UnixStream> {
         // A box that was never up is as it was laid out.
-        if self.places.lock().exists() {
+        let was_up = self.places.lock().exists();
+        self.watches_all.store(!was_up, Ordering::Relaxed);
+        if was_up {
             self.clear_work()?;
             self.places.prepare_disk()?;
         }
@@ -327,7 +332,9 @@ impl Devbox for LocalBox {
                 "a null byte in the command or an impossible variable".to_owned(),
             ));
         }
-        if let Ok(known) = self.execution(&spec.id).await {
+        let may_be_there =
+            !self.watches_all.load(Ordering::Relaxed) || self.watches.follow(&spec.id).is_some();
+        if may_be_there && let Ok(known) = self.execution(&spec.id).await {
             return Ok(known);
         }
         let (id, program) = (spec.id.clone(), spec.argv[0].clone());

@@ -9,8 +9,8 @@ use super::{
     control::Asker,
     enter,
     entrant::{Entrant, LastWords, Part},
-    executions::{Execution, Streams, memory_kills},
-    failure::Failure,
+    executions::{Execution, Streams, memory_kills, note_new},
+    failure::{Failure, While},
     files,
     launcher::send_with_fds,
     supervisor::{Stop, Supervisor},
@@ -83,6 +83,7 @@ impl Supervisor {
         match action {
             Action::Exec(spec) => self.exec(asker, &spec),
             Action::Stdin(id) => match self.executions.get_mut(&id) {
+                None if self.over.contains_key(&id) => Some(Answer::StdinClosed),
                 None => Some(Answer::NoSuchExecution),
                 Some(Execution {
                     stdin: Some(stdin), ..
@@ -94,27 +95,24 @@ impl Supervisor {
                 Some(_) => Some(Answer::StdinClosed),
             },
             Action::CloseStdin(id) => {
-                let Some(execution) = self.executions.get_mut(&id) else {
-                    return Some(Answer::NoSuchExecution);
-                };
-                if execution.stdin.as_mut().is_some_and(|stdin| stdin.close()) {
+                if let Some(execution) = self.executions.get_mut(&id)
+                    && execution.stdin.as_mut().is_some_and(|stdin| stdin.close())
+                {
                     execution.stdin = None;
                 }
-                Some(Answer::Done)
+                Some(self.if_known(&id))
             }
             Action::Signal(id, signal) => Some(self.signal(&id, signal)),
             Action::Kill(id) => {
-                if !self.executions.contains_key(&id) {
-                    return Some(Answer::NoSuchExecution);
-                }
                 self.end_execution(&id, ExitCause::Killed);
-                Some(Answer::Done)
+                Some(self.if_known(&id))
             }
             Action::Forget(id) => match self.executions.get(&id) {
                 Some(execution) if execution.exit.is_none() => {
                     Some(Answer::NotNow("the execution runs".to_owned()))
                 }
                 _ => {
+                    self.over.remove(&id);
                     let forgotten = self.executions.remove(&id);
                     // What it left running is still there.
                     self.left_groups.extend(
@@ -138,6 +136,15 @@ impl Supervisor {
         }
     }
 
+    /// What is said about an execution with which has been done what could be done.
+    fn if_known(&self, id: &ExecId) -> Answer {
+        if self.executions.contains_key(id) || self.over.contains_key(id) {
+            Answer::Done
+        } else {
+            Answer::NoSuchExecution
+        }
+    }
+
     fn exec(&mut self, asker: Asker, spec: &ExecSpec) -> Option<Answer> {
         if let Some(known) = self.executions.get_mut(&spec.id) {
             return match &mut known.starting {
@@ -151,11 +158,14 @@ impl Supervisor {
         if self.frozen || self.snapshot.is_some() {
             return Some(Answer::NotNow("the devbox is suspended".to_owned()));
         }
-        // An execution of an earlier supervisor: it has run, and is not run twice.
-        if self.places.status(&spec.id).exists() {
-            return Some(Answer::Done);
-        }
-        match self.begin(asker, spec) {
+        let noted = note_new(&self.places, &spec.id).doing("noting an execution");
+        let begun = match noted {
+            // One of an earlier supervisor, or one that is over: it has run, and is not run twice.
+            Ok(false) => return Some(Answer::Done),
+            Ok(true) => self.begin(asker, spec),
+            Err(failure) => Err(failure),
+        };
+        match begun {
             Ok(execution) => {
                 self.executions.insert(spec.id.clone(), execution);
                 None
@@ -169,47 +179,43 @@ impl Supervisor {
 
     fn begin(&mut self, asker: Asker, spec: &ExecSpec) -> Result<Execution, Failure> {
         let now = Instant::now();
-        let streams = Streams::open(&self.places, spec)?;
-        let memory_kills = memory_kills(&self.plan);
+        let streams = Streams::open(&self.places, spec, self.null.as_fd())?;
         let part = Part {
             spec,
             streams: streams.ends(),
         };
         let entrant: Entrant = self.entrant(part, now)?;
-        let beginning = (now, memory_kills);
-        Ok(Execution::begin(spec, streams, entrant, asker, beginning))
+        let mut execution = Execution::begin(spec, streams, entrant, asker, now);
+        // While it gets going: it needs longer to do anything.
+        execution.memory_kills = memory_kills(&self.plan);
+        Ok(execution)
     }
 
     /// The program runs now, or has said why it cannot.
     pub(super) fn started(&mut self, id: &ExecId) {
-        let Some(starting) = self
-            .executions
-            .get_mut(id)
-            .and_then(|execution| execution.starting.take())
-        else {
+        let Some(execution) = self.executions.get_mut(id) else {
+            return;
+        };
+        let Some(starting) = execution.starting.take() else {
             return;
         };
         let words = LastWords::hear(&starting.pipe);
-        let answer = match (starting.told, words) {
-            (
-                _,
-                LastWords {
-                    refusal: Some(why), ..
-                },
-            ) => {
-                self.withdraw(id);
-                Answer::CannotRun(why)
-            }
-            (Some(told), LastWords { begun: false, .. }) if self.ended_by_others(id) => {
-                match self.fresh_entrant(told.part()) {
-                    Ok(entrant) => return self.replace(id, entrant, starting.askers),
-                    Err(failure) => {
-                        self.withdraw(id);
-                        Answer::Failed(failure.to_string())
-                    }
+        let answer = if let Some(why) = words.refusal {
+            self.withdraw(id);
+            Answer::CannotRun(why)
+        } else if let Some(told) = starting.told.filter(|_| !words.begun)
+            && self.ended_by_others(id)
+            && let Some(held) = self.hold_of(id)
+        {
+            match self.fresh_entrant(told.part(&held)) {
+                Ok(entrant) => return self.replace(id, entrant, held, starting.askers),
+                Err(failure) => {
+                    self.withdraw(id);
+                    Answer::Failed(failure.to_string())
                 }
             }
-            _ => Answer::Done,
+        } else {
+            Answer::Done
         };
         for asker in starting.askers {
             self.answer(asker, answer.clone());
@@ -222,12 +228,17 @@ impl Supervisor {
         self.stop.is_none() && known.is_some_and(|known| known.cause == ExitCause::Itself)
     }
 
+    /// The program's ends of the output of an execution that runs.
+    fn hold_of(&mut self, id: &ExecId) -> Option<[OwnedFd; 2]> {
+        self.executions.get_mut(id)?.held.take()
+    }
+
     /// Gives an execution another process.
-    fn replace(&mut self, id: &ExecId, entrant: Entrant, askers: Vec<Asker>) {
+    fn replace(&mut self, id: &ExecId, entrant: Entrant, held: [OwnedFd; 2], askers: Vec<Asker>) {
         if let Some(execution) = self.executions.get_mut(id) {
             self.helpers.insert(execution.pid);
             self.left_groups.push(std::mem::take(&mut execution.group));
-            execution.begin_again(entrant, askers);
+            execution.begin_again(entrant, held, askers);
         }
     }
 
@@ -264,21 +275,20 @@ impl Supervisor {
     }
 
     fn signal(&self, id: &ExecId, signal: i32) -> Answer {
-        let Some(execution) = self.executions.get(id) else {
-            return Answer::NoSuchExecution;
-        };
         let Some(signal) = rustix::process::Signal::from_named_raw(signal) else {
             return Answer::Failed(format!("there is no signal {signal}"));
         };
-        if execution.exit.is_none() {
+        if let Some(execution) = self.executions.get(id)
+            && execution.exit.is_none()
+        {
             // It leads a session, so its group has its number.
             let _ = rustix::process::kill_process_group(execution.pid, signal);
         }
-        Answer::Done
+        self.if_known(id)
     }
 
     fn freeze(&mut self, frozen: bool) -> Answer {
-        self.dismiss_spare();
+        self.dismiss_spares();
         let Some(first) = &self.first else {
             return Answer::NotNow("a snapshot is being taken".to_owned());
         };
@@ -298,7 +308,7 @@ impl Supervisor {
     /// only to be copied.
     fn begin_snapshot(&mut self, connection: u64, copy: bool) -> Answer {
         if !copy {
-            self.dismiss_spare();
+            self.dismiss_spares();
         }
         let Some(first) = &self.first else {
             return Answer::NotNow("a snapshot is being taken".to_owned());

@@ -18,7 +18,7 @@ use super::{
     first,
     launcher::Order,
     seccomp::Filter,
-    spare::Spare,
+    spares::Spares,
     supervisor::Supervisor,
     usage::DiskWatch,
 };
@@ -73,6 +73,9 @@ impl Supervisor {
             Mode::empty(),
         )
         .doing("opening a namespace")?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let null =
+            rustix::fs::open("/dev/null", flags, Mode::empty()).doing("opening the null device")?;
         let now = Instant::now();
         let mut supervisor = Self {
             disk: DiskWatch::new(places.disk(), now),
@@ -82,11 +85,13 @@ impl Supervisor {
             filter,
             first: None,
             executions: BTreeMap::new(),
+            over: BTreeMap::new(),
             helpers: HashSet::new(),
             leaving: HashSet::new(),
-            spare: Spare::of_new_box(now),
+            spares: Spares::of_new_box(now),
             left_groups: Vec::new(),
             ended: Vec::new(),
+            tidy: None,
             connections: Vec::new(),
             frozen: false,
             snapshot: None,
@@ -98,6 +103,7 @@ impl Supervisor {
             listener,
             children,
             own_pid_space,
+            null,
             lock,
         };
         if let Err(failure) = supervisor.start_first(first::knock) {

@@ -1,6 +1,6 @@
 //! How programs end, and the box with them: reaped, noted, tidied up after.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::{
     fs::FlockOperation,
@@ -9,14 +9,13 @@ use rustix::{
 
 use super::{
     control::Asker,
-    supervisor::{Stop, Supervisor},
+    supervisor::{Stop, Supervisor, news},
     trees,
 };
-use crate::{
-    local::wire::{Answer, Event},
-    name::ExecId,
-    record::ExitCause,
-};
+use crate::{local::wire::Answer, name::ExecId, record::ExitCause};
+
+/// For whoever waits for the end of a program to hear of it before we go on: they are often on the same processor.
+const MOMENT: Duration = Duration::from_micros(100);
 
 impl Supervisor {
     /// Takes note of every process that has ended.
@@ -33,7 +32,7 @@ impl Supervisor {
             self.stop.get_or_insert(Stop::ByItself);
             return;
         }
-        self.left_groups.extend(self.spare.reaped(pid));
+        self.left_groups.extend(self.spares.reaped(pid));
         self.drop_left_groups();
         if self.helpers.remove(&pid) || self.leaving.remove(&pid) || self.disk.pid() == Some(pid) {
             return;
@@ -71,8 +70,10 @@ impl Supervisor {
             }
         }
         self.note(&id);
-        self.spare.program_ended(Instant::now());
+        let soon = Instant::now() + MOMENT;
+        self.spares.program_ended(soon);
         self.ended.push(id);
+        self.tidy = Some(soon);
     }
 
     /// Removes the control groups that belong to no execution any more, unless something is left in them.
@@ -85,13 +86,21 @@ impl Supervisor {
         });
     }
 
-    /// Removes the control groups of executions that have just ended, unless something they started is left.
-    pub(super) fn drop_groups(&mut self) {
+    /// When it is time, removes the control groups of executions that have just ended, unless something they started is left.
+    pub(super) fn tidy_up(&mut self) {
+        if self.tidy.take_if(|due| *due <= Instant::now()).is_none() {
+            return;
+        }
         for id in std::mem::take(&mut self.ended) {
             if let Some(execution) = self.executions.get_mut(&id) {
                 execution.drop_group(&self.plan);
             }
         }
+        self.over.extend(
+            self.executions
+                .extract_if(.., |_, execution| execution.is_over())
+                .map(|(id, execution)| (id, execution.progress())),
+        );
     }
 
     /// Ends everything of an execution; its exit will say why.
@@ -133,9 +142,7 @@ impl Supervisor {
         }
         for connection in &mut self.connections {
             // A reader that does not keep up learns the rest from the files.
-            let executions = &self.executions;
-            connection
-                .flush(|id| Some(Event::Progress(id.clone(), executions.get(&id)?.progress())));
+            connection.flush(news(&self.executions, &self.over));
         }
     }
 

@@ -25,6 +25,7 @@ use super::{
     enter,
     executions::Surroundings,
     failure::{Failure, While},
+    identity::Identity,
     launcher::{receive_with_fds, send_with_fds},
     trees,
 };
@@ -36,7 +37,7 @@ use crate::{
         sys::{self, Fork},
     },
     network::Network,
-    spec::ExecSpec,
+    spec::{ExecSpec, User},
 };
 
 /// The longest specification that is told to a process that waits: what a socket takes as one packet on every host.
@@ -187,6 +188,9 @@ fn enter_and_wait(
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).doing("hiding")?;
     // Our copies would keep pipes and connections of others open for as long as we wait.
     sys::close_all_but(3, socket).doing("closing descriptors")?;
+    // All but becoming a user and the program has been done; this was the rest of it for root, and pages that a copy of a process shares until it writes
+    // to them are its own by now.
+    drop(Identity::find(&User::Root));
     let mut told = vec![0; LONGEST_TOLD];
     let (length, fds) = receive_with_fds(socket, &mut told).doing("waiting for a program")?;
     if length == 0 {

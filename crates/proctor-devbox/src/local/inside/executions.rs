@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use rustix::{
@@ -27,6 +27,9 @@ use crate::{
     spec::{ExecSpec, Stream},
 };
 
+/// What most programs end in.
+const SOON: Duration = Duration::from_millis(2);
+
 /// What every execution of a box needs.
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
@@ -43,11 +46,14 @@ pub(super) struct Execution {
     pub(super) stdout: Spool,
     pub(super) stderr: Spool,
     pub(super) stdin: Option<Stdin>,
+    /// The program's ends of its output, held as long as it runs: it is enough to hear of its end once.
+    pub(super) held: Option<[OwnedFd; 2]>,
     started: Instant,
     pub(super) deadline: Option<Instant>,
     /// Why it will have ended, if we ended it.
     pub(super) cause: ExitCause,
-    memory_kills: u64,
+    /// How many processes of the box had been ended for want of memory when it began.
+    pub(super) memory_kills: u64,
     /// Until the program runs: where it says that it cannot, and who wants to know.
     pub(super) starting: Option<Starting>,
     pub(super) exit: Option<Exit>,
@@ -67,16 +73,25 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Makes the streams, and notes that there will be an execution.
-    pub(super) fn open(places: &BoxPlaces, spec: &ExecSpec) -> Result<Self, Failure> {
-        write_status(places, &spec.id, Progress::default()).doing("noting an execution")?;
+    /// Makes the streams.
+    pub(super) fn open(
+        places: &BoxPlaces,
+        spec: &ExecSpec,
+        null: BorrowedFd<'_>,
+    ) -> Result<Self, Failure> {
         let spool = |stream| {
             let path = places.output(&spec.id, stream);
             Spool::new(path, spec.output_limit).doing("making a pipe")
         };
         let (stdout, stdout_end) = spool(Stream::Stdout)?;
         let (stderr, stderr_end) = spool(Stream::Stderr)?;
-        let (stdin_end, stdin) = stdin(spec.stdin).doing("making a pipe")?;
+        let (stdin_end, stdin) = if spec.stdin {
+            let (end, stdin) = Stdin::open().doing("making a pipe")?;
+            (end, Some(stdin))
+        } else {
+            let nothing = null.try_clone_to_owned();
+            (nothing.doing("taking the null device")?, None)
+        };
         Ok(Self {
             stdin,
             stdout,
@@ -96,6 +111,8 @@ impl Streams {
 pub(super) struct Starting {
     pub(super) pipe: OwnedFd,
     pub(super) askers: Vec<Asker>,
+    /// When is looked whether it runs. Not at once unless somebody waits to feed it: most programs end soon, and then it is enough to say so once.
+    pub(super) heard_from: Instant,
     /// What a process was told that may have been ended before it heard it.
     pub(super) told: Option<Told>,
 }
@@ -104,14 +121,15 @@ pub(super) struct Starting {
 #[derive(Debug)]
 pub(super) struct Told {
     spec: ExecSpec,
-    ends: [OwnedFd; 3],
+    stdin: OwnedFd,
 }
 
 impl Told {
-    pub(super) fn part(&self) -> Part<'_> {
+    /// What to become, with the output of the execution.
+    pub(super) fn part<'a>(&'a self, [stdout, stderr]: &'a [OwnedFd; 2]) -> Part<'a> {
         Part {
             spec: &self.spec,
-            streams: self.ends.each_ref().map(AsFd::as_fd),
+            streams: [&self.stdin, stdout, stderr].map(AsFd::as_fd),
         }
     }
 }
@@ -125,6 +143,20 @@ pub(super) struct Stdin {
 }
 
 impl Stdin {
+    /// A standard input, and the end of the pipe for the program.
+    fn open() -> io::Result<(OwnedFd, Self)> {
+        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        // The same for `/dev/stdin`.
+        rustix::fs::fchmod(&read, rustix::fs::Mode::from_raw_mode(0o666))?;
+        rustix::io::ioctl_fionbio(&write, true)?;
+        let stdin = Self {
+            pipe: write,
+            queue: VecDeque::new(),
+            closing: false,
+        };
+        Ok((read, stdin))
+    }
+
     pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
         (!self.queue.is_empty()).then(|| self.pipe.as_fd())
     }
@@ -174,11 +206,12 @@ impl Execution {
         streams: Streams,
         entrant: Entrant,
         asker: Asker,
-        (now, memory_kills): (Instant, u64),
+        now: Instant,
     ) -> Self {
+        let [stdin, stdout, stderr] = streams.ends;
         let told = entrant.told.then(|| Told {
             spec: spec.clone(),
-            ends: streams.ends,
+            stdin,
         });
         let (pid, group, pipe) = entrant.into_parts();
         Self {
@@ -187,13 +220,15 @@ impl Execution {
             stdout: streams.stdout,
             stderr: streams.stderr,
             stdin: streams.stdin,
+            held: Some([stdout, stderr]),
             started: now,
             deadline: spec.timeout.and_then(|timeout| now.checked_add(timeout)),
             cause: ExitCause::Itself,
-            memory_kills,
+            memory_kills: 0,
             starting: Some(Starting {
                 pipe,
                 askers: vec![asker],
+                heard_from: if spec.stdin { now } else { now + SOON },
                 told,
             }),
             exit: None,
@@ -213,12 +248,14 @@ impl Execution {
     }
 
     /// Goes on with another process, which becomes the program instead of the one that was told to.
-    pub(super) fn begin_again(&mut self, entrant: Entrant, askers: Vec<Asker>) {
+    pub(super) fn begin_again(&mut self, entrant: Entrant, held: [OwnedFd; 2], askers: Vec<Asker>) {
+        self.held = Some(held);
         let (pid, group, pipe) = entrant.into_parts();
         (self.pid, self.group, self.has_group) = (pid, group, true);
         self.starting = Some(Starting {
             pipe,
             askers,
+            heard_from: self.started,
             told: None,
         });
     }
@@ -232,6 +269,7 @@ impl Execution {
         now: Instant,
         buffer: &mut [u8],
     ) {
+        self.held = None;
         self.stdout.end(buffer);
         self.stderr.end(buffer);
         if self.cause == ExitCause::Itself
@@ -248,7 +286,15 @@ impl Execution {
             wall: now.saturating_duration_since(self.started),
         });
         // If the host's disk is full the server still hears of it, as long as this process lives.
-        let _ = write_status(places, &self.id, self.progress());
+        let _ = write_status(places, &self.id, self.progress(), OFlags::empty());
+    }
+
+    /// Whether nothing of it is left.
+    pub(super) fn is_over(&self) -> bool {
+        self.exit.is_some()
+            && !self.has_group
+            && self.stdout.pipe().is_none()
+            && self.stderr.pipe().is_none()
     }
 
     /// Removes its control group if nothing it started is left.
@@ -262,11 +308,24 @@ impl Execution {
     }
 }
 
+/// Notes that there will be an execution. `false`: there was one of that name.
+pub(super) fn note_new(places: &BoxPlaces, id: &ExecId) -> io::Result<bool> {
+    match write_status(places, id, Progress::default(), OFlags::EXCL) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        other => other.map(|()| true),
+    }
+}
+
 /// Notes how far an execution is. In place and without emptying the file first, which some file systems answer with writing to the disk at
 /// once: the note of an end is always longer than that of a beginning.
-fn write_status(places: &BoxPlaces, id: &ExecId, progress: Progress) -> io::Result<()> {
+fn write_status(
+    places: &BoxPlaces,
+    id: &ExecId,
+    progress: Progress,
+    flags: OFlags,
+) -> io::Result<()> {
     let status = serde_json::to_vec(&StatusFile { progress })?;
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
+    let flags = flags | OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
     let file = rustix::fs::open(places.status(id), flags, Mode::from_raw_mode(0o600))?;
     if rustix::io::write(&file, &status)? < status.len() {
         return Err(io::ErrorKind::StorageFull.into());
@@ -280,21 +339,4 @@ pub(super) fn memory_kills(plan: &Plan) -> u64 {
         .iter()
         .find_map(super::super::cgroup::BoxGroup::out_of_memory_kills)
         .unwrap_or(0)
-}
-
-fn stdin(wanted: bool) -> io::Result<(OwnedFd, Option<Stdin>)> {
-    if !wanted {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        return Ok((rustix::fs::open("/dev/null", flags, Mode::empty())?, None));
-    }
-    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    // The same for `/dev/stdin`.
-    rustix::fs::fchmod(&read, rustix::fs::Mode::from_raw_mode(0o666))?;
-    rustix::io::ioctl_fionbio(&write, true)?;
-    let stdin = Stdin {
-        pipe: write,
-        queue: VecDeque::new(),
-        closing: false,
-    };
-    Ok((read, Some(stdin)))
 }

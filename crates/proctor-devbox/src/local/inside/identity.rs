@@ -77,9 +77,12 @@ fn list(path: &str) -> Vec<u8> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mut content = Vec::new();
     if let Ok(file) = rustix::fs::open(path, flags, Mode::empty())
-        && rustix::fs::fstat(&file)
-            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
+        && let Ok(stat) = rustix::fs::fstat(&file)
+        && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
     {
+        // Room for all of it and for finding its end, so that it is read at once.
+        let length = u64::try_from(stat.st_size).unwrap_or_default();
+        content.reserve(length.min(LONGEST_LIST) as usize + 64);
         // What was read until something failed is as good as a file that ends there.
         let _ = File::from(file)
             .take(LONGEST_LIST)

@@ -31,7 +31,7 @@ mod mounts;
 mod overlay;
 mod seccomp;
 mod shared;
-mod spare;
+mod spares;
 mod spool;
 mod supervisor;
 mod system_calls;

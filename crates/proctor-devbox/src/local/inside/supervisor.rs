@@ -22,7 +22,7 @@ use super::{
     first::First,
     launcher::Order,
     seccomp::Filter,
-    spare::Spare,
+    spares::Spares,
     trees,
     usage::DiskWatch,
 };
@@ -48,16 +48,20 @@ pub(super) struct Supervisor {
     pub(super) filter: Filter,
     pub(super) first: Option<First>,
     pub(super) executions: BTreeMap<ExecId, Execution>,
+    /// Executions of which nothing is left but how they ended.
+    pub(super) over: BTreeMap<ExecId, Progress>,
     /// Forked children that are no executions.
     pub(super) helpers: HashSet<Pid>,
     /// First processes that were ended and whose worlds are being taken down.
     pub(super) leaving: HashSet<Pid>,
-    /// A process that waits for the next program.
-    pub(super) spare: Spare,
+    /// Processes that wait for the next programs.
+    pub(super) spares: Spares,
     /// Control groups of no execution that go when the last process in them has gone.
     pub(super) left_groups: Vec<String>,
     /// Executions that have just ended and whose control groups may go.
     pub(super) ended: Vec<ExecId>,
+    /// When they do.
+    pub(super) tidy: Option<Instant>,
     pub(super) connections: Vec<Connection>,
     pub(super) frozen: bool,
     pub(super) snapshot: Option<Snapshot>,
@@ -70,6 +74,8 @@ pub(super) struct Supervisor {
     pub(super) listener: OwnedFd,
     pub(super) children: OwnedFd,
     pub(super) own_pid_space: OwnedFd,
+    /// The standard input of programs without one.
+    pub(super) null: OwnedFd,
     /// Held as long as anything of the box is there.
     pub(super) lock: OwnedFd,
 }
@@ -119,6 +125,18 @@ pub(super) fn run(order: Order, connection: OwnedFd, filter: Filter) -> ! {
     sys::exit_now(code)
 }
 
+/// How far an execution has come, for whoever has not heard of it yet.
+pub(super) fn news(
+    executions: &BTreeMap<ExecId, Execution>,
+    over: &BTreeMap<ExecId, Progress>,
+) -> impl Fn(ExecId) -> Option<Event> {
+    |id| {
+        let alive = executions.get(&id).map(Execution::progress);
+        let progress = alive.or_else(|| over.get(&id).copied())?;
+        Some(Event::Progress(id, progress))
+    }
+}
+
 impl Supervisor {
     fn adopt(&mut self, socket: OwnedFd) {
         self.next_connection += 1;
@@ -135,6 +153,7 @@ impl Supervisor {
             .values()
             .filter(|execution| execution.starting.is_none())
             .map(|execution| (execution.id.clone(), execution.progress()))
+            .chain(self.over.clone())
             .collect();
         let frozen = self.frozen;
         if let Some(connection) = self.connection(connection) {
@@ -170,9 +189,8 @@ impl Supervisor {
     fn work(&mut self) {
         while self.stop.is_none() {
             self.flush();
-            // Not before everybody has heard the news: whoever starts the next program needs a while to say so.
-            self.drop_groups();
-            self.look_after_spare();
+            self.tidy_up();
+            self.look_after_spares();
             let ready = self.wait();
             for source in ready {
                 self.handle(source);
@@ -195,6 +213,7 @@ impl Supervisor {
             sources.push(Source::Connection(connection.id));
             polled.push(PollFd::from_borrowed_fd(connection.socket(), wanted));
         }
+        let now = Instant::now();
         for execution in self.executions.values() {
             let id = || execution.id.clone();
             let inputs = [
@@ -213,6 +232,7 @@ impl Supervisor {
                     execution
                         .starting
                         .as_ref()
+                        .filter(|starting| starting.heard_from <= now)
                         .map(|starting| starting.pipe.as_fd()),
                     Source::Starting,
                     // Only the end of it matters: it is closed when the program runs.
@@ -231,14 +251,11 @@ impl Supervisor {
             polled.push(PollFd::from_borrowed_fd(pipe, PollFlags::IN));
         }
         let timeout = self.next_deadline().map(|deadline| {
-            let left = deadline.saturating_duration_since(Instant::now());
-            // Rounded up, or the last fraction of a millisecond would be spent spinning.
-            rustix::event::Timespec::try_from(left + Duration::from_micros(500)).unwrap_or(
-                rustix::event::Timespec {
-                    tv_sec: 3600,
-                    tv_nsec: 0,
-                },
-            )
+            let left = deadline.saturating_duration_since(now);
+            rustix::event::Timespec::try_from(left).unwrap_or(rustix::event::Timespec {
+                tv_sec: 3600,
+                tv_nsec: 0,
+            })
         });
         if rustix::event::poll(&mut polled, timeout.as_ref()).is_err() {
             return Vec::new();
@@ -287,7 +304,12 @@ impl Supervisor {
         let Some(execution) = self.executions.get_mut(id) else {
             return;
         };
-        if spool(execution).drain(&mut self.buffer) {
+        let grew = spool(execution).drain(&mut self.buffer);
+        if execution.exit.is_some() {
+            // What it left running may have ended.
+            self.tidy = Some(Instant::now());
+        }
+        if grew {
             self.note(id);
         }
     }
@@ -300,14 +322,9 @@ impl Supervisor {
     }
 
     fn flush(&mut self) {
-        let executions = &self.executions;
         let mut gone = Vec::new();
         for connection in &mut self.connections {
-            let alive = connection.flush(|id| {
-                let execution = executions.get(&id)?;
-                Some(Event::Progress(id, execution.progress()))
-            });
-            if !alive {
+            if !connection.flush(news(&self.executions, &self.over)) {
                 gone.push(connection.id);
             }
         }
@@ -336,15 +353,22 @@ impl Supervisor {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
+        let now = Instant::now();
         let executions = self
             .executions
             .values()
-            .filter_map(|execution| execution.deadline);
+            .flat_map(|execution| {
+                let starting = execution.starting.as_ref();
+                let heard_from = starting.map(|starting| starting.heard_from);
+                [execution.deadline, heard_from.filter(|from| *from > now)]
+            })
+            .flatten();
         let counting = self.watches_disk().then(|| self.disk.due()).flatten();
         executions
             .chain(counting)
             .chain(self.alone_deadline())
-            .chain(self.spare.due())
+            .chain(self.spares.due())
+            .chain(self.tidy)
             .min()
     }
 
@@ -364,7 +388,7 @@ impl Supervisor {
         if alone >= Duration::from_secs(plan.orphan_stop_secs) || !self.places.directory.exists() {
             self.stop.get_or_insert(Stop::ByItself);
         } else if alone >= Duration::from_secs(plan.orphan_freeze_secs) && !self.frozen {
-            self.dismiss_spare();
+            self.dismiss_spares();
             if let Some(first) = &self.first {
                 self.frozen = trees::freeze(&self.plan, first, true).is_ok();
             }

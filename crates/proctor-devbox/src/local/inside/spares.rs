@@ -1,0 +1,150 @@
+//! When a process waits in the box for the next program, and when not.
+//!
+//! A new box has one, because almost every box runs a program soon; one that is being worked in has one again and again. Where short programs follow
+//! each other at once, the time that they take is less than entering does, so two wait: one is taken while the other is still entering. An idle,
+//! suspended or snapshotted box has none: they cost memory, count as processes of the box, and would be in the way of a snapshot.
+
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+use super::{
+    entrant::{Entrant, Part},
+    failure::Failure,
+    supervisor::Supervisor,
+};
+
+/// From which program on another one is kept ready: many boxes run one or two and end.
+const FROM: u64 = 3;
+/// After the start of a program: it is not disturbed while it loads, unless the next one would have to enter for itself.
+const PAUSE: Duration = Duration::from_millis(3);
+/// How long one waits before it is let go.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Programs that begin within this time of each other follow each other at once.
+const AT_ONCE: Duration = Duration::from_millis(8);
+
+/// The processes that wait for the next programs.
+#[derive(Debug, Default)]
+pub(super) struct Spares {
+    /// The one that began to enter first comes first.
+    waiting: VecDeque<Entrant>,
+    /// Whether the last programs followed each other at once.
+    in_a_row: bool,
+    last_program: Option<Instant>,
+    /// When to get one, or to let them go.
+    due: Option<Instant>,
+    /// How many programs were started, and how many groups were named.
+    programs: u64,
+    groups: u64,
+}
+
+impl Spares {
+    /// Of a new box: one is got as soon as the box is up.
+    pub(super) fn of_new_box(now: Instant) -> Self {
+        Self {
+            due: Some(now),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    fn lacks_one(&self) -> bool {
+        self.waiting.len() < if self.in_a_row { 2 } else { 1 }
+    }
+
+    /// Notes that a program begins, which the first one that waits may become.
+    fn program_begins(&mut self, now: Instant) -> Option<Entrant> {
+        self.in_a_row = self
+            .last_program
+            .replace(now)
+            .is_some_and(|last| now.saturating_duration_since(last) < AT_ONCE);
+        self.programs += 1;
+        let taken = self.waiting.pop_front();
+        let is_last = self.in_a_row && self.waiting.is_empty();
+        let pause = if is_last { Duration::ZERO } else { PAUSE };
+        self.due = (self.programs >= FROM).then(|| now + pause);
+        taken
+    }
+
+    /// Notes that a program has ended: the next one may follow at once. `soon` is when whoever waited has heard of it.
+    pub(super) fn program_ended(&mut self, soon: Instant) {
+        if self.programs >= FROM && self.lacks_one() {
+            self.due = Some(soon);
+        }
+    }
+
+    /// Forgets the process that has just been reaped, if it is one of them; its group. Who ended it might end the next one too, so none is got for it.
+    pub(super) fn reaped(&mut self, pid: rustix::process::Pid) -> Option<String> {
+        let at = self.waiting.iter().position(|known| known.pid == pid)?;
+        let gone = self.waiting.remove(at)?;
+        self.in_a_row = false;
+        if self.waiting.is_empty() {
+            self.due = None;
+        }
+        Some(gone.into_parts().1)
+    }
+
+    fn name_group(&mut self) -> String {
+        self.groups += 1;
+        format!("x-{}", self.groups)
+    }
+}
+
+impl Supervisor {
+    /// A process that becomes `part`: one that waits, if it can be told.
+    pub(super) fn entrant(&mut self, part: Part<'_>, now: Instant) -> Result<Entrant, Failure> {
+        if let Some(mut spare) = self.spares.program_begins(now) {
+            if spare.tell(part).is_ok() {
+                return Ok(spare);
+            }
+            spare.dismiss(&self.plan);
+        }
+        self.fresh_entrant(part)
+    }
+
+    /// A new process that becomes `part`.
+    pub(super) fn fresh_entrant(&mut self, part: Part<'_>) -> Result<Entrant, Failure> {
+        let group = self.spares.name_group();
+        let around = self.surroundings().ok_or_else(|| Failure {
+            doing: "entering the box".to_owned(),
+            error: std::io::ErrorKind::NotFound.into(),
+        })?;
+        Entrant::start(around, group, Some(part))
+    }
+
+    /// Gets a process that waits, or lets them go, if it is time.
+    pub(super) fn look_after_spares(&mut self) {
+        if self.spares.due.is_none_or(|due| due > Instant::now()) {
+            return;
+        }
+        if !self.spares.lacks_one() || self.frozen || self.snapshot.is_some() {
+            return self.dismiss_spares();
+        }
+        let group = self.spares.name_group();
+        let Some(around) = self.surroundings() else {
+            return self.dismiss_spares();
+        };
+        // A box may be at its limit of processes: the next program enters for itself.
+        let one_more = Entrant::start(around, group, None)
+            .map(|spare| self.spares.waiting.push_back(spare))
+            .is_ok();
+        let now = Instant::now();
+        self.spares.due = if one_more && self.spares.lacks_one() {
+            Some(now)
+        } else {
+            (!self.spares.waiting.is_empty()).then(|| now + PATIENCE)
+        };
+    }
+
+    /// Lets the processes that wait go, and gets no others until a program is started.
+    pub(super) fn dismiss_spares(&mut self) {
+        self.spares.due = None;
+        for spare in self.spares.waiting.drain(..) {
+            spare.dismiss(&self.plan);
+        }
+    }
+}
