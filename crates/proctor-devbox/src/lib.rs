@@ -22,6 +22,7 @@ pub mod name;
 pub mod network;
 pub mod record;
 pub mod registry;
+mod scatter;
 pub mod spec;
 
 pub use backend::{Backend, Devbox, Execution, FileContent, Sweep};
@@ -34,4 +35,5 @@ pub use record::{
     Property, SnapshotWay, Usage,
 };
 pub use registry::{Factory, Registry, Settings};
+pub use scatter::scatter;
 pub use spec::{Base, BoxSpec, ExecSpec, FileMode, Limits, Shared, Stream, User};

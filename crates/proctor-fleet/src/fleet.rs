@@ -10,7 +10,7 @@ use proctor_core::{
     id::kinds::{DevboxId, DevboxKind, OrganizationId},
     time::{Clock, Timestamp},
 };
-use proctor_devbox::Backend;
+use proctor_devbox::{Backend, scatter};
 use proctor_store::Store;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
@@ -102,7 +102,9 @@ impl Fleet {
         backend: Result<Arc<dyn Backend>, String>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, FleetError> {
-        fs_err::create_dir_all(options.data.join("logs"))?;
+        let logs = options.data.join("logs");
+        fs_err::create_dir_all(&logs)?;
+        scatter(&logs);
         let fresh: Uuid = store.fresh_id::<DevboxKind>().uuid();
         let node = name_of_this_machine(&options.data, fresh)?;
         let mounter = options.mounter.unwrap_or_else(|| {
@@ -215,8 +217,12 @@ impl Fleet {
         self.inner.data.join("shown")
     }
 
+    /// In one of a few directories: as many files as there ever were devboxes do not belong into one.
     pub(crate) fn log_file(&self, id: DevboxId) -> PathBuf {
-        self.inner.data.join("logs").join(format!("{id}.jsonl"))
+        let name = id.to_string();
+        let shelf = name.chars().next_back().unwrap_or('0').to_lowercase();
+        let logs = self.inner.data.join("logs");
+        logs.join(shelf.to_string()).join(format!("{name}.jsonl"))
     }
 }
 

@@ -142,7 +142,14 @@ impl Log {
         let mut options = fs_err::OpenOptions::new();
         options.create(true).append(true);
         options.options_mut().mode(0o600);
-        let mut file = options.open(&path)?;
+        let mut file = match options.open(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let directory = path.parent().unwrap_or(&path);
+                fs_err::create_dir_all(directory)?;
+                options.open(&path)?
+            }
+            opened => opened?,
+        };
         let length = file.metadata()?.len();
         if length > 0 && !ends_a_line(&path, length)? {
             // The last entry was cut off by a crash.

@@ -90,8 +90,8 @@ async fn run(devbox: &Arc<dyn Devbox>, number: usize) {
     assert!(exit.success());
 }
 
-async fn one_cycle(backend: &LocalBackend, name: &str, limits: Limits) {
-    let devbox = backend.create(spec(name, limits)).await.unwrap();
+async fn one_cycle(backend: &LocalBackend, name: String, limits: Limits) {
+    let devbox = backend.create(spec(&name, limits)).await.unwrap();
     devbox.start().await.unwrap();
     run(&devbox, 0).await;
     devbox.destroy().await.unwrap();
@@ -111,10 +111,10 @@ async fn cycle(backend: &Arc<LocalBackend>, data: &Path) {
     for round in 0..ROUNDS {
         bare.measure(beside::bare).await;
         plain
-            .measure(|| one_cycle(backend, &format!("plain-{round}"), Limits::default()))
+            .measure(|| one_cycle(backend, format!("plain-{round}"), Limits::default()))
             .await;
         limited
-            .measure(|| one_cycle(backend, &format!("limited-{round}"), LIMITS))
+            .measure(|| one_cycle(backend, format!("limited-{round}"), LIMITS))
             .await;
         if compare {
             bwrap.measure(|| beside::bwrap(data, round)).await;
@@ -168,7 +168,7 @@ async fn cycle(backend: &Arc<LocalBackend>, data: &Path) {
                     if number >= rounds {
                         break;
                     }
-                    one_cycle(&backend, &format!("many-{number}"), limits).await;
+                    one_cycle(&backend, format!("many-{number}"), limits).await;
                 }
             });
         }

@@ -29,6 +29,7 @@ use crate::{
     error::{Error, Result},
     name::{BaseName, BoxId, ExecId, LayerId},
     record::{Enforcement, LayerRecord},
+    scatter::scatter,
     spec::{BoxSpec, Stream},
 };
 
@@ -158,23 +159,10 @@ impl Places {
         ] {
             fs_err::create_dir_all(directory)?;
         }
-        scatter(&self.boxes());
-        scatter(&self.layers());
+        for directory in [self.boxes(), self.layers(), self.bases()] {
+            scatter(&directory);
+        }
         Ok(())
-    }
-}
-
-/// Asks the file system to put the directories in this one far from each other, where it has such a wish (ext4 does).
-///
-/// Boxes make and remove many small files. In one place, every new one is looked for among all that were just removed.
-fn scatter(directory: &Path) {
-    use rustix::fs::{IFlags, Mode, OFlags, ioctl_getflags, ioctl_setflags};
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    if let Ok(handle) = rustix::fs::open(directory, flags, Mode::empty())
-        && let Ok(flags) = ioctl_getflags(&handle)
-    {
-        // Only a wish: without it everything works as well.
-        let _ = ioctl_setflags(&handle, flags | IFlags::TOPDIR);
     }
 }
 

@@ -123,7 +123,7 @@ impl BoxGroup {
                 open(&group, OFlags::RDONLY | OFlags::DIRECTORY).map(Door::Born)
             }
             Role::Freezer | Role::Memory | Role::Pids | Role::Cpu => {
-                open(&group.join("cgroup.procs"), OFlags::WRONLY).map(Door::Join)
+                open(&group.join("tasks"), OFlags::WRONLY).map(Door::Join)
             }
         }
     }
@@ -241,9 +241,11 @@ impl BoxGroup {
 /// A way into a control group.
 #[derive(Debug)]
 pub(crate) enum Door {
-    /// A process is born into it. Unlike joining, this takes no lock that waits for every processor.
+    /// A process is born into it.
     Born(OwnedFd),
-    /// A process joins by writing its number here.
+    /// A process of one thread joins by moving that thread: by writing 0 here itself. It is the list of threads and not that of processes, because
+    /// for a whole process, and for anybody else's thread, the kernel takes a lock that waits until every processor has come by: for some milliseconds,
+    /// in which nobody on the machine can start or end a process.
     Join(OwnedFd),
 }
 

@@ -388,15 +388,14 @@ impl Supervisor {
         self.places
             .prepare_disk()
             .map_err(|error| error.to_string())?;
-        if self.start_first(|_| Ok(())).is_ok() {
+        if self.start_first().is_ok() {
             return Ok(());
         }
         // Where the kernel does not accept a layer that is still being let go.
         for pid in self.leaving.drain() {
             let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
         }
-        self.start_first(|_| Ok(()))
-            .map_err(|failure| failure.to_string())
+        self.start_first().map_err(|failure| failure.to_string())
     }
 
     fn usage(&self) -> Usage {

@@ -23,7 +23,7 @@ use super::{
     usage::DiskWatch,
 };
 use crate::local::{
-    plan::{BoxPlaces, Ids, Places, Plan},
+    plan::{BoxPlaces, Ids, Places},
     sys,
 };
 
@@ -106,7 +106,7 @@ impl Supervisor {
             null,
             lock,
         };
-        if let Err(failure) = supervisor.start_first(first::knock) {
+        if let Err(failure) = supervisor.start_first() {
             supervisor.clean_up();
             return Err(failure);
         }
@@ -114,11 +114,7 @@ impl Supervisor {
     }
 
     /// Brings the box's first process up; from then on children of this process are born into the box.
-    /// `meanwhile` is done while it makes the box's world.
-    pub(super) fn start_first(
-        &mut self,
-        meanwhile: impl FnOnce(&Plan) -> std::io::Result<()>,
-    ) -> Result<(), Failure> {
+    pub(super) fn start_first(&mut self) -> Result<(), Failure> {
         if self.plan.ids != Ids::Single {
             let space = Some(LinkNameSpaceType::ProcessID);
             rustix::thread::move_into_link_name_space(self.own_pid_space.as_fd(), space)
@@ -126,7 +122,7 @@ impl Supervisor {
         }
         // An unprivileged supervisor writes the new process's id maps, which only a dumpable process allows.
         rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).doing("preparing")?;
-        let first = first::start(&self.data, &self.plan, meanwhile)?;
+        let first = first::start(&self.data, &self.plan)?;
         rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .doing("hiding the supervisor")?;
         let space = Some(LinkNameSpaceType::ProcessID);

@@ -13,6 +13,9 @@ use crate::{
     name::ExecId,
 };
 
+/// How much is written out at once.
+const PIECE: usize = 16 << 10;
+
 /// Who asked, so that the answer finds its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Asker {
@@ -97,17 +100,19 @@ impl Connection {
         }
     }
 
-    /// Writes out what it can; news are put into words only when there is room. `false`: the other side has gone.
-    pub(super) fn flush(&mut self, mut tell: impl FnMut(ExecId) -> Option<Event>) -> bool {
+    /// Writes out what it can, answers and news in one piece so that the other side wakes once; news are put into words only when there is
+    /// room. `false`: the other side has gone.
+    pub(super) fn flush(&mut self, tell: impl Fn(ExecId) -> Option<Event>) -> bool {
         loop {
-            if self.outbox.is_empty() {
-                let Some(execution) = self.news.pop_first() else {
-                    return true;
-                };
+            while self.outbox.len() < PIECE
+                && let Some(execution) = self.news.pop_first()
+            {
                 if let Some(event) = tell(execution) {
                     self.send(&event);
                 }
-                continue;
+            }
+            if self.outbox.is_empty() {
+                return true;
             }
             let flags = rustix::net::SendFlags::NOSIGNAL;
             match rustix::net::send(&self.socket, &self.outbox, flags) {

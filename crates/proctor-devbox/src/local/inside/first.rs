@@ -53,11 +53,7 @@ pub(super) struct First {
 }
 
 /// Starts the first process and waits until the box's world is made.
-pub(super) fn start(
-    places: &Places,
-    plan: &Plan,
-    meanwhile: impl FnOnce(&Plan) -> io::Result<()>,
-) -> Result<First, Failure> {
+pub(super) fn start(places: &Places, plan: &Plan) -> Result<First, Failure> {
     let (ours, theirs) = rustix::net::socketpair(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
@@ -82,7 +78,6 @@ pub(super) fn start(
     };
     drop(theirs);
     let outcome = prepare(places, plan, pid, &doors, ours.as_fd()).and_then(|disk| {
-        meanwhile(plan).doing("joining a control group")?;
         let outlet = expect(ours.as_fd(), b"ready")?.pop();
         let first = First {
             disk,
@@ -98,21 +93,6 @@ pub(super) fn start(
         let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
     }
     outcome
-}
-
-/// Has a process join a version 1 group of the box and end. Whoever joins such a group after a pause waits until every processor has come by, for
-/// some milliseconds, and holds up all who make groups meanwhile; whoever joins soon after somebody else does not wait. So that wait passes while
-/// the box's world is made, and its first program need not wait.
-pub(super) fn knock(plan: &Plan) -> io::Result<()> {
-    let joined = plan.groups.iter().find(|group| !group.holds_executions());
-    let doors = Doors::open(joined, "")?;
-    if joined.is_some()
-        && let Fork::Child = sys::fork()?
-    {
-        let _ = doors.join(0);
-        sys::exit_now(0);
-    }
-    Ok(())
 }
 
 /// What only the supervisor may do for the new namespaces: ids, mapped mounts, control groups.
