@@ -52,8 +52,12 @@ impl Spares {
         self.due
     }
 
+    fn wanted(&self) -> usize {
+        if self.in_a_row { 2 } else { 1 }
+    }
+
     fn lacks_one(&self) -> bool {
-        self.waiting.len() < if self.in_a_row { 2 } else { 1 }
+        self.waiting.len() < self.wanted()
     }
 
     /// Notes that a program begins, which the first one that waits may become.
@@ -146,5 +150,41 @@ impl Supervisor {
         for spare in self.spares.waiting.drain(..) {
             spare.dismiss(&self.plan);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_are_wanted_only_while_programs_follow_each_other_at_once() {
+        let (mut spares, mut now) = (Spares::default(), Instant::now());
+        let wanted = [1000, 5, 5, 100, 7, 9].map(|millis| {
+            now += Duration::from_millis(millis);
+            assert!(spares.program_begins(now).is_none());
+            spares.wanted()
+        });
+        assert_eq!(wanted, [1, 2, 2, 1, 2, 1]);
+    }
+
+    #[test]
+    fn one_is_got_from_the_third_program_on_and_not_while_that_loads() {
+        let (mut spares, now) = (Spares::default(), Instant::now());
+        let second = Duration::from_secs(1);
+        for number in 0..2 {
+            spares.program_begins(now + second * number);
+            spares.program_ended(now + second * number);
+            assert_eq!(spares.due(), None);
+        }
+        let third = now + second * 2;
+        spares.program_begins(third);
+        assert_eq!(spares.due(), Some(third + PAUSE));
+        let ended = third + Duration::from_millis(1);
+        spares.program_ended(ended);
+        assert_eq!(spares.due(), Some(ended));
+        // With none left, the one after this would have to enter for itself.
+        spares.program_begins(ended);
+        assert_eq!(spares.due(), Some(ended));
     }
 }
