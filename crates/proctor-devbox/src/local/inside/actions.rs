@@ -215,6 +215,8 @@ impl Supervisor {
                 }
             }
         } else {
+            // Also for a server that has come since it was asked for.
+            self.note(id);
             Answer::Done
         };
         for asker in starting.askers {

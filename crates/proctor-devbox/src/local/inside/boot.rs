@@ -90,7 +90,6 @@ impl Supervisor {
             leaving: HashSet::new(),
             spares: Spares::of_new_box(now),
             left_groups: Vec::new(),
-            ended: Vec::new(),
             tidy: None,
             connections: Vec::new(),
             frozen: false,

@@ -72,7 +72,6 @@ impl Supervisor {
         self.note(&id);
         let soon = Instant::now() + MOMENT;
         self.spares.program_ended(soon);
-        self.ended.push(id);
         self.tidy = Some(soon);
     }
 
@@ -86,13 +85,13 @@ impl Supervisor {
         });
     }
 
-    /// When it is time, removes the control groups of executions that have just ended, unless something they started is left.
+    /// When it is time, removes the control groups of executions that have ended, unless something they started is left.
     pub(super) fn tidy_up(&mut self) {
         if self.tidy.take_if(|due| *due <= Instant::now()).is_none() {
             return;
         }
-        for id in std::mem::take(&mut self.ended) {
-            if let Some(execution) = self.executions.get_mut(&id) {
+        for execution in self.executions.values_mut() {
+            if execution.exit.is_some() {
                 execution.drop_group(&self.plan);
             }
         }

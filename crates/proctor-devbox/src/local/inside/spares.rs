@@ -32,8 +32,10 @@ pub(super) struct Spares {
     /// Whether the last programs followed each other at once.
     in_a_row: bool,
     last_program: Option<Instant>,
-    /// When to get one, or to let them go.
-    due: Option<Instant>,
+    /// When to get one.
+    get: Option<Instant>,
+    /// When to let them go.
+    let_go: Option<Instant>,
     /// How many programs were started, and how many groups were named.
     programs: u64,
     groups: u64,
@@ -43,13 +45,14 @@ impl Spares {
     /// Of a new box: one is got as soon as the box is up.
     pub(super) fn of_new_box(now: Instant) -> Self {
         Self {
-            due: Some(now),
+            get: Some(now),
             ..Self::default()
         }
     }
 
+    /// When there is something to be done about them.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.due
+        self.get.into_iter().chain(self.let_go).min()
     }
 
     fn wanted(&self) -> usize {
@@ -70,14 +73,15 @@ impl Spares {
         let taken = self.waiting.pop_front();
         let is_last = self.in_a_row && self.waiting.is_empty();
         let pause = if is_last { Duration::ZERO } else { PAUSE };
-        self.due = (self.programs >= FROM).then(|| now + pause);
+        self.get = (self.programs >= FROM).then(|| now + pause);
+        self.let_go = (!self.waiting.is_empty()).then(|| now + PATIENCE);
         taken
     }
 
     /// Notes that a program has ended: the next one may follow at once. `soon` is when whoever waited has heard of it.
     pub(super) fn program_ended(&mut self, soon: Instant) {
         if self.programs >= FROM && self.lacks_one() {
-            self.due = Some(soon);
+            self.get = Some(soon);
         }
     }
 
@@ -87,7 +91,7 @@ impl Spares {
         let gone = self.waiting.remove(at)?;
         self.in_a_row = false;
         if self.waiting.is_empty() {
-            self.due = None;
+            self.let_go = None;
         }
         Some(gone.into_parts().1)
     }
@@ -122,31 +126,33 @@ impl Supervisor {
 
     /// Gets a process that waits, or lets them go, if it is time.
     pub(super) fn look_after_spares(&mut self) {
-        if self.spares.due.is_none_or(|due| due > Instant::now()) {
+        let now = Instant::now();
+        let is_due = |when: &mut Instant| *when <= now;
+        if self.spares.let_go.take_if(is_due).is_some() {
+            return self.dismiss_spares();
+        }
+        if self.spares.get.take_if(is_due).is_none() || !self.spares.lacks_one() {
             return;
         }
-        if !self.spares.lacks_one() || self.frozen || self.snapshot.is_some() {
+        if self.frozen || self.snapshot.is_some() {
             return self.dismiss_spares();
         }
         let group = self.spares.name_group();
         let Some(around) = self.surroundings() else {
             return self.dismiss_spares();
         };
-        // A box may be at its limit of processes: the next program enters for itself.
-        let one_more = Entrant::start(around, group, None)
-            .map(|spare| self.spares.waiting.push_back(spare))
-            .is_ok();
-        let now = Instant::now();
-        self.spares.due = if one_more && self.spares.lacks_one() {
-            Some(now)
-        } else {
-            (!self.spares.waiting.is_empty()).then(|| now + PATIENCE)
-        };
+        // A box may be at its limit of processes: then the next program enters for itself.
+        if let Ok(spare) = Entrant::start(around, group, None) {
+            let now = Instant::now();
+            self.spares.waiting.push_back(spare);
+            self.spares.let_go = Some(now + PATIENCE);
+            self.spares.get = self.spares.lacks_one().then_some(now);
+        }
     }
 
     /// Lets the processes that wait go, and gets no others until a program is started.
     pub(super) fn dismiss_spares(&mut self) {
-        self.spares.due = None;
+        (self.spares.get, self.spares.let_go) = (None, None);
         for spare in self.spares.waiting.drain(..) {
             spare.dismiss(&self.plan);
         }

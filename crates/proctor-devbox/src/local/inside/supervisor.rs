@@ -58,9 +58,7 @@ pub(super) struct Supervisor {
     pub(super) spares: Spares,
     /// Control groups of no execution that go when the last process in them has gone.
     pub(super) left_groups: Vec<String>,
-    /// Executions that have just ended and whose control groups may go.
-    pub(super) ended: Vec<ExecId>,
-    /// When they do.
+    /// When to look whether something of executions that have ended is left.
     pub(super) tidy: Option<Instant>,
     pub(super) connections: Vec<Connection>,
     pub(super) frozen: bool,
