@@ -158,14 +158,13 @@ impl Supervisor {
         if self.frozen || self.snapshot.is_some() {
             return Some(Answer::NotNow("the devbox is suspended".to_owned()));
         }
-        let noted = note_new(&self.places, &spec.id).doing("noting an execution");
-        let begun = match noted {
+        match note_new(&self.places, &spec.id).doing("noting an execution") {
             // One of an earlier supervisor, or one that is over: it has run, and is not run twice.
             Ok(false) => return Some(Answer::Done),
-            Ok(true) => self.begin(asker, spec),
-            Err(failure) => Err(failure),
-        };
-        match begun {
+            Ok(true) => {}
+            Err(failure) => return Some(Answer::Failed(failure.to_string())),
+        }
+        match self.begin(asker, spec) {
             Ok(execution) => {
                 self.executions.insert(spec.id.clone(), execution);
                 None
@@ -180,15 +179,14 @@ impl Supervisor {
     fn begin(&mut self, asker: Asker, spec: &ExecSpec) -> Result<Execution, Failure> {
         let now = Instant::now();
         let streams = Streams::open(&self.places, spec, self.null.as_fd())?;
+        let memory_kills = memory_kills(&self.plan);
         let part = Part {
             spec,
             streams: streams.ends(),
         };
         let entrant: Entrant = self.entrant(part, now)?;
-        let mut execution = Execution::begin(spec, streams, entrant, asker, now);
-        // While it gets going: it needs longer to do anything.
-        execution.memory_kills = memory_kills(&self.plan);
-        Ok(execution)
+        let beginning = (now, memory_kills);
+        Ok(Execution::begin(spec, streams, entrant, asker, beginning))
     }
 
     /// The program runs now, or has said why it cannot.
@@ -306,6 +304,15 @@ impl Supervisor {
         }
     }
 
+    /// Makes everything in the box stand still. What waits is let go first: where it stood still too, it could not be ended.
+    fn stand_still(&mut self) -> std::io::Result<()> {
+        self.dismiss_spares();
+        match &self.first {
+            Some(first) => trees::freeze(&self.plan, first, true),
+            None => Ok(()),
+        }
+    }
+
     /// Brings the disk to rest. With nothing running the first process goes too, and the disk is free to become a layer, unless it is
     /// only to be copied.
     fn begin_snapshot(&mut self, connection: u64, copy: bool) -> Answer {
@@ -338,7 +345,7 @@ impl Supervisor {
             || trees::memory_holds_files(first);
         if stays {
             let stands_still = runs && !self.frozen;
-            if stands_still && let Err(error) = trees::freeze(&self.plan, first, true) {
+            if stands_still && let Err(error) = self.stand_still() {
                 return Answer::Failed(error.to_string());
             }
             self.snapshot = Some(Snapshot {

@@ -95,11 +95,14 @@ impl Supervisor {
                 execution.drop_group(&self.plan);
             }
         }
-        self.over.extend(
-            self.executions
-                .extract_if(.., |_, execution| execution.is_over())
-                .map(|(id, execution)| (id, execution.progress())),
-        );
+        // Without groups only an execution itself knows by which mark what it left is found.
+        if self.plan.can_kill() {
+            self.over.extend(
+                self.executions
+                    .extract_if(.., |_, execution| execution.is_over())
+                    .map(|(id, execution)| (id, execution.progress())),
+            );
+        }
     }
 
     /// Ends everything of an execution; its exit will say why.

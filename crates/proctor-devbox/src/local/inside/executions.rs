@@ -53,7 +53,7 @@ pub(super) struct Execution {
     /// Why it will have ended, if we ended it.
     pub(super) cause: ExitCause,
     /// How many processes of the box had been ended for want of memory when it began.
-    pub(super) memory_kills: u64,
+    memory_kills: u64,
     /// Until the program runs: where it says that it cannot, and who wants to know.
     pub(super) starting: Option<Starting>,
     pub(super) exit: Option<Exit>,
@@ -206,7 +206,7 @@ impl Execution {
         streams: Streams,
         entrant: Entrant,
         asker: Asker,
-        now: Instant,
+        (now, memory_kills): (Instant, u64),
     ) -> Self {
         let [stdin, stdout, stderr] = streams.ends;
         let told = entrant.told.then(|| Told {
@@ -224,7 +224,7 @@ impl Execution {
             started: now,
             deadline: spec.timeout.and_then(|timeout| now.checked_add(timeout)),
             cause: ExitCause::Itself,
-            memory_kills: 0,
+            memory_kills,
             starting: Some(Starting {
                 pipe,
                 askers: vec![asker],
@@ -312,7 +312,17 @@ impl Execution {
 pub(super) fn note_new(places: &BoxPlaces, id: &ExecId) -> io::Result<bool> {
     match write_status(places, id, Progress::default(), OFlags::EXCL) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        other => other.map(|()| true),
+        Err(error) => {
+            if matches!(
+                error.kind(),
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+            ) {
+                // Made just now, and there was no room for what belongs into it.
+                let _ = places.forget_execution(id);
+            }
+            Err(error)
+        }
+        Ok(()) => Ok(true),
     }
 }
 

@@ -248,7 +248,7 @@ impl Supervisor {
             sources.push(Source::DiskCount);
             polled.push(PollFd::from_borrowed_fd(pipe, PollFlags::IN));
         }
-        let timeout = self.next_deadline().map(|deadline| {
+        let timeout = self.next_deadline(now).map(|deadline| {
             let left = deadline.saturating_duration_since(now);
             rustix::event::Timespec::try_from(left).unwrap_or(rustix::event::Timespec {
                 tv_sec: 3600,
@@ -302,8 +302,9 @@ impl Supervisor {
         let Some(execution) = self.executions.get_mut(id) else {
             return;
         };
-        let grew = spool(execution).drain(&mut self.buffer);
-        if execution.exit.is_some() {
+        let spool = spool(execution);
+        let grew = spool.drain(&mut self.buffer);
+        if spool.pipe().is_none() && execution.exit.is_some() {
             // What it left running may have ended.
             self.tidy = Some(Instant::now());
         }
@@ -350,8 +351,8 @@ impl Supervisor {
         }
     }
 
-    fn next_deadline(&self) -> Option<Instant> {
-        let now = Instant::now();
+    /// When something is due next; `now` is when was looked what to wait for.
+    fn next_deadline(&self, now: Instant) -> Option<Instant> {
         let executions = self
             .executions
             .values()
@@ -407,7 +408,7 @@ impl Supervisor {
         }
         if self.watches_disk() && due(self.disk.due()) {
             let used = self.plan.groups.iter().find_map(BoxGroup::cpu_micros);
-            let _ = self.disk.begin(now, used);
+            self.disk.begin(now, used);
         }
         if due(self.alone_deadline()) {
             self.look_around(now);

@@ -67,17 +67,24 @@ impl DiskWatch {
 
     /// Begins to count, if it is time. A box that has `used` no processor time since the last time, as far as that is known, has not
     /// written anything either and is not counted.
-    pub(super) fn begin(&mut self, now: Instant, used: Option<u64>) -> io::Result<()> {
+    pub(super) fn begin(&mut self, now: Instant, used: Option<u64>) {
         if self.counting.is_some() || now < self.next {
-            return Ok(());
+            return;
         }
         if self.last.is_some() && used.is_some() && used == self.used {
             self.pause = (self.pause * 2).min(LONGEST_PAUSE);
             self.next = now + self.pause;
-            return Ok(());
+            return;
         }
         self.pause = SHORTEST_PAUSE;
         self.used = used;
+        if self.count(now).is_err() {
+            // A machine without processes or descriptors to spare may have some again soon.
+            self.next = now + self.pause;
+        }
+    }
+
+    fn count(&mut self, now: Instant) -> io::Result<()> {
         let (result, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         match sys::fork()? {
             Fork::Parent(pid) => {
@@ -146,7 +153,7 @@ mod tests {
         watch.used = Some(7);
         let mut pauses = Vec::new();
         for _ in 0..4 {
-            watch.begin(now, Some(7)).unwrap();
+            watch.begin(now, Some(7));
             assert!(watch.pid().is_none());
             let due = watch.due().unwrap();
             pauses.push((due - now).as_millis());
