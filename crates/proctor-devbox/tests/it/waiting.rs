@@ -8,10 +8,14 @@ use proctor_devbox::{
 
 use crate::support::{EVERY_LIMIT, Local, output, sh};
 
-/// Ends when a process of the box waits: one that is neither the first, nor the script, nor a child of it. It may be one that was ended just before and will
-/// be gone in a moment.
+/// Ends when a process of the box waits: one that is neither the first, nor the script, nor a child of it, nor one that has been ended and is not
+/// gone yet (it is exiting, or SIGKILL is pending).
 const UNTIL_ONE_WAITS: &str = r#"
-    waiting() { for p in /proc/[0-9]*; do p=${p#/proc/}; [ $p = 1 ] || [ $p = $$ ] ||
+    ended() {
+        set -- $(cut -d' ' -f9 /proc/$1/stat 2>/dev/null; sed -n 's/^SigPnd:[[:space:]]*//p' /proc/$1/status 2>/dev/null)
+        [ $# != 2 ] || [ $(($1 & 4)) != 0 ] || [ $((0x$2 & 0x100)) != 0 ]
+    }
+    waiting() { for p in /proc/[0-9]*; do p=${p#/proc/}; [ $p = 1 ] || [ $p = $$ ] || ended $p ||
         [ "$(cut -d' ' -f4 /proc/$p/stat 2>/dev/null)" != 0 ] || echo $p; done; }
     until [ -n "$(waiting)" ]; do sleep 0.01; done
 "#;
@@ -29,7 +33,7 @@ async fn a_box_whose_processes_are_all_ended_or_stopped_runs_more() {
     let local = Local::new();
     let devbox = used_box(&local, EVERY_LIMIT).await;
     for signal in ["KILL", "STOP", "TERM", "KILL"] {
-        let script = format!("{UNTIL_ONE_WAITS} kill -{signal} -1 2>/dev/null; echo done");
+        let script = format!("{UNTIL_ONE_WAITS} kill -{signal} -1; echo done");
         let (status, said) = sh(&devbox, &script).await;
         assert_eq!((status, said.as_str()), (0, "done\n"), "{signal}");
         for _ in 0..3 {
@@ -56,8 +60,7 @@ async fn a_program_that_was_given_to_a_process_that_had_been_ended_runs_all_the_
     let local = Local::new();
     let devbox = used_box(&local, Limits::default()).await;
     for _ in 0..50 {
-        let script = format!("{UNTIL_ONE_WAITS} kill -KILL -1 2>/dev/null; true");
-        let (status, said) = sh(&devbox, &script).await;
+        let (status, said) = sh(&devbox, &format!("{UNTIL_ONE_WAITS} kill -KILL -1")).await;
         assert_eq!((status, said.as_str()), (0, ""));
         assert_eq!(sh(&devbox, "echo on").await, (0, "on\n".to_owned()));
     }

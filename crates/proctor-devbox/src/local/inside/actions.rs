@@ -305,7 +305,7 @@ impl Supervisor {
     }
 
     /// Makes everything in the box stand still. What waits is let go first: where it stood still too, it could not be ended.
-    fn stand_still(&mut self) -> std::io::Result<()> {
+    pub(super) fn stand_still(&mut self) -> std::io::Result<()> {
         self.dismiss_spares();
         match &self.first {
             Some(first) => trees::freeze(&self.plan, first, true),
@@ -453,13 +453,7 @@ impl Supervisor {
             }
         }
         self.drop_left_groups();
-        for execution in self
-            .executions
-            .values_mut()
-            .filter(|known| known.exit.is_some())
-        {
-            execution.drop_group(&self.plan);
-        }
+        self.tidy = Some(Instant::now());
     }
 
     /// Takes a connection out of the loop, with what was received and not read yet.

@@ -23,7 +23,6 @@ use super::{
     launcher::Order,
     seccomp::Filter,
     spares::Spares,
-    trees,
     usage::DiskWatch,
 };
 use crate::{
@@ -387,10 +386,7 @@ impl Supervisor {
         if alone >= Duration::from_secs(plan.orphan_stop_secs) || !self.places.directory.exists() {
             self.stop.get_or_insert(Stop::ByItself);
         } else if alone >= Duration::from_secs(plan.orphan_freeze_secs) && !self.frozen {
-            self.dismiss_spares();
-            if let Some(first) = &self.first {
-                self.frozen = trees::freeze(&self.plan, first, true).is_ok();
-            }
+            self.frozen = self.first.is_some() && self.stand_still().is_ok();
         }
     }
 
