@@ -404,7 +404,9 @@ impl Supervisor {
         }
         if self.watches_disk() && due(self.disk.due()) {
             let used = self.plan.groups.iter().find_map(BoxGroup::cpu_micros);
-            self.disk.begin(now, used);
+            if self.disk.begin(now, used) {
+                self.check_disk();
+            }
         }
         if due(self.alone_deadline()) {
             self.look_around(now);

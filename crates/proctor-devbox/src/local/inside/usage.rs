@@ -1,4 +1,4 @@
-//! How much a box has added to its base, counted by a process of its own so that nobody waits for it.
+//! How much a box has added to its base. What is soon counted is counted at once; the rest is counted by a process of its own, so that nobody waits for it.
 
 use std::{
     io,
@@ -18,6 +18,8 @@ use crate::local::{
 const SHORTEST_PAUSE: Duration = Duration::from_millis(150);
 /// How often is looked whether an idle box is still idle, at least.
 const LONGEST_PAUSE: Duration = Duration::from_millis(600);
+/// How many files are counted at once, in less time than a process would take to begin.
+const FEW: u64 = 64;
 /// How much of the time counting may take: one part in this many.
 const SHARE: u32 = 8;
 
@@ -65,23 +67,37 @@ impl DiskWatch {
         self.counting.is_none().then_some(self.next)
     }
 
-    /// Begins to count, if it is time. A box that has `used` no processor time since the last time, as far as that is known, has not
+    /// Counts, or begins to, if it is time; whether there is a new count. A box that has `used` no processor time since the last time, as far as that is known, has not
     /// written anything either and is not counted.
-    pub(super) fn begin(&mut self, now: Instant, used: Option<u64>) {
+    pub(super) fn begin(&mut self, now: Instant, used: Option<u64>) -> bool {
         if self.counting.is_some() || now < self.next {
-            return;
+            return false;
         }
         if self.last.is_some() && used.is_some() && used == self.used {
             self.pause = (self.pause * 2).min(LONGEST_PAUSE);
             self.next = now + self.pause;
-            return;
+            return false;
         }
         self.pause = SHORTEST_PAUSE;
         self.used = used;
-        if self.count(now).is_err() {
+        let is_counted = self.is_soon_counted();
+        if is_counted || self.count(now).is_err() {
             // A machine without processes or descriptors to spare may have some again soon.
             self.next = now + self.pause;
         }
+        is_counted
+    }
+
+    /// Counts a disk with few files on it. Not tried again where there were more the last time.
+    fn is_soon_counted(&mut self) -> bool {
+        if self.last.is_some_and(|last| last.files > FEW) {
+            return false;
+        }
+        let Ok(Some((bytes, files))) = tree::count_few(&self.disk, FEW) else {
+            return false;
+        };
+        self.last = Some(Count { bytes, files });
+        true
     }
 
     fn count(&mut self, now: Instant) -> io::Result<()> {
@@ -153,12 +169,38 @@ mod tests {
         watch.used = Some(7);
         let mut pauses = Vec::new();
         for _ in 0..4 {
-            watch.begin(now, Some(7));
+            assert!(!watch.begin(now, Some(7)));
             assert!(watch.pid().is_none());
             let due = watch.due().unwrap();
             pauses.push((due - now).as_millis());
             now = due;
         }
         assert_eq!(pauses, [300, 600, 600, 600]);
+    }
+
+    #[test]
+    fn few_files_are_counted_at_once_and_many_by_a_process() {
+        let disk = tempfile::tempdir().unwrap();
+        let now = Instant::now();
+        let mut watch = DiskWatch::new(disk.path().to_owned(), now);
+        for number in 0..FEW {
+            fs_err::write(disk.path().join(number.to_string()), "x").unwrap();
+        }
+        assert!(watch.begin(now, None));
+        assert!(watch.pid().is_none());
+        assert_eq!(watch.last.unwrap().files, FEW);
+        assert_eq!(watch.due(), Some(now + SHORTEST_PAUSE));
+
+        fs_err::write(disk.path().join("one more"), "x").unwrap();
+        assert!(!watch.is_soon_counted());
+        watch.last = Some(Count {
+            bytes: 0,
+            files: FEW + 1,
+        });
+        fs_err::remove_file(disk.path().join("one more")).unwrap();
+        assert!(
+            !watch.is_soon_counted(),
+            "it is not tried where there were many"
+        );
     }
 }

@@ -40,6 +40,17 @@ pub(crate) fn count(root: &Path) -> io::Result<(u64, u64)> {
     Ok(total)
 }
 
+/// The same if there are at most so `many`. Does not look at the rest of a tree that has more.
+pub(crate) fn count_few(root: &Path, many: u64) -> io::Result<Option<(u64, u64)>> {
+    let mut total = (0, 0);
+    let was_all = visit(root, |bytes| {
+        total.0 += bytes;
+        total.1 += 1;
+        total.1 <= many
+    })?;
+    Ok(was_all.then_some(total))
+}
+
 /// Whether there is no more below `root` than so many bytes and files. Does not look at the rest of a tree that has more.
 pub(crate) fn is_within(root: &Path, mut bytes: u64, mut files: u64) -> io::Result<bool> {
     visit(root, |found| {
