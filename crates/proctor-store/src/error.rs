@@ -4,6 +4,8 @@ use std::error::Error as StdError;
 
 use sqlx::{error::ErrorKind, postgres::PgDatabaseError, sqlite::SqliteError};
 
+use crate::database;
+
 /// What can go wrong with the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -14,7 +16,7 @@ pub enum StoreError {
         reason: Unavailability,
         /// What the database said.
         #[source]
-        source: sqlx::Error,
+        source: DatabaseError,
     },
     /// Something of this name exists.
     #[error("{0} exists")]
@@ -33,10 +35,30 @@ pub enum StoreError {
     Configuration(String),
     /// The database refused what should have been right: a bug.
     #[error("the database refused a statement")]
-    Internal(#[source] sqlx::Error),
+    Internal(#[source] DatabaseError),
     /// Large bytes could not be stored or read.
     #[error("the blob store failed")]
     Blob(#[from] object_store::Error),
+}
+
+/// What a database said, or what kept it from being asked.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabaseError {
+    /// What SQLite said.
+    #[error(transparent)]
+    Sqlite(rusqlite::Error),
+    /// What a server said, or what SQLite said when its tables were brought up to date.
+    #[error(transparent)]
+    Other(sqlx::Error),
+    /// Nobody who has a connection gave it back in time.
+    #[error("no connection was given back in time")]
+    Crowded,
+    /// It was closed.
+    #[error("the database is closed")]
+    Closed,
+    /// A row that is always there is not.
+    #[error("a row is missing")]
+    NoRow,
 }
 
 /// Why the database cannot be used now.
@@ -63,7 +85,26 @@ impl std::fmt::Display for Unavailability {
 impl StoreError {
     /// Whether the cause is that a unique value is taken.
     pub(crate) fn is_unique_violation(&self) -> bool {
-        matches!(self, Self::Internal(sqlx::Error::Database(error)) if error.kind() == ErrorKind::UniqueViolation)
+        match self {
+            Self::Internal(DatabaseError::Other(sqlx::Error::Database(error))) => {
+                error.kind() == ErrorKind::UniqueViolation
+            }
+            Self::Internal(DatabaseError::Sqlite(error)) => {
+                // Of a primary key, of another key, of a row's number.
+                matches!(extended_code(error), Some(1555 | 2067 | 2579))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it can be done by whoever has the time.
+    pub(crate) fn asks_for_patience(&self) -> bool {
+        match self {
+            Self::Unavailable { source, .. } | Self::Internal(source) => {
+                matches!(source, DatabaseError::Sqlite(error) if database::asks_for_patience(error))
+            }
+            _ => false,
+        }
     }
 
     /// Names what is taken, if that is what went wrong.
@@ -94,7 +135,13 @@ impl StoreError {
     }
 
     fn is_foreign_key_violation(&self) -> bool {
-        matches!(self, Self::Internal(sqlx::Error::Database(error)) if error.kind() == ErrorKind::ForeignKeyViolation)
+        match self {
+            Self::Internal(DatabaseError::Other(sqlx::Error::Database(error))) => {
+                error.kind() == ErrorKind::ForeignKeyViolation
+            }
+            Self::Internal(DatabaseError::Sqlite(error)) => extended_code(error) == Some(787),
+            _ => false,
+        }
     }
 
     pub(crate) fn corrupt(what: &str, why: impl StdError) -> Self {
@@ -102,8 +149,8 @@ impl StoreError {
     }
 }
 
-impl From<sqlx::Error> for StoreError {
-    fn from(source: sqlx::Error) -> Self {
+impl From<DatabaseError> for StoreError {
+    fn from(source: DatabaseError) -> Self {
         match unavailability(&source) {
             Some(reason) => Self::Unavailable { reason, source },
             None => Self::Internal(source),
@@ -111,11 +158,34 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
-fn unavailability(error: &sqlx::Error) -> Option<Unavailability> {
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        DatabaseError::Other(error).into()
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        DatabaseError::Sqlite(error).into()
+    }
+}
+
+fn unavailability(error: &DatabaseError) -> Option<Unavailability> {
+    match error {
+        DatabaseError::Sqlite(error) => extended_code(error).and_then(sqlite),
+        DatabaseError::Other(error) => other(error),
+        DatabaseError::Crowded => Some(Unavailability::Busy),
+        DatabaseError::Closed => Some(Unavailability::Gone),
+        DatabaseError::NoRow => None,
+    }
+}
+
+fn other(error: &sqlx::Error) -> Option<Unavailability> {
+    use sqlx::error::DatabaseError as _;
     match error {
         sqlx::Error::Database(error) => {
             if let Some(error) = error.try_downcast_ref::<SqliteError>() {
-                return sqlite(error);
+                return sqlite(error.code()?.parse().ok()?);
             }
             error
                 .try_downcast_ref::<PgDatabaseError>()
@@ -131,10 +201,12 @@ fn unavailability(error: &sqlx::Error) -> Option<Unavailability> {
     }
 }
 
+fn extended_code(error: &rusqlite::Error) -> Option<i32> {
+    error.sqlite_error().map(|error| error.extended_code)
+}
+
 /// By the primary result code, the low byte of the extended one.
-fn sqlite(error: &SqliteError) -> Option<Unavailability> {
-    use sqlx::error::DatabaseError as _;
-    let code: u32 = error.code()?.parse().ok()?;
+fn sqlite(code: i32) -> Option<Unavailability> {
     match code & 0xff {
         5 | 6 => Some(Unavailability::Busy),
         13 => Some(Unavailability::Full),

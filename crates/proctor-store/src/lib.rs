@@ -51,6 +51,6 @@ mod vault;
 mod versions;
 pub mod whole_benchmark;
 
-pub use error::{StoreError, Unavailability};
+pub use error::{DatabaseError, StoreError, Unavailability};
 pub use store::{Store, StoreOptions};
 pub use vault::MasterKey;

@@ -6,34 +6,26 @@
 mod insert;
 mod query;
 mod row;
+mod sqlite;
 mod transaction;
 
-use std::{
-    path::Path,
-    str::FromStr,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{path::Path, str::FromStr, time::Duration};
 
 use sqlx::{
-    ConnectOptions as _, Connection as _, PgPool, SqlitePool,
+    ConnectOptions as _, Connection as _, PgPool,
     migrate::{MigrateError, Migrator},
     postgres::{PgConnectOptions, PgPoolOptions},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use tokio::sync::Notify;
-
 pub(crate) use self::{
     insert::Inserts,
     query::{Param, Query},
     row::Row,
+    sqlite::{Sqlite, asks_for_patience},
     transaction::{Transaction, WriteConnection},
 };
-use crate::StoreError;
+use crate::{StoreError, error::DatabaseError};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
 
@@ -57,100 +49,41 @@ pub(crate) enum DatabaseUrl {
 /// The handle to one database; cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) enum Database {
-    /// SQLite takes one writer at a time: a second connection that writes would only wait.
-    Sqlite {
-        writer: SqlitePool,
-        readers: SqlitePool,
-        waiting: Arc<Waiting>,
-    },
+    Sqlite(Sqlite),
     Postgres(PgPool),
 }
 
-const SQLITE_READERS: u32 = 4;
-const SQLITE_PAGE_BYTES: u64 = 4096;
 const POSTGRES_CONNECTIONS: u32 = 16;
 /// How long a connection is kept for writes that may come.
 const POSTGRES_LINGER: Duration = Duration::from_millis(2);
-
-/// The same expression on whichever database this is.
-macro_rules! on_reader {
-    ($self:expr, |$pool:ident| $body:expr) => {
-        match $self {
-            Database::Sqlite { readers: $pool, .. } => $body,
-            Database::Postgres($pool) => $body,
-        }
-    };
-}
 
 impl Database {
     /// Opens the database, makes it if it is a file that is not there, and brings its tables up
     /// to date.
     pub(crate) async fn open(options: &DatabaseOptions) -> Result<Self, StoreError> {
-        let (database, migrated) = match &options.url {
-            DatabaseUrl::Sqlite(path) => {
-                let lock = lock_beside(path).await?;
-                let database = Self::open_sqlite(path, options).await?;
-                let migrated = database.migrate().await;
-                drop(lock);
-                (database, migrated)
-            }
-            DatabaseUrl::Postgres(url) => {
-                let database = Self::open_postgres(url, options).await?;
-                let migrated = database.migrate().await;
-                (database, migrated)
-            }
-        };
-        migrated.map_err(|error| match error {
+        let refused = |error| match error {
             MigrateError::Execute(error) => error.into(),
             other => StoreError::Configuration(format!(
                 "the database's tables do not fit this version of Proctor: {other}"
             )),
-        })?;
-        Ok(database)
-    }
-
-    async fn migrate(&self) -> Result<(), MigrateError> {
-        match self {
-            Self::Sqlite { writer, .. } => MIGRATIONS.run(writer).await,
-            // Takes a lock in the database by itself.
-            Self::Postgres(pool) => MIGRATIONS.run(pool).await,
-        }
-    }
-
-    async fn open_sqlite(path: &Path, options: &DatabaseOptions) -> Result<Self, StoreError> {
-        let mut connect = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            // FULL waits for the disk at every commit: what was acknowledged survives a power cut.
-            .synchronous(SqliteSynchronous::Full)
-            .foreign_keys(true)
-            // What a statement of many rows would have to undo is not worth a file.
-            .pragma("temp_store", "memory")
-            .busy_timeout(options.patience);
-        if let Some(bytes) = options.sqlite_max_bytes {
-            connect = connect.pragma(
-                "max_page_count",
-                (bytes / SQLITE_PAGE_BYTES).max(1).to_string(),
-            );
-        }
-        let pool = |size| {
-            SqlitePoolOptions::new()
-                .max_connections(size)
-                .acquire_timeout(options.patience)
-                .test_before_acquire(false)
         };
-        let writer = pool(1).connect_with(connect.clone()).await?;
-        let readers = pool(SQLITE_READERS)
-            .connect_lazy_with(connect.read_only(true).create_if_missing(false));
-        Ok(Self::Sqlite {
-            writer,
-            readers,
-            waiting: Arc::default(),
-        })
+        match &options.url {
+            DatabaseUrl::Sqlite(path) => {
+                let lock = lock_beside(path).await?;
+                migrate_sqlite(path, options).await?.map_err(refused)?;
+                drop(lock);
+                Ok(Self::Sqlite(Sqlite::open(path, options).await?))
+            }
+            DatabaseUrl::Postgres(url) => {
+                let pool = Self::open_postgres(url, options).await?;
+                // Takes a lock in the database by itself.
+                MIGRATIONS.run(&pool).await.map_err(refused)?;
+                Ok(Self::Postgres(pool))
+            }
+        }
     }
 
-    async fn open_postgres(url: &str, options: &DatabaseOptions) -> Result<Self, StoreError> {
+    async fn open_postgres(url: &str, options: &DatabaseOptions) -> Result<PgPool, StoreError> {
         let connect = PgConnectOptions::from_str(url)
             .map_err(|error| {
                 StoreError::Configuration(format!("the database URL cannot be read: {error}"))
@@ -171,35 +104,35 @@ impl Database {
             .acquire_timeout(options.patience)
             .connect_with(connect)
             .await?;
-        Ok(Self::Postgres(pool))
+        Ok(pool)
     }
 
     /// All rows that `query` finds.
     pub(crate) async fn read_all(&self, query: Query) -> Result<Vec<Row>, StoreError> {
-        on_reader!(self, |pool| query.fetch_all(pool).await)
+        match self {
+            Self::Sqlite(sqlite) => sqlite.read(query, usize::MAX).await,
+            Self::Postgres(pool) => query.fetch_all(pool).await,
+        }
     }
 
     /// The row that `query` finds, if it finds one.
     pub(crate) async fn read_optional(&self, query: Query) -> Result<Option<Row>, StoreError> {
-        on_reader!(self, |pool| query.fetch_optional(pool).await)
+        match self {
+            Self::Sqlite(sqlite) => Ok(sqlite.read(query, 1).await?.pop()),
+            Self::Postgres(pool) => query.fetch_optional(pool).await,
+        }
     }
 
     /// The row that `query` always finds.
     pub(crate) async fn read_one(&self, query: Query) -> Result<Row, StoreError> {
-        self.read_optional(query)
-            .await?
-            .ok_or(StoreError::Internal(sqlx::Error::RowNotFound))
+        let row = self.read_optional(query).await?;
+        Ok(row.ok_or(DatabaseError::NoRow)?)
     }
 
     /// Carries out one statement as a transaction of its own; how many rows it touched.
     pub(crate) async fn execute(&self, query: Query) -> Result<u64, StoreError> {
         match self {
-            Self::Sqlite {
-                writer, waiting, ..
-            } => {
-                let mut connection = waiting.count(writer.acquire()).await?;
-                query.execute(&mut *connection).await
-            }
+            Self::Sqlite(sqlite) => sqlite.execute(query).await,
             Self::Postgres(pool) => query.execute(pool).await,
         }
     }
@@ -207,10 +140,7 @@ impl Database {
     /// Begins a transaction that writes. Dropping it undoes it.
     pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
         Ok(match self {
-            // Taking the lock at once means that no statement inside can lose a race for it.
-            Self::Sqlite {
-                writer, waiting, ..
-            } => Transaction::Sqlite(waiting.count(writer.begin_with("BEGIN IMMEDIATE")).await?),
+            Self::Sqlite(sqlite) => Transaction::Sqlite(sqlite.begin().await?),
             Self::Postgres(pool) => Transaction::Postgres(pool.begin().await?),
         })
     }
@@ -218,8 +148,7 @@ impl Database {
     /// Begins a transaction that only reads, and sees everything as it is at one moment.
     pub(crate) async fn snapshot(&self) -> Result<Transaction, StoreError> {
         Ok(match self {
-            // With a write-ahead log a reader goes on seeing what it saw first.
-            Self::Sqlite { readers, .. } => Transaction::Sqlite(readers.begin().await?),
+            Self::Sqlite(sqlite) => Transaction::Moment(sqlite.snapshot().await?),
             Self::Postgres(pool) => Transaction::Postgres(
                 pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                     .await?,
@@ -231,7 +160,7 @@ impl Database {
     /// [`Database::wants_back_a_connection`].
     pub(crate) async fn write_connection(&self) -> Result<WriteConnection, StoreError> {
         Ok(match self {
-            Self::Sqlite { writer, .. } => WriteConnection::Sqlite(writer.acquire().await?),
+            Self::Sqlite(sqlite) => WriteConnection::Sqlite(Some(sqlite.writer().await?)),
             Self::Postgres(pool) => WriteConnection::Postgres(pool.acquire().await?),
         })
     }
@@ -239,7 +168,7 @@ impl Database {
     /// Whether somebody needs the connection that another one keeps.
     pub(crate) fn others_wait_to_write(&self) -> bool {
         match self {
-            Self::Sqlite { waiting, .. } => waiting.how_many.load(Ordering::Relaxed) > 0,
+            Self::Sqlite(sqlite) => sqlite.others_wait_to_write(),
             Self::Postgres(_) => false,
         }
     }
@@ -247,7 +176,7 @@ impl Database {
     /// Returns when a connection that is kept should be given back, though nothing is written.
     pub(crate) async fn wants_back_a_connection(&self) {
         match self {
-            Self::Sqlite { waiting, .. } => waiting.somebody.notified().await,
+            Self::Sqlite(sqlite) => sqlite.wants_back_the_writer().await,
             // Only in its pool is it noticed when the server went away.
             Self::Postgres(_) => tokio::time::sleep(POSTGRES_LINGER).await,
         }
@@ -256,15 +185,29 @@ impl Database {
     /// Closes every connection.
     pub(crate) async fn close(&self) {
         match self {
-            Self::Sqlite {
-                writer, readers, ..
-            } => {
-                readers.close().await;
-                writer.close().await;
-            }
+            Self::Sqlite(sqlite) => sqlite.close().await,
             Self::Postgres(pool) => pool.close().await,
         }
     }
+}
+
+/// Makes the file if it is not there, and brings its tables up to date.
+async fn migrate_sqlite(
+    path: &Path,
+    options: &DatabaseOptions,
+) -> Result<Result<(), MigrateError>, StoreError> {
+    let connect = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(options.patience);
+    let pool = SqlitePoolOptions::new().max_connections(1);
+    let pool = pool.connect_with(connect).await?;
+    let migrated = MIGRATIONS.run(&pool).await;
+    pool.close().await;
+    Ok(migrated)
 }
 
 /// Lets one process at a time make or change the tables of a SQLite file.
@@ -288,27 +231,4 @@ async fn lock_beside(database: &Path) -> Result<std::fs::File, StoreError> {
         .map_err(|error| {
             StoreError::Configuration(format!("the database cannot be locked: {error}"))
         })
-}
-
-/// Those who wait for SQLite's one writer.
-#[derive(Debug, Default)]
-pub(crate) struct Waiting {
-    how_many: AtomicUsize,
-    somebody: Notify,
-}
-
-impl Waiting {
-    /// Counts somebody as waiting, for as long as they do.
-    async fn count<T>(&self, wait: impl Future<Output = T>) -> T {
-        struct Counted<'a>(&'a AtomicUsize);
-        impl Drop for Counted<'_> {
-            fn drop(&mut self) {
-                self.0.fetch_sub(1, Ordering::Relaxed);
-            }
-        }
-        self.how_many.fetch_add(1, Ordering::Relaxed);
-        let _counted = Counted(&self.how_many);
-        self.somebody.notify_one();
-        wait.await
-    }
 }

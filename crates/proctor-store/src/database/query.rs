@@ -4,9 +4,7 @@ use proctor_core::{
     id::{Id, Kind},
     time::Timestamp,
 };
-use sqlx::{
-    AssertSqlSafe, Executor, Postgres, Sqlite, postgres::PgArguments, sqlite::SqliteArguments,
-};
+use sqlx::{AssertSqlSafe, Executor, Postgres, postgres::PgArguments};
 
 use super::Row;
 use crate::StoreError;
@@ -109,78 +107,51 @@ impl Query {
         self.params.push(value.into());
         self
     }
-}
 
-/// What the two drivers have in common, as far as it is used here.
-pub(crate) trait Driver: sqlx::Database {
-    fn wrap(row: Self::Row) -> Row;
-    fn affected(result: &Self::QueryResult) -> u64;
-    fn query(query: Query) -> sqlx::query::Query<'static, Self, Self::Arguments>;
-}
-
-macro_rules! driver {
-    ($driver:ty, $arguments:ty, $row:ident, $text:ident) => {
-        impl Driver for $driver {
-            fn wrap(row: Self::Row) -> Row {
-                Row::$row(row)
-            }
-
-            fn affected(result: &Self::QueryResult) -> u64 {
-                result.rows_affected()
-            }
-
-            fn query(query: Query) -> sqlx::query::Query<'static, Self, $arguments> {
-                let statement = match query.text {
-                    Text::Fixed(text) => sqlx::query(text),
-                    Text::Assembled(text) => sqlx::query(AssertSqlSafe(text)),
-                    Text::Either { $text: text, .. } => sqlx::query(text),
-                };
-                query
-                    .params
-                    .into_iter()
-                    .fold(statement, |statement, param| match param {
-                        Param::Int(value) => statement.bind(value),
-                        Param::Real(value) => statement.bind(value),
-                        Param::Text(value) => statement.bind(value),
-                        Param::Bytes(value) => statement.bind(value),
-                    })
-            }
-        }
-    };
-}
-
-driver!(Sqlite, SqliteArguments, Sqlite, sqlite);
-driver!(Postgres, PgArguments, Postgres, postgres);
-
-impl Query {
-    pub(super) async fn fetch_all<'c, D: Driver>(
-        self,
-        executor: impl Executor<'c, Database = D>,
-    ) -> Result<Vec<Row>, StoreError>
-    where
-        D::Arguments: sqlx::IntoArguments<D>,
-    {
-        let rows = D::query(self).fetch_all(executor).await?;
-        Ok(rows.into_iter().map(D::wrap).collect())
+    /// The text that SQLite reads, and its values.
+    pub(super) fn for_sqlite(&self) -> (&str, &[Param]) {
+        let text = match &self.text {
+            Text::Fixed(text) | Text::Either { sqlite: text, .. } => text,
+            Text::Assembled(text) => text.as_str(),
+        };
+        (text, &self.params)
     }
 
-    pub(super) async fn fetch_optional<'c, D: Driver>(
-        self,
-        executor: impl Executor<'c, Database = D>,
-    ) -> Result<Option<Row>, StoreError>
-    where
-        D::Arguments: sqlx::IntoArguments<D>,
-    {
-        Ok(D::query(self).fetch_optional(executor).await?.map(D::wrap))
+    fn for_postgres(self) -> sqlx::query::Query<'static, Postgres, PgArguments> {
+        let statement = match self.text {
+            Text::Fixed(text) | Text::Either { postgres: text, .. } => sqlx::query(text),
+            Text::Assembled(text) => sqlx::query(AssertSqlSafe(text)),
+        };
+        self.params
+            .into_iter()
+            .fold(statement, |statement, param| match param {
+                Param::Int(value) => statement.bind(value),
+                Param::Real(value) => statement.bind(value),
+                Param::Text(value) => statement.bind(value),
+                Param::Bytes(value) => statement.bind(value),
+            })
     }
 
-    pub(super) async fn execute<'c, D: Driver>(
+    pub(super) async fn fetch_all<'c>(
         self,
-        executor: impl Executor<'c, Database = D>,
-    ) -> Result<u64, StoreError>
-    where
-        D::Arguments: sqlx::IntoArguments<D>,
-    {
-        Ok(D::affected(&D::query(self).execute(executor).await?))
+        executor: impl Executor<'c, Database = Postgres>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let rows = self.for_postgres().fetch_all(executor).await?;
+        Ok(rows.into_iter().map(Row::Postgres).collect())
+    }
+
+    pub(super) async fn fetch_optional<'c>(
+        self,
+        executor: impl Executor<'c, Database = Postgres>,
+    ) -> Result<Option<Row>, StoreError> {
+        let row = self.for_postgres().fetch_optional(executor).await?;
+        Ok(row.map(Row::Postgres))
+    }
+
+    pub(super) async fn execute<'c>(
+        self,
+        executor: impl Executor<'c, Database = Postgres>,
+    ) -> Result<u64, StoreError> {
+        Ok(self.for_postgres().execute(executor).await?.rows_affected())
     }
 }

@@ -5,8 +5,9 @@ use proctor_core::{
     time::Timestamp,
 };
 use serde::de::DeserializeOwned;
-use sqlx::{Row as _, postgres::PgRow, sqlite::SqliteRow};
+use sqlx::{Row as _, postgres::PgRow};
 
+use super::sqlite::SqliteRow;
 use crate::StoreError;
 
 /// A row that was read. Columns are asked for by name and type; what does not fit is damage.
@@ -18,10 +19,13 @@ pub(crate) enum Row {
 macro_rules! get {
     ($self:ident, $column:ident, $type:ty) => {
         match $self {
-            Row::Sqlite(row) => row.try_get::<$type, _>($column),
-            Row::Postgres(row) => row.try_get::<$type, _>($column),
+            Row::Sqlite(row) => row
+                .get::<$type>($column)
+                .map_err(|error| StoreError::corrupt($column, error)),
+            Row::Postgres(row) => row
+                .try_get::<$type, _>($column)
+                .map_err(|error| StoreError::corrupt($column, error)),
         }
-        .map_err(|error| StoreError::corrupt($column, error))
     };
 }
 

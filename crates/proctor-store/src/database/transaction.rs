@@ -1,43 +1,45 @@
 //! Several statements that hold together.
 
-use sqlx::{Connection as _, Postgres, Sqlite, pool::PoolConnection};
+use sqlx::{Connection as _, Postgres, pool::PoolConnection};
 
-use super::{Query, Row};
-use crate::StoreError;
+use super::{
+    Query, Row,
+    sqlite::{Reader, Statements, Writer},
+};
+use crate::{StoreError, error::DatabaseError};
 
 /// Several statements that hold together: all of them after [`Transaction::commit`], none of
 /// them when it is dropped.
 pub(crate) enum Transaction {
-    Sqlite(sqlx::Transaction<'static, Sqlite>),
+    Sqlite(Statements<Writer>),
+    /// One that only reads.
+    Moment(Statements<Reader>),
     Postgres(sqlx::Transaction<'static, Postgres>),
-}
-
-macro_rules! on_either {
-    ($self:expr, |$connection:ident| $body:expr) => {
-        match $self {
-            Transaction::Sqlite(transaction) => {
-                let $connection = &mut **transaction;
-                $body
-            }
-            Transaction::Postgres(transaction) => {
-                let $connection = &mut **transaction;
-                $body
-            }
-        }
-    };
 }
 
 impl Transaction {
     pub(crate) async fn read_optional(&mut self, query: Query) -> Result<Option<Row>, StoreError> {
-        on_either!(self, |connection| query.fetch_optional(connection).await)
+        match self {
+            Self::Sqlite(statements) => Ok(statements.read(query, 1).await?.pop()),
+            Self::Moment(statements) => Ok(statements.read(query, 1).await?.pop()),
+            Self::Postgres(transaction) => query.fetch_optional(&mut **transaction).await,
+        }
     }
 
     pub(crate) async fn read_all(&mut self, query: Query) -> Result<Vec<Row>, StoreError> {
-        on_either!(self, |connection| query.fetch_all(connection).await)
+        match self {
+            Self::Sqlite(statements) => statements.read(query, usize::MAX).await,
+            Self::Moment(statements) => statements.read(query, usize::MAX).await,
+            Self::Postgres(transaction) => query.fetch_all(&mut **transaction).await,
+        }
     }
 
     pub(crate) async fn execute(&mut self, query: Query) -> Result<u64, StoreError> {
-        on_either!(self, |connection| query.execute(connection).await)
+        match self {
+            Self::Sqlite(statements) => statements.execute(query).await,
+            Self::Moment(statements) => statements.execute(query).await,
+            Self::Postgres(transaction) => query.execute(&mut **transaction).await,
+        }
     }
 
     /// Lets nobody else write to `table` until the end. SQLite's one writer has that already.
@@ -51,45 +53,41 @@ impl Transaction {
 
     pub(crate) async fn commit(self) -> Result<(), StoreError> {
         match self {
-            Self::Sqlite(transaction) => transaction.commit().await?,
-            Self::Postgres(transaction) => transaction.commit().await?,
+            Self::Sqlite(statements) => statements.commit().await,
+            Self::Moment(statements) => statements.commit().await,
+            Self::Postgres(transaction) => Ok(transaction.commit().await?),
         }
-        Ok(())
     }
 }
 
-/// A connection that is kept for a series of writes: a pool would look after it between any two.
+/// A connection that is kept for a series of writes.
 pub(crate) enum WriteConnection {
-    Sqlite(PoolConnection<Sqlite>),
+    /// None if whoever carried statements out on it never came back.
+    Sqlite(Option<Writer>),
     Postgres(PoolConnection<Postgres>),
 }
 
 impl WriteConnection {
     /// Carries out all of `queries`, or none of them.
     pub(crate) async fn execute_all(&mut self, queries: Vec<Query>) -> Result<(), StoreError> {
-        match (self, <[Query; 1]>::try_from(queries)) {
-            // A single statement is a transaction of its own.
-            (Self::Sqlite(connection), Ok([query])) => {
-                query.execute(&mut **connection).await?;
+        match self {
+            Self::Sqlite(kept) => {
+                let writer = kept.take().ok_or(DatabaseError::Closed)?;
+                let (writer, written) = writer.execute_all(queries).await;
+                *kept = writer;
+                written
             }
-            (Self::Postgres(connection), Ok([query])) => {
-                query.execute(&mut **connection).await?;
-            }
-            (Self::Sqlite(connection), Err(queries)) => {
-                let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-                for query in queries {
-                    query.execute(&mut *transaction).await?;
+            Self::Postgres(connection) => match <[Query; 1]>::try_from(queries) {
+                // A single statement is a transaction of its own.
+                Ok([query]) => query.execute(&mut **connection).await.map(drop),
+                Err(queries) => {
+                    let mut transaction = connection.begin().await?;
+                    for query in queries {
+                        query.execute(&mut *transaction).await?;
+                    }
+                    Ok(transaction.commit().await?)
                 }
-                transaction.commit().await?;
-            }
-            (Self::Postgres(connection), Err(queries)) => {
-                let mut transaction = connection.begin().await?;
-                for query in queries {
-                    query.execute(&mut *transaction).await?;
-                }
-                transaction.commit().await?;
-            }
+            },
         }
-        Ok(())
     }
 }

@@ -30,7 +30,7 @@ pub use self::{
     event::{Event, Head, NewEvent, SEAL},
     verify::{Broken, Flaw, Verified},
 };
-use crate::{StoreError, database::Database};
+use crate::{StoreError, database::Database, error::DatabaseError};
 
 /// How many appends may wait for the disk before further ones wait to be taken.
 const QUEUE: usize = 4096;
@@ -123,7 +123,7 @@ impl Journal {
         if events.is_empty() {
             return Err(AppendError::Empty);
         }
-        let closed = || AppendError::Store(Arc::new(sqlx::Error::PoolClosed.into()));
+        let closed = || AppendError::Store(Arc::new(DatabaseError::Closed.into()));
         let (reply, answer) = oneshot::channel();
         self.appends
             .send(Append {

@@ -70,6 +70,8 @@ pub(super) async fn verify(
     };
     let mut head = Head::EMPTY;
     loop {
+        // All hashes are computed again, and nobody waits for it as urgently as for anything else.
+        tokio::task::yield_now().await;
         let page = log::read_behind(database, behind, head.next, AT_ONCE).await?;
         let Some(last) = page.last() else {
             break;

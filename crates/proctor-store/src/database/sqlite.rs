@@ -1,0 +1,439 @@
+//! SQLite, which is called and not asked.
+//!
+//! A statement takes microseconds, less than having another thread carry it out, so it is carried out where it is needed. What takes longer is left to a thread
+//! that may wait: for the disk, which everything that writes does in the end; for a lock that another process holds; for a search that turns out to be
+//! a long one.
+//!
+//! There is one connection that writes, because SQLite takes one writer at a time and a second would only wait. Connections that read are kept when nobody
+//! needs them. Whoever has a connection gives it back by dropping it, and what was begun on it and not committed is undone then.
+
+mod statement;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+
+pub(crate) use self::statement::SqliteRow;
+use self::statement::{execute, read};
+use super::{DatabaseOptions, Query, Row};
+use crate::{StoreError, error::DatabaseError};
+
+/// How many may look at one moment of the database for longer than a statement.
+const MOMENTS: usize = 4;
+/// How long others on the same thread wait for a statement that reads, and after how many of SQLite's own steps that is looked at.
+const BRIEF: Duration = Duration::from_millis(1);
+const STEPS: i32 = 1000;
+const PAGE_BYTES: u64 = 4096;
+/// How many statements a connection keeps prepared: all that a server uses again and again.
+const STATEMENTS: usize = 256;
+
+/// The handle to one SQLite file; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Sqlite(Arc<Inner>);
+
+struct Inner {
+    path: PathBuf,
+    patience: Duration,
+    /// None when the database is closed.
+    writer: Arc<AsyncMutex<Option<Connection>>>,
+    waiting: Waiting,
+    readers: Mutex<Readers>,
+    /// How many connections that read are kept: as many as can read at the same time.
+    most_readers: usize,
+    moments: Arc<Semaphore>,
+}
+
+enum Readers {
+    Open(Vec<Connection>),
+    Closed,
+}
+
+impl fmt::Debug for Sqlite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Sqlite").field(&self.0.path).finish()
+    }
+}
+
+impl Sqlite {
+    /// Opens a file whose tables are up to date.
+    pub(crate) async fn open(path: &Path, options: &DatabaseOptions) -> Result<Self, StoreError> {
+        let (file, patience, most) = (path.to_owned(), options.patience, options.sqlite_max_bytes);
+        let writer = on_a_waiting_thread(move || {
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+            let writer = connect(&file, flags)?;
+            writer.busy_timeout(patience)?;
+            writer.pragma_update(None, "journal_mode", "wal")?;
+            // FULL waits for the disk at every commit: what was acknowledged survives a power cut.
+            writer.pragma_update(None, "synchronous", "full")?;
+            writer.pragma_update(None, "foreign_keys", true)?;
+            if let Some(bytes) = most {
+                let pages = i64::try_from((bytes / PAGE_BYTES).max(1)).unwrap_or(i64::MAX);
+                writer.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
+            }
+            writer.busy_timeout(Duration::ZERO)?;
+            Ok(writer)
+        });
+        Ok(Self(Arc::new(Inner {
+            path: path.to_owned(),
+            patience,
+            writer: Arc::new(AsyncMutex::new(Some(writer.await?))),
+            waiting: Waiting::default(),
+            readers: Mutex::new(Readers::Open(Vec::new())),
+            most_readers: std::thread::available_parallelism().map_or(1, usize::from) + MOMENTS,
+            moments: Arc::new(Semaphore::new(MOMENTS)),
+        })))
+    }
+
+    /// At most so `many` rows that `query` finds.
+    pub(crate) async fn read(&self, query: Query, many: usize) -> Result<Vec<Row>, StoreError> {
+        let reader = self.reader(None)?;
+        let (_, rows) = carry_out(reader, move |on| read(on, &query, many)).await;
+        rows
+    }
+
+    /// Carries out one statement as a transaction of its own; how many rows it touched.
+    pub(crate) async fn execute(&self, query: Query) -> Result<u64, StoreError> {
+        let writer = self.counted_writer().await?;
+        on_a_waiting_thread(move || writer.patiently(|on| execute(on, &query))).await
+    }
+
+    /// Begins a transaction that writes.
+    pub(crate) async fn begin(&self) -> Result<Statements<Writer>, StoreError> {
+        // Taking the lock at once means that no statement inside can lose a race for it.
+        Statements::begin(self.counted_writer().await?, "BEGIN IMMEDIATE").await
+    }
+
+    /// Begins a transaction that only reads, and sees everything as it is at one moment: with a write-ahead log a reader goes on seeing what it saw first.
+    pub(crate) async fn snapshot(&self) -> Result<Statements<Reader>, StoreError> {
+        let moment = Arc::clone(&self.0.moments).acquire_owned();
+        let moment = self.in_time(moment).await?;
+        let moment = moment.map_err(|_| DatabaseError::Closed)?;
+        Statements::begin(self.reader(Some(moment))?, "BEGIN").await
+    }
+
+    /// The connection that writes, as soon as nobody else has it.
+    pub(crate) async fn writer(&self) -> Result<Writer, StoreError> {
+        let guard = Arc::clone(&self.0.writer).lock_owned();
+        let guard = self.in_time(guard).await?;
+        Ok(Writer {
+            guard,
+            patience: self.0.patience,
+        })
+    }
+
+    async fn counted_writer(&self) -> Result<Writer, StoreError> {
+        let _counted = self.0.waiting.count();
+        self.writer().await
+    }
+
+    fn reader(&self, moment: Option<OwnedSemaphorePermit>) -> Result<Reader, StoreError> {
+        let kept = match &mut *self.0.readers() {
+            Readers::Open(kept) => kept.pop(),
+            Readers::Closed => return Err(DatabaseError::Closed.into()),
+        };
+        let connection = match kept {
+            Some(connection) => connection,
+            None => connect(&self.0.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
+        };
+        Ok(Reader {
+            connection: Some(connection),
+            home: Arc::clone(&self.0),
+            _moment: moment,
+        })
+    }
+
+    async fn in_time<T>(&self, wait: impl Future<Output = T>) -> Result<T, DatabaseError> {
+        let waited = tokio::time::timeout(self.0.patience, wait).await;
+        waited.map_err(|_| DatabaseError::Crowded)
+    }
+
+    /// Whether somebody waits for the connection that writes.
+    pub(crate) fn others_wait_to_write(&self) -> bool {
+        self.0.waiting.how_many.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns when somebody has come who needs the connection that writes.
+    pub(crate) async fn wants_back_the_writer(&self) {
+        self.0.waiting.somebody.notified().await;
+    }
+
+    /// Closes every connection. What is under way ends first.
+    pub(crate) async fn close(&self) {
+        let kept = std::mem::replace(&mut *self.0.readers(), Readers::Closed);
+        let mut writer = Arc::clone(&self.0.writer).lock_owned().await;
+        let closed = on_a_waiting_thread(move || {
+            drop(kept);
+            // The last one takes what is in the log into the database.
+            drop(writer.take());
+            Ok(())
+        });
+        if let Err(error) = closed.await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "closing the database"
+            );
+        }
+    }
+}
+
+impl Inner {
+    fn readers(&self) -> MutexGuard<'_, Readers> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+    // No two threads use a connection at the same time.
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(Duration::ZERO)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // What a statement of many rows would have to undo, or sorts, is not worth a file.
+    connection.pragma_update(None, "temp_store", "memory")?;
+    Ok(connection)
+}
+
+/// Somebody who has a connection for a while.
+pub(crate) trait Holder: Sized + Send + 'static {
+    /// Whether a statement may be broken off and carried out again.
+    const ONLY_READS: bool;
+
+    fn connection(&self) -> Result<&Connection, StoreError>;
+
+    fn patience(&self) -> Duration;
+
+    /// Lets whoever has another connection finish, for as long as there is patience.
+    fn patiently<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let connection = self.connection()?;
+        connection.busy_timeout(self.patience())?;
+        let done = work(connection);
+        connection.busy_timeout(Duration::ZERO)?;
+        done
+    }
+}
+
+/// Does `work` here; if another process is in the way, or it takes long, again on a thread that may wait for it. Without a holder its connection is gone.
+async fn carry_out<H: Holder, T: Send + 'static>(
+    holder: H,
+    work: impl Fn(&Connection) -> Result<T, StoreError> + Send + 'static,
+) -> (Option<H>, Result<T, StoreError>) {
+    // Nothing below may have anything to wait for: whoever reads in a loop must let others go on.
+    tokio::task::consume_budget().await;
+    let done = holder.connection().and_then(|on| match H::ONLY_READS {
+        true => briefly(on, &work),
+        false => work(on),
+    });
+    if !matches!(&done, Err(error) if error.asks_for_patience()) {
+        return (Some(holder), done);
+    }
+    let waited = on_a_waiting_thread(move || {
+        let done = holder.patiently(work);
+        Ok((holder, done))
+    });
+    match waited.await {
+        Ok((holder, done)) => (Some(holder), done),
+        Err(error) => (None, Err(error)),
+    }
+}
+
+/// Does `work`, and breaks it off if it takes long.
+fn briefly<T>(
+    on: &Connection,
+    work: impl Fn(&Connection) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let began = Instant::now();
+    on.progress_handler(STEPS, Some(move || began.elapsed() > BRIEF))?;
+    let done = work(on);
+    on.progress_handler(0, None::<fn() -> bool>)?;
+    done
+}
+
+/// Whoever has the connection that writes.
+pub(crate) struct Writer {
+    guard: OwnedMutexGuard<Option<Connection>>,
+    patience: Duration,
+}
+
+impl Holder for Writer {
+    const ONLY_READS: bool = false;
+
+    fn connection(&self) -> Result<&Connection, StoreError> {
+        Ok(self.guard.as_ref().ok_or(DatabaseError::Closed)?)
+    }
+
+    fn patience(&self) -> Duration {
+        self.patience
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if let Some(connection) = &*self.guard {
+            undo(connection);
+        }
+    }
+}
+
+/// Whoever has a connection that reads.
+pub(crate) struct Reader {
+    connection: Option<Connection>,
+    home: Arc<Inner>,
+    _moment: Option<OwnedSemaphorePermit>,
+}
+
+impl Holder for Reader {
+    const ONLY_READS: bool = true;
+
+    fn connection(&self) -> Result<&Connection, StoreError> {
+        Ok(self.connection.as_ref().ok_or(DatabaseError::Closed)?)
+    }
+
+    fn patience(&self) -> Duration {
+        self.home.patience
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let Some(connection) = self.connection.take() else {
+            return;
+        };
+        undo(&connection);
+        if let Readers::Open(kept) = &mut *self.home.readers()
+            && kept.len() < self.home.most_readers
+        {
+            kept.push(connection);
+        }
+    }
+}
+
+fn undo(connection: &Connection) {
+    if !connection.is_autocommit()
+        && let Err(error) = connection.execute_batch("ROLLBACK")
+    {
+        tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "a transaction could not be undone"
+        );
+    }
+}
+
+/// Statements that hold together: all of them after [`Statements::commit`], none of them when it is dropped.
+pub(crate) struct Statements<H>(Option<H>);
+
+impl<H: Holder> Statements<H> {
+    async fn begin(holder: H, statement: &'static str) -> Result<Self, StoreError> {
+        let begin = |on: &Connection| Ok(on.execute_batch(statement)?);
+        let (holder, begun) = carry_out(holder, begin).await;
+        begun?;
+        Ok(Self(holder))
+    }
+
+    async fn carry_out<T: Send + 'static>(
+        &mut self,
+        work: impl Fn(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let holder = self.0.take().ok_or(DatabaseError::Closed)?;
+        let (holder, done) = carry_out(holder, work).await;
+        self.0 = holder;
+        done
+    }
+
+    pub(crate) async fn read(&mut self, query: Query, many: usize) -> Result<Vec<Row>, StoreError> {
+        self.carry_out(move |on| read(on, &query, many)).await
+    }
+
+    pub(crate) async fn execute(&mut self, query: Query) -> Result<u64, StoreError> {
+        self.carry_out(move |on| execute(on, &query)).await
+    }
+
+    pub(crate) async fn commit(mut self) -> Result<(), StoreError> {
+        let holder = self.0.take().ok_or(DatabaseError::Closed)?;
+        on_a_waiting_thread(move || holder.patiently(|on| Ok(on.execute_batch("COMMIT")?))).await
+    }
+}
+
+impl Writer {
+    /// Carries out all of `queries`, or none of them.
+    pub(crate) async fn execute_all(
+        self,
+        queries: Vec<Query>,
+    ) -> (Option<Self>, Result<(), StoreError>) {
+        let all = move |on: &Connection| {
+            if let [query] = queries.as_slice() {
+                // A single statement is a transaction of its own.
+                return execute(on, query).map(drop);
+            }
+            on.execute_batch("BEGIN IMMEDIATE")?;
+            for query in &queries {
+                execute(on, query)?;
+            }
+            Ok(on.execute_batch("COMMIT")?)
+        };
+        let done = on_a_waiting_thread(move || {
+            let done = self.patiently(all);
+            if done.is_err() {
+                self.connection().map(undo)?;
+            }
+            Ok((self, done))
+        });
+        match done.await {
+            Ok((writer, done)) => (Some(writer), done),
+            Err(error) => (None, Err(error)),
+        }
+    }
+}
+
+async fn on_a_waiting_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    // It did not run because the runtime ends, or it panicked.
+    done.map_err(|_| DatabaseError::Closed)?
+}
+
+/// Those who wait for the connection that writes.
+#[derive(Debug, Default)]
+struct Waiting {
+    how_many: AtomicUsize,
+    somebody: Notify,
+}
+
+impl Waiting {
+    /// Counts somebody as waiting, for as long as they do.
+    fn count(&self) -> Counted<'_> {
+        self.how_many.fetch_add(1, Ordering::Relaxed);
+        self.somebody.notify_one();
+        Counted(&self.how_many)
+    }
+}
+
+struct Counted<'a>(&'a AtomicUsize);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether it can be done by whoever has the time.
+pub(crate) fn asks_for_patience(error: &rusqlite::Error) -> bool {
+    use ErrorCode::{DatabaseBusy, DatabaseLocked, OperationInterrupted};
+    matches!(
+        error.sqlite_error_code(),
+        Some(DatabaseBusy | DatabaseLocked | OperationInterrupted)
+    )
+}
