@@ -4,8 +4,6 @@ use std::error::Error as StdError;
 
 use sqlx::{error::ErrorKind, postgres::PgDatabaseError, sqlite::SqliteError};
 
-use crate::database;
-
 /// What can go wrong with the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -92,16 +90,6 @@ impl StoreError {
             Self::Internal(DatabaseError::Sqlite(error)) => {
                 // Of a primary key, of another key, of a row's number.
                 matches!(extended_code(error), Some(1555 | 2067 | 2579))
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether it can be done by whoever has the time.
-    pub(crate) fn asks_for_patience(&self) -> bool {
-        match self {
-            Self::Unavailable { source, .. } | Self::Internal(source) => {
-                matches!(source, DatabaseError::Sqlite(error) if database::asks_for_patience(error))
             }
             _ => false,
         }

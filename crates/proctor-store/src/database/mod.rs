@@ -22,7 +22,7 @@ pub(crate) use self::{
     insert::Inserts,
     query::{Param, Query},
     row::Row,
-    sqlite::{Sqlite, asks_for_patience},
+    sqlite::Sqlite,
     transaction::{Transaction, WriteConnection},
 };
 use crate::{StoreError, error::DatabaseError};

@@ -108,6 +108,16 @@ impl Query {
         self
     }
 
+    /// How large its values are, about.
+    pub(super) fn size(&self) -> usize {
+        let sizes = self.params.iter().map(|param| match param {
+            Param::Int(_) | Param::Real(_) => 0,
+            Param::Text(text) => text.as_ref().map_or(0, String::len),
+            Param::Bytes(bytes) => bytes.as_ref().map_or(0, Vec::len),
+        });
+        sizes.sum()
+    }
+
     /// The text that SQLite reads, and its values.
     pub(super) fn for_sqlite(&self) -> (&str, &[Param]) {
         let text = match &self.text {

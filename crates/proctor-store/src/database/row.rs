@@ -51,11 +51,19 @@ impl Row {
     }
 
     pub(crate) fn bytes(&self, column: &str) -> Result<Vec<u8>, StoreError> {
-        get!(self, column, Vec<u8>)
+        let missing = || StoreError::Corrupt(format!("{column}: nothing is there"));
+        self.opt_bytes(column)?.ok_or_else(missing)
     }
 
     pub(crate) fn opt_bytes(&self, column: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        get!(self, column, Option<Vec<u8>>)
+        match self {
+            Self::Sqlite(row) => {
+                let bytes = row.bytes(column);
+                let bytes = bytes.map_err(|error| StoreError::corrupt(column, error))?;
+                Ok(bytes.map(<[u8]>::to_vec))
+            }
+            Self::Postgres(_) => get!(self, column, Option<Vec<u8>>),
+        }
     }
 
     pub(crate) fn flag(&self, column: &str) -> Result<bool, StoreError> {

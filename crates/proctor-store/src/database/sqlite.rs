@@ -13,27 +13,30 @@ mod tests;
 
 use std::{
     fmt,
+    panic::AssertUnwindSafe,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
+        mpsc,
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{
+    Mutex as AsyncMutex, Notify, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, oneshot,
+};
 
 pub(crate) use self::statement::SqliteRow;
-use self::statement::{execute, read};
+use self::statement::{Pace, execute, read};
 use super::{DatabaseOptions, Query, Row};
 use crate::{StoreError, error::DatabaseError};
 
-/// How many may look at one moment of the database for longer than a statement.
-const MOMENTS: usize = 4;
-/// How long others on the same thread wait for a statement that reads, and after how many of SQLite's own steps that is looked at.
-const BRIEF: Duration = Duration::from_millis(1);
-const STEPS: i32 = 1000;
+/// How many may look at one moment of the database for longer than a statement, or search in it for long.
+const MOMENTS: u32 = 4;
+/// Values larger than this are left to a thread that may wait for the disk.
+const LARGE: usize = 64 << 10;
 const PAGE_BYTES: u64 = 4096;
 /// How many statements a connection keeps prepared: all that a server uses again and again.
 const STATEMENTS: usize = 256;
@@ -47,6 +50,7 @@ struct Inner {
     patience: Duration,
     /// None when the database is closed.
     writer: Arc<AsyncMutex<Option<Connection>>>,
+    writing_thread: WritingThread,
     waiting: Waiting,
     readers: Mutex<Readers>,
     /// How many connections that read are kept: as many as can read at the same time.
@@ -69,7 +73,8 @@ impl Sqlite {
     /// Opens a file whose tables are up to date.
     pub(crate) async fn open(path: &Path, options: &DatabaseOptions) -> Result<Self, StoreError> {
         let (file, patience, most) = (path.to_owned(), options.patience, options.sqlite_max_bytes);
-        let writer = on_a_waiting_thread(move || {
+        let writing_thread = WritingThread::start()?;
+        let writer = writing_thread.carry_out(move || {
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
             let writer = connect(&file, flags)?;
             writer.busy_timeout(patience)?;
@@ -88,24 +93,45 @@ impl Sqlite {
             path: path.to_owned(),
             patience,
             writer: Arc::new(AsyncMutex::new(Some(writer.await?))),
+            writing_thread,
             waiting: Waiting::default(),
             readers: Mutex::new(Readers::Open(Vec::new())),
-            most_readers: std::thread::available_parallelism().map_or(1, usize::from) + MOMENTS,
-            moments: Arc::new(Semaphore::new(MOMENTS)),
+            most_readers: std::thread::available_parallelism().map_or(1, usize::from)
+                + MOMENTS as usize,
+            moments: Arc::new(Semaphore::new(MOMENTS as usize)),
         })))
     }
 
     /// At most so `many` rows that `query` finds.
     pub(crate) async fn read(&self, query: Query, many: usize) -> Result<Vec<Row>, StoreError> {
-        let reader = self.reader(None)?;
-        let (_, rows) = carry_out(reader, move |on| read(on, &query, many)).await;
-        rows
+        // Nothing below may have anything to wait for: whoever reads in a loop must let others go on.
+        tokio::task::consume_budget().await;
+        let done = {
+            let reader = self.reader(None)?;
+            reader
+                .connection()
+                .and_then(|on| read(on, &query, many, Pace::Brief))
+        };
+        if !asks_for_patience(&done) {
+            return done;
+        }
+        // However many search for long at the same time, only so many connections are needed.
+        let reader = self.reader(Some(self.moment().await?))?;
+        let search = move |on: &Connection| read(on, &query, many, Pace::Patient);
+        reader
+            .elsewhere()
+            .carry_out(move || reader.patiently(search))
+            .await
     }
 
     /// Carries out one statement as a transaction of its own; how many rows it touched.
     pub(crate) async fn execute(&self, query: Query) -> Result<u64, StoreError> {
         let writer = self.counted_writer().await?;
-        on_a_waiting_thread(move || writer.patiently(|on| execute(on, &query))).await
+        let write = move |on: &Connection| execute(on, &query);
+        writer
+            .elsewhere()
+            .carry_out(move || writer.patiently(write))
+            .await
     }
 
     /// Begins a transaction that writes.
@@ -116,10 +142,14 @@ impl Sqlite {
 
     /// Begins a transaction that only reads, and sees everything as it is at one moment: with a write-ahead log a reader goes on seeing what it saw first.
     pub(crate) async fn snapshot(&self) -> Result<Statements<Reader>, StoreError> {
+        let reader = self.reader(Some(self.moment().await?))?;
+        Statements::begin(reader, "BEGIN").await
+    }
+
+    async fn moment(&self) -> Result<OwnedSemaphorePermit, DatabaseError> {
         let moment = Arc::clone(&self.0.moments).acquire_owned();
         let moment = self.in_time(moment).await?;
-        let moment = moment.map_err(|_| DatabaseError::Closed)?;
-        Statements::begin(self.reader(Some(moment))?, "BEGIN").await
+        moment.map_err(|_| DatabaseError::Closed)
     }
 
     /// The connection that writes, as soon as nobody else has it.
@@ -128,7 +158,7 @@ impl Sqlite {
         let guard = self.in_time(guard).await?;
         Ok(Writer {
             guard,
-            patience: self.0.patience,
+            home: Arc::clone(&self.0),
         })
     }
 
@@ -168,21 +198,21 @@ impl Sqlite {
         self.0.waiting.somebody.notified().await;
     }
 
-    /// Closes every connection. What is under way ends first.
+    /// Closes every connection. What is under way ends first, as long as there is patience.
     pub(crate) async fn close(&self) {
         let kept = std::mem::replace(&mut *self.0.readers(), Readers::Closed);
+        let _ = self.in_time(self.0.moments.acquire_many(MOMENTS)).await;
+        self.0.moments.close();
         let mut writer = Arc::clone(&self.0.writer).lock_owned().await;
-        let closed = on_a_waiting_thread(move || {
+        let closed = self.0.writing_thread.carry_out(move || {
             drop(kept);
-            // The last one takes what is in the log into the database.
+            // If it is the last one, it takes what is in the log into the database.
             drop(writer.take());
             Ok(())
         });
         if let Err(error) = closed.await {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "closing the database"
-            );
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "the database was not closed");
         }
     }
 }
@@ -205,12 +235,12 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
 
 /// Somebody who has a connection for a while.
 pub(crate) trait Holder: Sized + Send + 'static {
-    /// Whether a statement may be broken off and carried out again.
-    const ONLY_READS: bool;
-
     fn connection(&self) -> Result<&Connection, StoreError>;
 
     fn patience(&self) -> Duration;
+
+    /// Where there is time to wait.
+    fn elsewhere(&self) -> Elsewhere;
 
     /// Lets whoever has another connection finish, for as long as there is patience.
     fn patiently<T>(
@@ -225,57 +255,23 @@ pub(crate) trait Holder: Sized + Send + 'static {
     }
 }
 
-/// Does `work` here; if another process is in the way, or it takes long, again on a thread that may wait for it. Without a holder its connection is gone.
-async fn carry_out<H: Holder, T: Send + 'static>(
-    holder: H,
-    work: impl Fn(&Connection) -> Result<T, StoreError> + Send + 'static,
-) -> (Option<H>, Result<T, StoreError>) {
-    // Nothing below may have anything to wait for: whoever reads in a loop must let others go on.
-    tokio::task::consume_budget().await;
-    let done = holder.connection().and_then(|on| match H::ONLY_READS {
-        true => briefly(on, &work),
-        false => work(on),
-    });
-    if !matches!(&done, Err(error) if error.asks_for_patience()) {
-        return (Some(holder), done);
-    }
-    let waited = on_a_waiting_thread(move || {
-        let done = holder.patiently(work);
-        Ok((holder, done))
-    });
-    match waited.await {
-        Ok((holder, done)) => (Some(holder), done),
-        Err(error) => (None, Err(error)),
-    }
-}
-
-/// Does `work`, and breaks it off if it takes long.
-fn briefly<T>(
-    on: &Connection,
-    work: impl Fn(&Connection) -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
-    let began = Instant::now();
-    on.progress_handler(STEPS, Some(move || began.elapsed() > BRIEF))?;
-    let done = work(on);
-    on.progress_handler(0, None::<fn() -> bool>)?;
-    done
-}
-
 /// Whoever has the connection that writes.
 pub(crate) struct Writer {
     guard: OwnedMutexGuard<Option<Connection>>,
-    patience: Duration,
+    home: Arc<Inner>,
 }
 
 impl Holder for Writer {
-    const ONLY_READS: bool = false;
-
     fn connection(&self) -> Result<&Connection, StoreError> {
         Ok(self.guard.as_ref().ok_or(DatabaseError::Closed)?)
     }
 
     fn patience(&self) -> Duration {
-        self.patience
+        self.home.patience
+    }
+
+    fn elsewhere(&self) -> Elsewhere {
+        Elsewhere::WritingThread(self.home.writing_thread.clone())
     }
 }
 
@@ -295,14 +291,16 @@ pub(crate) struct Reader {
 }
 
 impl Holder for Reader {
-    const ONLY_READS: bool = true;
-
     fn connection(&self) -> Result<&Connection, StoreError> {
         Ok(self.connection.as_ref().ok_or(DatabaseError::Closed)?)
     }
 
     fn patience(&self) -> Duration {
         self.home.patience
+    }
+
+    fn elsewhere(&self) -> Elsewhere {
+        Elsewhere::AnyThread
     }
 }
 
@@ -336,38 +334,68 @@ pub(crate) struct Statements<H>(Option<H>);
 
 impl<H: Holder> Statements<H> {
     async fn begin(holder: H, statement: &'static str) -> Result<Self, StoreError> {
-        let begin = |on: &Connection| Ok(on.execute_batch(statement)?);
-        let (holder, begun) = carry_out(holder, begin).await;
-        begun?;
-        Ok(Self(holder))
-    }
-
-    async fn carry_out<T: Send + 'static>(
-        &mut self,
-        work: impl Fn(&Connection) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let holder = self.0.take().ok_or(DatabaseError::Closed)?;
-        let (holder, done) = carry_out(holder, work).await;
-        self.0 = holder;
-        done
+        let mut statements = Self(Some(holder));
+        let begin = move |on: &Connection, _| Ok(on.execute_batch(statement)?);
+        statements.carry_out(begin, Pace::Brief).await?;
+        Ok(statements)
     }
 
     pub(crate) async fn read(&mut self, query: Query, many: usize) -> Result<Vec<Row>, StoreError> {
-        self.carry_out(move |on| read(on, &query, many)).await
+        let search = move |on: &Connection, pace| read(on, &query, many, pace);
+        self.carry_out(search, Pace::Brief).await
     }
 
     pub(crate) async fn execute(&mut self, query: Query) -> Result<u64, StoreError> {
-        self.carry_out(move |on| execute(on, &query)).await
+        let pace = match query.size() > LARGE {
+            true => Pace::Patient,
+            false => Pace::Brief,
+        };
+        let write = move |on: &Connection, _| execute(on, &query);
+        self.carry_out(write, pace).await
+    }
+
+    /// Does `work` here; if it is or turns out to be nothing brief, on a thread that may wait.
+    async fn carry_out<T: Send + 'static>(
+        &mut self,
+        work: impl Fn(&Connection, Pace) -> Result<T, StoreError> + Send + 'static,
+        pace: Pace,
+    ) -> Result<T, StoreError> {
+        tokio::task::consume_budget().await;
+        let holder = self.0.take().ok_or(DatabaseError::Closed)?;
+        if pace == Pace::Brief {
+            let done = holder.connection().and_then(|on| work(on, pace));
+            if !asks_for_patience(&done) {
+                return self.go_on(holder, done);
+            }
+        }
+        let waited = holder.elsewhere().carry_out(move || {
+            let done = holder.patiently(|on| work(on, Pace::Patient));
+            Ok((holder, done))
+        });
+        let (holder, done) = waited.await?;
+        self.go_on(holder, done)
+    }
+
+    /// Takes the connection back, unless SQLite has undone everything by itself: what came after would not hold together with what came before.
+    fn go_on<T>(&mut self, holder: H, done: Result<T, StoreError>) -> Result<T, StoreError> {
+        if done.is_ok() || !holder.connection()?.is_autocommit() {
+            self.0 = Some(holder);
+        }
+        done
     }
 
     pub(crate) async fn commit(mut self) -> Result<(), StoreError> {
         let holder = self.0.take().ok_or(DatabaseError::Closed)?;
-        on_a_waiting_thread(move || holder.patiently(|on| Ok(on.execute_batch("COMMIT")?))).await
+        let commit = |on: &Connection| Ok(on.execute_batch("COMMIT")?);
+        holder
+            .elsewhere()
+            .carry_out(move || holder.patiently(commit))
+            .await
     }
 }
 
 impl Writer {
-    /// Carries out all of `queries`, or none of them.
+    /// Carries out all of `queries`, or none of them. Without a writer its connection is gone.
     pub(crate) async fn execute_all(
         self,
         queries: Vec<Query>,
@@ -383,7 +411,7 @@ impl Writer {
             }
             Ok(on.execute_batch("COMMIT")?)
         };
-        let done = on_a_waiting_thread(move || {
+        let done = self.elsewhere().carry_out(move || {
             let done = self.patiently(all);
             if done.is_err() {
                 self.connection().map(undo)?;
@@ -397,12 +425,65 @@ impl Writer {
     }
 }
 
-async fn on_a_waiting_thread<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    // It did not run because the runtime ends, or it panicked.
-    done.map_err(|_| DatabaseError::Closed)?
+/// Where there is time to wait.
+pub(crate) enum Elsewhere {
+    WritingThread(WritingThread),
+    /// One of those that everybody has work for.
+    AnyThread,
+}
+
+impl Elsewhere {
+    async fn carry_out<T: Send + 'static>(
+        self,
+        work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        match self {
+            Self::WritingThread(thread) => thread.carry_out(work).await,
+            Self::AnyThread => {
+                let done = tokio::task::spawn_blocking(work).await;
+                // It did not run because the runtime ends, or it panicked.
+                done.map_err(|_| DatabaseError::Closed)?
+            }
+        }
+    }
+}
+
+/// The thread of whoever has the connection that writes: everybody waits for them, so they wait for nobody's work but their own. It ends when nobody has
+/// work for it any more.
+#[derive(Clone)]
+pub(crate) struct WritingThread(mpsc::Sender<Work>);
+
+type Work = Box<dyn FnOnce() + Send>;
+
+impl WritingThread {
+    fn start() -> Result<Self, StoreError> {
+        let (sender, queue) = mpsc::channel::<Work>();
+        let thread = std::thread::Builder::new().name("proctor-sqlite".to_owned());
+        let live = move || {
+            for work in queue {
+                // Whoever asked for it sees that no answer comes.
+                let _ = std::panic::catch_unwind(AssertUnwindSafe(work));
+            }
+        };
+        thread.spawn(live).map_err(|error| {
+            StoreError::Configuration(format!(
+                "no thread can be started for the database: {error}"
+            ))
+        })?;
+        Ok(Self(sender))
+    }
+
+    async fn carry_out<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let work: Work = Box::new(move || {
+            let _ = reply.send(work());
+        });
+        self.0.send(work).map_err(|_| DatabaseError::Closed)?;
+        answer.await.map_err(|_| DatabaseError::Closed)?
+    }
 }
 
 /// Those who wait for the connection that writes.
@@ -430,8 +511,14 @@ impl Drop for Counted<'_> {
 }
 
 /// Whether it can be done by whoever has the time.
-pub(crate) fn asks_for_patience(error: &rusqlite::Error) -> bool {
+fn asks_for_patience<T>(done: &Result<T, StoreError>) -> bool {
     use ErrorCode::{DatabaseBusy, DatabaseLocked, OperationInterrupted};
+    let Err(StoreError::Unavailable { source, .. } | StoreError::Internal(source)) = done else {
+        return false;
+    };
+    let DatabaseError::Sqlite(error) = source else {
+        return false;
+    };
     matches!(
         error.sqlite_error_code(),
         Some(DatabaseBusy | DatabaseLocked | OperationInterrupted)

@@ -208,6 +208,9 @@ impl Committer {
     async fn write(&mut self, entries: Entries) -> Result<(), StoreError> {
         let statements = entries.statements();
         if statements.is_empty() {
+            if self.database.others_wait_to_write() {
+                self.connection = None;
+            }
             return Ok(());
         }
         let connection = match &mut self.connection {

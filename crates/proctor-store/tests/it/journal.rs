@@ -286,6 +286,12 @@ async fn every_kind_of_tampering_is_found_at_its_first_event(
             0,
             Flaw::Mismarked,
         ),
+        // As somebody writes it who does not know that bytes are kept there.
+        (
+            "UPDATE journal_events SET payload = 'x' WHERE seq = 2",
+            2,
+            Flaw::Changed,
+        ),
     ];
     for (tampering, seq, flaw) in cases {
         let world: WorldId = fixture.store.fresh_id();

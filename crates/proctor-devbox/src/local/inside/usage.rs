@@ -20,6 +20,10 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(150);
 const LONGEST_PAUSE: Duration = Duration::from_millis(600);
 /// How many files are counted at once, in less time than a process would take to begin.
 const FEW: u64 = 64;
+/// Of processor time: from here on it is left to a process. A directory that was once large takes its time even if it is empty.
+const LONG: Duration = Duration::from_millis(2);
+/// How soon a process must have counted few files for that to be tried without one again. It may have had to wait for a processor.
+const SOON: Duration = Duration::from_millis(50);
 /// How much of the time counting may take: one part in this many.
 const SHARE: u32 = 8;
 
@@ -40,6 +44,8 @@ pub(super) struct DiskWatch {
     pause: Duration,
     /// How much processor time the box had used when it was last counted.
     used: Option<u64>,
+    /// Whether the last count found few files, in a short time.
+    is_small: bool,
     counting: Option<Counting>,
 }
 
@@ -58,6 +64,7 @@ impl DiskWatch {
             next: now,
             pause: SHORTEST_PAUSE,
             used: None,
+            is_small: true,
             counting: None,
         }
     }
@@ -88,12 +95,16 @@ impl DiskWatch {
         is_counted
     }
 
-    /// Counts a disk with few files on it. Not tried again where there were more the last time.
+    /// Counts a small disk. Not tried where it was not small the last time.
     fn is_soon_counted(&mut self) -> bool {
-        if self.last.is_some_and(|last| last.files > FEW) {
+        if !self.is_small {
             return false;
         }
-        let Ok(Some((bytes, files))) = tree::count_few(&self.disk, FEW) else {
+        let began = processor_time();
+        let counted = tree::count_few(&self.disk, FEW);
+        self.is_small = processor_time().saturating_sub(began) < LONG;
+        let Ok(Some((bytes, files))) = counted else {
+            self.is_small = false;
             return false;
         };
         self.last = Some(Count { bytes, files });
@@ -152,8 +163,15 @@ impl DiskWatch {
             });
         }
         let cost = now.saturating_duration_since(counting.since);
+        self.is_small = cost < SOON && self.last.is_some_and(|last| last.files <= FEW);
         self.next = now + SHORTEST_PAUSE.max(cost * SHARE);
     }
+}
+
+/// What this process has used, whoever else was on the processor.
+fn processor_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(used).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -193,10 +211,6 @@ mod tests {
 
         fs_err::write(disk.path().join("one more"), "x").unwrap();
         assert!(!watch.is_soon_counted());
-        watch.last = Some(Count {
-            bytes: 0,
-            files: FEW + 1,
-        });
         fs_err::remove_file(disk.path().join("one more")).unwrap();
         assert!(
             !watch.is_soon_counted(),

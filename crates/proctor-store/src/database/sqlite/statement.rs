@@ -1,16 +1,23 @@
 //! One statement on one connection.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use rusqlite::{
-    CachedStatement, Connection,
-    types::{FromSql, FromSqlError, ToSql, ToSqlOutput, Value, ValueRef},
+    CachedStatement, Connection, ffi,
+    types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef},
 };
 
 use crate::{
     StoreError,
     database::{Param, Query, Row},
 };
+
+/// How long others on the same thread wait for a statement that reads, and after how many of SQLite's own steps that is looked at.
+const BRIEF: Duration = Duration::from_millis(1);
+const STEPS: i32 = 1000;
 
 fn prepare<'on>(on: &'on Connection, query: &Query) -> Result<CachedStatement<'on>, StoreError> {
     let (text, params) = query.for_sqlite();
@@ -28,9 +35,28 @@ fn prepare<'on>(on: &'on Connection, query: &Query) -> Result<CachedStatement<'o
     Ok(statement)
 }
 
+/// How long others may have to wait for a statement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Not long: what only reads is broken off.
+    Brief,
+    /// As long as it takes.
+    Patient,
+}
+
 /// At most so `many` rows that `query` finds.
-pub(super) fn read(on: &Connection, query: &Query, many: usize) -> Result<Vec<Row>, StoreError> {
+pub(super) fn read(
+    on: &Connection,
+    query: &Query,
+    many: usize,
+    pace: Pace,
+) -> Result<Vec<Row>, StoreError> {
     let mut statement = prepare(on, query)?;
+    let only_reads = statement.readonly();
+    let watch = match pace {
+        Pace::Brief if only_reads => Some(Watch::begin(on)?),
+        Pace::Brief | Pace::Patient => None,
+    };
     let names = statement.column_names();
     let columns: Arc<[String]> = names.into_iter().map(str::to_owned).collect();
     let mut rows = statement.raw_query();
@@ -38,14 +64,50 @@ pub(super) fn read(on: &Connection, query: &Query, many: usize) -> Result<Vec<Ro
     while read.len() < many
         && let Some(row) = rows.next()?
     {
-        let values = (0..columns.len()).map(|index| row.get_ref(index).map(Value::try_from));
-        let values = values.map(|value| Ok(value?.map_err(rusqlite::Error::from)?));
+        let cells = (0..columns.len()).map(|index| row.get_ref(index).map(Cell::from));
         read.push(Row::Sqlite(SqliteRow {
             columns: Arc::clone(&columns),
-            values: values.collect::<Result<_, StoreError>>()?,
+            cells: cells.collect::<Result<_, _>>()?,
         }));
+        if watch.as_ref().is_some_and(Watch::is_over) {
+            return Err(interrupted().into());
+        }
+    }
+    if !only_reads {
+        // What is wrong with a statement that writes may show itself only at its end.
+        while rows.next()?.is_some() {}
     }
     Ok(read)
+}
+
+/// Breaks off what a connection reads when it takes too long.
+struct Watch<'on> {
+    on: &'on Connection,
+    until: Instant,
+}
+
+impl<'on> Watch<'on> {
+    fn begin(on: &'on Connection) -> rusqlite::Result<Self> {
+        let until = Instant::now() + BRIEF;
+        on.progress_handler(STEPS, Some(move || Instant::now() > until))?;
+        Ok(Self { on, until })
+    }
+
+    /// SQLite itself takes few steps for rows that are large.
+    fn is_over(&self) -> bool {
+        Instant::now() > self.until
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        // Fails only for connections that are not ours.
+        let _ = self.on.progress_handler(0, None::<fn() -> bool>);
+    }
+}
+
+fn interrupted() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_INTERRUPT), None)
 }
 
 /// Carries `query` out; how many rows it touched.
@@ -68,14 +130,49 @@ impl ToSql for Param {
 /// A row that was read.
 pub(crate) struct SqliteRow {
     columns: Arc<[String]>,
-    values: Vec<Value>,
+    cells: Vec<Cell>,
+}
+
+/// A value as it was read: text is not looked at before somebody wants it as such.
+enum Cell {
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text(Vec<u8>),
+    Blob(Vec<u8>),
+}
+
+impl From<ValueRef<'_>> for Cell {
+    fn from(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(value) => Self::Integer(value),
+            ValueRef::Real(value) => Self::Real(value),
+            ValueRef::Text(text) => Self::Text(text.to_owned()),
+            ValueRef::Blob(bytes) => Self::Blob(bytes.to_owned()),
+        }
+    }
 }
 
 impl SqliteRow {
-    pub(in crate::database) fn get<T: FromSql>(&self, column: &str) -> Result<T, FromSqlError> {
+    pub(in crate::database) fn get<T: FromSql>(&self, column: &str) -> FromSqlResult<T> {
+        T::column_result(self.value(column)?)
+    }
+
+    /// Bytes, also where somebody wrote text in their place.
+    pub(in crate::database) fn bytes(&self, column: &str) -> FromSqlResult<Option<&[u8]>> {
+        self.value(column)?.as_bytes_or_null()
+    }
+
+    fn value(&self, column: &str) -> FromSqlResult<ValueRef<'_>> {
         let index = self.columns.iter().position(|name| name == column);
-        let value = index.and_then(|index| self.values.get(index));
-        let value = value.ok_or_else(|| FromSqlError::Other("there is no such column".into()))?;
-        T::column_result(ValueRef::from(value))
+        match index.and_then(|index| self.cells.get(index)) {
+            Some(Cell::Null) => Ok(ValueRef::Null),
+            Some(Cell::Integer(value)) => Ok(ValueRef::Integer(*value)),
+            Some(Cell::Real(value)) => Ok(ValueRef::Real(*value)),
+            Some(Cell::Text(text)) => Ok(ValueRef::Text(text)),
+            Some(Cell::Blob(bytes)) => Ok(ValueRef::Blob(bytes)),
+            None => Err(FromSqlError::Other("there is no such column".into())),
+        }
     }
 }

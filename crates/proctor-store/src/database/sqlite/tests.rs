@@ -66,6 +66,11 @@ async fn what_is_dropped_before_it_is_committed_was_never_there() {
     committed.execute(insert(2, "two")).await.unwrap();
     let taken = committed.execute(insert(3, "two")).await.unwrap_err();
     assert!(taken.is_unique_violation(), "{taken:?}");
+    let large = "x".repeat(LARGE + 1);
+    committed.execute(insert(8, &large)).await.unwrap();
+    let query = Query::new("DELETE FROM things WHERE id = $1 RETURNING name").bind(8i64);
+    let rows = committed.read(query, 1).await.unwrap();
+    assert_eq!(rows[0].text("name").unwrap(), large);
     committed.commit().await.unwrap();
     assert_eq!(count(&sqlite).await, 1);
 
@@ -111,11 +116,42 @@ async fn a_long_search_lets_others_go_on() {
             }
         }
     });
-    let query = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) \
+    let long = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) \
                  SELECT sum(i) AS total FROM n";
-    let rows = sqlite.read(Query::new(query), 1).await.unwrap();
-    assert_eq!(rows[0].int("total").unwrap(), 500_000_500_000);
-    assert!(turns.load(Ordering::Relaxed) > 1);
+    let mut moment = sqlite.snapshot().await.unwrap();
+    let mut writing = sqlite.begin().await.unwrap();
+    writing.execute(insert(1, "one")).await.unwrap();
+    for way in 0..3 {
+        let before = turns.load(Ordering::Relaxed);
+        let query = Query::new(long);
+        let rows = match way {
+            0 => sqlite.read(query, 1).await,
+            1 => moment.read(query, 1).await,
+            _ => writing.read(query, 1).await,
+        };
+        assert_eq!(rows.unwrap()[0].int("total").unwrap(), 500_000_500_000);
+        assert!(turns.load(Ordering::Relaxed) > before + 1);
+    }
+    writing.commit().await.unwrap();
+    assert_eq!(
+        count(&sqlite).await,
+        1,
+        "the search that was broken off undid nothing"
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_written_by_halves_when_sqlite_undoes_it_by_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let sqlite = open(directory.path(), Duration::from_secs(5)).await;
+    let mut statements = sqlite.begin().await.unwrap();
+    statements.execute(insert(1, "one")).await.unwrap();
+    let or_rollback = Query::new("INSERT OR ROLLBACK INTO things (id) VALUES ($1)").bind(1i64);
+    assert!(statements.execute(or_rollback).await.is_err());
+    assert!(statements.execute(insert(2, "two")).await.is_err());
+    assert!(statements.commit().await.is_err());
+    assert_eq!(count(&sqlite).await, 0);
+    sqlite.execute(insert(3, "three")).await.unwrap();
 }
 
 #[tokio::test]
