@@ -104,6 +104,11 @@ impl Times {
         self.0.insert(at, time);
     }
 
+    /// Takes others over.
+    pub fn append(&mut self, others: Self) {
+        self.extend(others.0);
+    }
+
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> usize {

@@ -20,7 +20,7 @@ const EXECUTIONS: usize = 400;
 const AT_ONCE: usize = 4;
 const SPAN: Duration = Duration::from_secs(6);
 /// For whoever came before to be done: an engine is busy with a container for long after it says that it is gone.
-const REST: Duration = Duration::from_secs(1);
+pub(crate) const REST: Duration = Duration::from_secs(1);
 
 /// A devbox over HTTP.
 pub(crate) struct Devbox<'a> {
@@ -121,16 +121,15 @@ async fn create(
         );
     }
 
-    let mut boxes = keep_up(AT_ONCE, SPAN, async || {
+    let boxes = keep_up(AT_ONCE, SPAN, async || {
         let devbox = Devbox::running(caller).await;
         devbox.execute("true").await;
         devbox.shut_down().await;
     })
     .await;
-    leftovers.are_gone().await;
-    boxes.went_on_until_now();
+    let boxes = boxes.until(leftovers.are_gone()).await;
     let what = format!("devboxes made, used and ended, {AT_ONCE} at a time");
-    report.note(&what, format!("{:.0}/s", boxes.per_second));
+    report.note(&what, format!("{:.0}/s", boxes.per_second()));
     if let Some(docker) = docker {
         let containers = keep_up(AT_ONCE, SPAN, async || {
             Container::ran(docker, "true").await.remove().await;
@@ -140,9 +139,9 @@ async fn create(
             "devboxes : containers made, used and ended",
             format!(
                 "{:.1} × ({:.0}/s : {:.1}/s)",
-                boxes.per_second / containers.per_second,
-                boxes.per_second,
-                containers.per_second
+                boxes.per_second() / containers.per_second(),
+                boxes.per_second(),
+                containers.per_second()
             ),
         );
     }
@@ -160,7 +159,7 @@ async fn execute(report: &mut Report, caller: &Caller, docker: Option<&Docker>) 
     let many = keep_up(AT_ONCE, SPAN, async || devbox.execute("true").await).await;
     report.note(
         &format!("exec in a running devbox, {AT_ONCE} at a time"),
-        format!("{:.0}/s", many.per_second),
+        format!("{:.0}/s", many.per_second()),
     );
     devbox.shut_down().await;
     if let Some(docker) = docker {

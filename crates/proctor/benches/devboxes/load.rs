@@ -5,17 +5,30 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use proctor_testkit::figures::Times;
 
-/// How long each took, and how many there were in a second.
+/// How long each took, and all together.
+#[derive(Default)]
 pub(crate) struct Load {
     pub(crate) times: Times,
-    pub(crate) per_second: f64,
-    began: Instant,
+    took: Duration,
 }
 
 impl Load {
+    pub(crate) fn per_second(&self) -> f64 {
+        self.times.count() as f64 / self.took.as_secs_f64()
+    }
+
     /// Counts what had to be waited for afterwards as part of the work.
-    pub(crate) fn went_on_until_now(&mut self) {
-        self.per_second = self.times.count() as f64 / self.began.elapsed().as_secs_f64();
+    pub(crate) async fn until(mut self, end: impl Future<Output = ()>) -> Self {
+        let began = Instant::now();
+        end.await;
+        self.took += began.elapsed();
+        self
+    }
+
+    /// Takes what was done at another time together with this.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.times.append(other.times);
+        self.took += other.took;
     }
 }
 
@@ -32,12 +45,8 @@ pub(crate) async fn keep_up(at_once: usize, span: Duration, work: impl AsyncFn()
         times
     };
     let done = join_all((0..at_once).map(|_| worker())).await;
-    let mut load = Load {
-        times: Times::default(),
-        per_second: 0.0,
-        began,
-    };
-    load.times.extend(done.into_iter().flatten());
-    load.went_on_until_now();
-    load
+    let took = began.elapsed();
+    let mut times = Times::default();
+    times.extend(done.into_iter().flatten());
+    Load { times, took }
 }

@@ -7,15 +7,17 @@ use proctor_testkit::{figures::Report, server::Caller};
 use serde_json::json;
 
 use crate::{
-    boxes::Devbox,
+    boxes::{Devbox, REST},
     docker::{Container, Docker},
     leftovers::Leftovers,
-    load::keep_up,
+    load::{Load, keep_up},
 };
 
 const WORK: &str = "echo 42 > answer.txt";
 const SCORER: &str = "test \"$(cat answer.txt)\" = 42";
-const SPAN: Duration = Duration::from_secs(8);
+/// How often each has its turn, and how long a turn is.
+const TURNS: usize = 3;
+const TURN: Duration = Duration::from_secs(3);
 
 pub(crate) async fn measure(
     report: &mut Report,
@@ -35,30 +37,30 @@ pub(crate) async fn measure(
     for at_once in [1, 8, 32] {
         // As rarely as there are many, so that asking costs the same share of the machine.
         let pause = Duration::from_millis(at_once as u64);
-        let mut ours = keep_up(at_once, SPAN, async || take(caller, scenario, pause).await).await;
-        leftovers.are_gone().await;
-        ours.went_on_until_now();
+        let (mut ours, mut theirs) = (Load::default(), Load::default());
+        // In turns, so that a machine that is busy for a while is busy for both.
+        for _ in 0..TURNS {
+            tokio::time::sleep(REST).await;
+            let turn = keep_up(at_once, TURN, async || take(caller, scenario, pause).await).await;
+            ours.add(turn.until(leftovers.are_gone()).await);
+            let Some(docker) = docker else { continue };
+            tokio::time::sleep(REST).await;
+            theirs.add(keep_up(at_once, TURN, async || contain(docker).await).await);
+        }
         report.note(
             &format!("scenarios, {at_once} at once"),
-            format!("{:.0}/s, {}", ours.per_second, ours.times),
+            format!("{:.0}/s, {}", ours.per_second(), ours.times),
         );
-        let Some(docker) = docker else {
+        if docker.is_none() {
             continue;
-        };
-        let theirs = keep_up(at_once, SPAN, async || {
-            let container = Container::waiting(docker).await;
-            container.execute(WORK).await;
-            container.execute(SCORER).await;
-            container.remove().await;
-        })
-        .await;
+        }
         report.note(
             &format!("containers, {at_once} at once"),
-            format!("{:.1}/s, {}", theirs.per_second, theirs.times),
+            format!("{:.1}/s, {}", theirs.per_second(), theirs.times),
         );
         let (wall, rate) = (
             theirs.times.median() / ours.times.median(),
-            ours.per_second / theirs.per_second,
+            ours.per_second() / theirs.per_second(),
         );
         match at_once {
             1 => {
@@ -75,7 +77,7 @@ pub(crate) async fn measure(
                 );
             }
             32 => {
-                let detail = format!("{:.0}/s : {:.1}/s", ours.per_second, theirs.per_second);
+                let detail = format!("{:.0}/s : {:.1}/s", ours.per_second(), theirs.per_second());
                 report.at_least("scenarios : containers, 32 at once", &detail, rate, 20.0);
             }
             _ => report.note(
@@ -87,15 +89,23 @@ pub(crate) async fn measure(
     if let Some(docker) = docker {
         // The least that a container can do for it: nothing between the two commands, and nobody who looks.
         let script = format!("{WORK} && {SCORER}");
-        let least = keep_up(1, SPAN, async || {
+        let least = keep_up(1, TURN * 2, async || {
             Container::ran(docker, &script).await.remove().await;
         })
         .await;
         report.note(
             "both commands in one docker run, 1 at once",
-            format!("{:.1}/s, {}", least.per_second, least.times),
+            format!("{:.1}/s, {}", least.per_second(), least.times),
         );
     }
+}
+
+/// The same in a container.
+async fn contain(docker: &Docker) {
+    let container = Container::waiting(docker).await;
+    container.execute(WORK).await;
+    container.execute(SCORER).await;
+    container.remove().await;
 }
 
 async fn take(caller: &Caller, scenario: &str, pause: Duration) {
