@@ -61,23 +61,17 @@ impl Database {
     /// Opens the database, makes it if it is a file that is not there, and brings its tables up
     /// to date.
     pub(crate) async fn open(options: &DatabaseOptions) -> Result<Self, StoreError> {
-        let refused = |error| match error {
-            MigrateError::Execute(error) => error.into(),
-            other => StoreError::Configuration(format!(
-                "the database's tables do not fit this version of Proctor: {other}"
-            )),
-        };
         match &options.url {
             DatabaseUrl::Sqlite(path) => {
                 let lock = lock_beside(path).await?;
-                migrate_sqlite(path, options).await?.map_err(refused)?;
+                migrate_sqlite(path, options).await?;
                 drop(lock);
                 Ok(Self::Sqlite(Sqlite::open(path, options).await?))
             }
             DatabaseUrl::Postgres(url) => {
                 let pool = Self::open_postgres(url, options).await?;
                 // Takes a lock in the database by itself.
-                MIGRATIONS.run(&pool).await.map_err(refused)?;
+                MIGRATIONS.run(&pool).await.map_err(not_migrated)?;
                 Ok(Self::Postgres(pool))
             }
         }
@@ -192,10 +186,7 @@ impl Database {
 }
 
 /// Makes the file if it is not there, and brings its tables up to date.
-async fn migrate_sqlite(
-    path: &Path,
-    options: &DatabaseOptions,
-) -> Result<Result<(), MigrateError>, StoreError> {
+async fn migrate_sqlite(path: &Path, options: &DatabaseOptions) -> Result<(), StoreError> {
     let connect = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
@@ -207,7 +198,16 @@ async fn migrate_sqlite(
     let pool = pool.connect_with(connect).await?;
     let migrated = MIGRATIONS.run(&pool).await;
     pool.close().await;
-    Ok(migrated)
+    migrated.map_err(not_migrated)
+}
+
+fn not_migrated(error: MigrateError) -> StoreError {
+    match error {
+        MigrateError::Execute(error) => error.into(),
+        other => StoreError::Configuration(format!(
+            "the database's tables do not fit this version of Proctor: {other}"
+        )),
+    }
 }
 
 /// Lets one process at a time make or change the tables of a SQLite file.

@@ -7,29 +7,29 @@
 //! There is one connection that writes, because SQLite takes one writer at a time and a second would only wait. Connections that read are kept when nobody
 //! needs them. Whoever has a connection gives it back by dropping it, and what was begun on it and not committed is undone then.
 
+mod elsewhere;
 mod statement;
 #[cfg(test)]
 mod tests;
 
 use std::{
     fmt,
-    panic::AssertUnwindSafe,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
-        mpsc,
     },
     time::Duration,
 };
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use tokio::sync::{
-    Mutex as AsyncMutex, Notify, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, oneshot,
-};
+use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use self::statement::SqliteRow;
-use self::statement::{Pace, execute, read};
+use self::{
+    elsewhere::{Elsewhere, WritingThread},
+    statement::{Pace, execute, read},
+};
 use super::{DatabaseOptions, Query, Row};
 use crate::{StoreError, error::DatabaseError};
 
@@ -117,21 +117,13 @@ impl Sqlite {
         }
         // However many search for long at the same time, only so many connections are needed.
         let reader = self.reader(Some(self.moment().await?))?;
-        let search = move |on: &Connection| read(on, &query, many, Pace::Patient);
-        reader
-            .elsewhere()
-            .carry_out(move || reader.patiently(search))
-            .await
+        at_leisure(reader, move |on| read(on, &query, many, Pace::Patient)).await
     }
 
     /// Carries out one statement as a transaction of its own; how many rows it touched.
     pub(crate) async fn execute(&self, query: Query) -> Result<u64, StoreError> {
         let writer = self.counted_writer().await?;
-        let write = move |on: &Connection| execute(on, &query);
-        writer
-            .elsewhere()
-            .carry_out(move || writer.patiently(write))
-            .await
+        at_leisure(writer, move |on| execute(on, &query)).await
     }
 
     /// Begins a transaction that writes.
@@ -253,6 +245,15 @@ pub(crate) trait Holder: Sized + Send + 'static {
         connection.busy_timeout(Duration::ZERO)?;
         done
     }
+}
+
+/// Does the last thing that is to be done with a connection, on a thread that may wait.
+async fn at_leisure<H: Holder, T: Send + 'static>(
+    holder: H,
+    work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let elsewhere = holder.elsewhere();
+    elsewhere.carry_out(move || holder.patiently(work)).await
 }
 
 /// Whoever has the connection that writes.
@@ -386,11 +387,7 @@ impl<H: Holder> Statements<H> {
 
     pub(crate) async fn commit(mut self) -> Result<(), StoreError> {
         let holder = self.0.take().ok_or(DatabaseError::Closed)?;
-        let commit = |on: &Connection| Ok(on.execute_batch("COMMIT")?);
-        holder
-            .elsewhere()
-            .carry_out(move || holder.patiently(commit))
-            .await
+        at_leisure(holder, |on| Ok(on.execute_batch("COMMIT")?)).await
     }
 }
 
@@ -422,67 +419,6 @@ impl Writer {
             Ok((writer, done)) => (Some(writer), done),
             Err(error) => (None, Err(error)),
         }
-    }
-}
-
-/// Where there is time to wait.
-pub(crate) enum Elsewhere {
-    WritingThread(WritingThread),
-    /// One of those that everybody has work for.
-    AnyThread,
-}
-
-impl Elsewhere {
-    async fn carry_out<T: Send + 'static>(
-        self,
-        work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        match self {
-            Self::WritingThread(thread) => thread.carry_out(work).await,
-            Self::AnyThread => {
-                let done = tokio::task::spawn_blocking(work).await;
-                // It did not run because the runtime ends, or it panicked.
-                done.map_err(|_| DatabaseError::Closed)?
-            }
-        }
-    }
-}
-
-/// The thread of whoever has the connection that writes: everybody waits for them, so they wait for nobody's work but their own. It ends when nobody has
-/// work for it any more.
-#[derive(Clone)]
-pub(crate) struct WritingThread(mpsc::Sender<Work>);
-
-type Work = Box<dyn FnOnce() + Send>;
-
-impl WritingThread {
-    fn start() -> Result<Self, StoreError> {
-        let (sender, queue) = mpsc::channel::<Work>();
-        let thread = std::thread::Builder::new().name("proctor-sqlite".to_owned());
-        let live = move || {
-            for work in queue {
-                // Whoever asked for it sees that no answer comes.
-                let _ = std::panic::catch_unwind(AssertUnwindSafe(work));
-            }
-        };
-        thread.spawn(live).map_err(|error| {
-            StoreError::Configuration(format!(
-                "no thread can be started for the database: {error}"
-            ))
-        })?;
-        Ok(Self(sender))
-    }
-
-    async fn carry_out<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        let work: Work = Box::new(move || {
-            let _ = reply.send(work());
-        });
-        self.0.send(work).map_err(|_| DatabaseError::Closed)?;
-        answer.await.map_err(|_| DatabaseError::Closed)?
     }
 }
 

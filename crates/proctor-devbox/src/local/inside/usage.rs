@@ -88,8 +88,8 @@ impl DiskWatch {
         self.pause = SHORTEST_PAUSE;
         self.used = used;
         let is_counted = self.is_soon_counted();
+        // A machine without processes or descriptors to spare may have some again soon.
         if is_counted || self.count(now).is_err() {
-            // A machine without processes or descriptors to spare may have some again soon.
             self.next = now + self.pause;
         }
         is_counted
