@@ -13,6 +13,7 @@ use proctor_core::{
 };
 use proctor_devbox::{BoxId, Devbox};
 use proctor_store::{
+    OnDisk,
     devboxes::DevboxRecord,
     disk_snapshots::SnapshotStatus,
     page::{Page, PageRequest},
@@ -87,7 +88,12 @@ impl Fleet {
             created_at: now,
         };
         let log = Log::open(self.log_file(record.id))?;
-        let stored = self.store().create_devbox(record).await?;
+        let when = match record.initiator {
+            // Nobody hears of it before its task run is written, and that is waited for.
+            Initiator::Scenario(_) => OnDisk::WithTheNext,
+            _ => OnDisk::AtOnce,
+        };
+        let stored = self.store().create_devbox(record, when).await?;
         let record = stored.value.clone();
         let live = Live::new(stored, mounts, log, now);
         self.insert(Arc::clone(&live));
@@ -239,7 +245,8 @@ impl Fleet {
             .filter(|devbox| devbox.value.organization == organization)
             .ok_or_else(|| no_devbox(id))?;
         let after = decide(before.value.clone())?.into_inner();
-        Ok(self.store().change_devbox(&before, after).await?.value)
+        let changed = self.store().change_devbox(&before, after, OnDisk::AtOnce);
+        Ok(changed.await?.value)
     }
 
     /// Ends a devbox. What has ended stays as it is.
@@ -252,6 +259,20 @@ impl Fleet {
             Some(live) => self.end(&live, ShutdownReason::ApiShutdown).await,
             None => self.devbox(organization, id).await,
         }
+    }
+
+    /// Ends a devbox whose task run is over. That it is over was waited for; after a power cut, which the box does not survive, the record may
+    /// say that the box was lost.
+    pub async fn let_go(
+        &self,
+        organization: OrganizationId,
+        id: DevboxId,
+    ) -> Result<(), FleetError> {
+        if let Some(live) = self.live_of(organization, id) {
+            self.end_by(&live, OnDisk::WithTheNext, ShutdownReason::ApiShutdown)
+                .await?;
+        }
+        Ok(())
     }
 
     /// Gives a devbox as much time again as it had at first.

@@ -6,7 +6,7 @@ use proctor_core::{
     devbox::{DevboxFailure, ShutdownReason},
     refused::Step,
 };
-use proctor_store::devboxes::DevboxRecord;
+use proctor_store::{OnDisk, devboxes::DevboxRecord};
 
 use crate::{devboxes::box_id, error::FleetError, fleet::Fleet, live::Live, logs::Source};
 
@@ -20,10 +20,21 @@ impl Fleet {
         live: &Arc<Live>,
         reason: ShutdownReason,
     ) -> Result<DevboxRecord, FleetError> {
+        self.end_by(live, OnDisk::AtOnce, reason).await
+    }
+
+    /// The same; when that is on disk is for the caller to say.
+    pub(crate) async fn end_by(
+        &self,
+        live: &Arc<Live>,
+        when: OnDisk,
+        reason: ShutdownReason,
+    ) -> Result<DevboxRecord, FleetError> {
         let now = self.now();
         let ended = live
-            .step(
+            .step_by(
                 self.store(),
+                when,
                 |life| Ok(life.shut_down(now, reason)),
                 |record| record.deadline = None,
             )

@@ -15,7 +15,7 @@ use proctor_core::{
     refused::{Refused, Step},
     time::Timestamp,
 };
-use proctor_store::{Store, StoreError, devboxes::DevboxRecord, runs::Revised};
+use proctor_store::{OnDisk, Store, StoreError, devboxes::DevboxRecord, runs::Revised};
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
@@ -92,6 +92,15 @@ impl Live {
         store: &Store,
         decide: impl Fn(DevboxRecord) -> Result<Step<DevboxRecord>, FleetError>,
     ) -> Result<Step<DevboxRecord>, FleetError> {
+        self.change_by(store, OnDisk::AtOnce, decide).await
+    }
+
+    async fn change_by(
+        &self,
+        store: &Store,
+        when: OnDisk,
+        decide: impl Fn(DevboxRecord) -> Result<Step<DevboxRecord>, FleetError>,
+    ) -> Result<Step<DevboxRecord>, FleetError> {
         let _changing = self.changing.lock().await;
         loop {
             let before = Arc::clone(&self.record.borrow());
@@ -99,7 +108,7 @@ impl Live {
                 Step::Unchanged(record) => return Ok(Step::Unchanged(record)),
                 Step::Changed(after) => after,
             };
-            match store.change_devbox(&before, after).await {
+            match store.change_devbox(&before, after, when).await {
                 Ok(written) => {
                     let record = written.value.clone();
                     self.record.send_replace(Arc::new(written));
@@ -122,7 +131,18 @@ impl Live {
         step: impl Fn(DevboxLife) -> Result<Step<DevboxLife>, Refused>,
         with: impl Fn(&mut DevboxRecord),
     ) -> Result<Step<DevboxRecord>, FleetError> {
-        self.change(store, |record| match step(record.life.clone())? {
+        self.step_by(store, OnDisk::AtOnce, step, with).await
+    }
+
+    /// The same, for a step that need not be on disk when it was taken.
+    pub(crate) async fn step_by(
+        &self,
+        store: &Store,
+        when: OnDisk,
+        step: impl Fn(DevboxLife) -> Result<Step<DevboxLife>, Refused>,
+        with: impl Fn(&mut DevboxRecord),
+    ) -> Result<Step<DevboxRecord>, FleetError> {
+        self.change_by(store, when, |record| match step(record.life.clone())? {
             Step::Unchanged(_) => Ok(Step::Unchanged(record)),
             Step::Changed(life) => {
                 let mut after = DevboxRecord { life, ..record };

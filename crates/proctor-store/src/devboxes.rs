@@ -12,7 +12,7 @@ use proctor_core::{
 };
 
 use crate::{
-    Store, StoreError,
+    OnDisk, Store, StoreError,
     database::{Query, Row},
     page::{Listing, Page, PageRequest},
     runs::{Revised, document},
@@ -60,6 +60,7 @@ impl Store {
     pub async fn create_devbox(
         &self,
         devbox: DevboxRecord,
+        when: OnDisk,
     ) -> Result<Revised<DevboxRecord>, StoreError> {
         let query = Query::new(
             "INSERT INTO devboxes (id, organization, node, name, metadata, initiator, setup, status, life, caveats, \
@@ -77,7 +78,7 @@ impl Store {
         .bind(document(&devbox.caveats)?)
         .bind(devbox.deadline)
         .bind(devbox.created_at);
-        self.database().execute(query).await?;
+        self.database().execute_by(query, when).await?;
         Ok(Revised::first(devbox))
     }
 
@@ -148,6 +149,7 @@ impl Store {
         &self,
         before: &Revised<DevboxRecord>,
         after: DevboxRecord,
+        when: OnDisk,
     ) -> Result<Revised<DevboxRecord>, StoreError> {
         let query = Query::new(
             "UPDATE devboxes SET name = $1, metadata = $2, status = $3, life = $4, caveats = $5, deadline = $6, \
@@ -161,7 +163,7 @@ impl Store {
         .bind(after.deadline)
         .bind(before.value.id)
         .bind(before.revision);
-        match self.database().execute(query).await? {
+        match self.database().execute_by(query, when).await? {
             0 => Err(StoreError::Stale),
             _ => Ok(before.next(after)),
         }

@@ -7,7 +7,7 @@ use proctor_core::{
 use serde_json::Value;
 
 use crate::{
-    Store, StoreError,
+    OnDisk, Store, StoreError,
     database::{Param, Query, Row},
     runs::document,
 };
@@ -68,6 +68,8 @@ const COLUMNS: &str = "layer, node, task_run, devbox, status, size_bytes, create
 impl Store {
     /// Notes that a disk is about to be frozen: before it is, so that no layer is without an owner. `origin` is what is
     /// needed to work on it as its devbox did.
+    ///
+    /// Until its task run has a score, a power cut may take this: the box, and with it the scoring, goes then too.
     pub async fn create_frozen_disk(
         &self,
         disk: &FrozenDisk,
@@ -85,7 +87,9 @@ impl Store {
         .bind(document(origin)?)
         .bind(disk.size_bytes.map(stored_size))
         .bind(disk.created_at);
-        self.database().execute(query).await?;
+        self.database()
+            .execute_by(query, OnDisk::WithTheNext)
+            .await?;
         Ok(())
     }
 
@@ -151,24 +155,25 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
-    /// Keeps a disk that was being frozen, in place of those that its task run had before; with its size, if that is known.
+    /// Keeps a disk that was being frozen, in place of those that its task run had before; with its size, if that is known. It is on disk
+    /// with the score that is written next.
     pub async fn keep_frozen_disk(
         &self,
         layer: &str,
         bytes: Option<u64>,
     ) -> Result<(), StoreError> {
-        let mut transaction = self.database().begin().await?;
-        let former = Query::new(
-            "UPDATE frozen_disks SET status = 'dropped' WHERE status = 'kept' AND layer <> $1 \
-             AND task_run = (SELECT task_run FROM frozen_disks WHERE layer = $1)",
+        let query = Query::new(
+            "UPDATE frozen_disks SET \
+             status = CASE WHEN layer = $1 THEN 'kept' ELSE 'dropped' END, \
+             size_bytes = CASE WHEN layer = $1 THEN $2 ELSE size_bytes END \
+             WHERE task_run = (SELECT task_run FROM frozen_disks WHERE layer = $1) \
+             AND ((layer = $1 AND status = 'taking') OR (layer <> $1 AND status = 'kept'))",
         );
-        transaction.execute(former.bind(layer)).await?;
-        let this = Query::new(
-            "UPDATE frozen_disks SET status = 'kept', size_bytes = $2 WHERE layer = $1 AND status = 'taking'",
-        );
-        let bytes = bytes.map(stored_size);
-        transaction.execute(this.bind(layer).bind(bytes)).await?;
-        transaction.commit().await
+        let query = query.bind(layer).bind(bytes.map(stored_size));
+        self.database()
+            .execute_by(query, OnDisk::WithTheNext)
+            .await?;
+        Ok(())
     }
 
     /// Notes how much a frozen disk takes.

@@ -51,6 +51,7 @@ mod vault;
 mod versions;
 pub mod whole_benchmark;
 
+pub use database::OnDisk;
 pub use error::{DatabaseError, StoreError, Unavailability};
 pub use store::{Store, StoreOptions};
 pub use vault::MasterKey;

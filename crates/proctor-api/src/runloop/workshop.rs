@@ -156,10 +156,8 @@ impl Boxes for ScenarioBoxes {
         organization: OrganizationId,
         devbox: DevboxId,
     ) -> Result<(), BoxError> {
-        match self.fleet.shutdown(organization, devbox).await {
-            Ok(_) | Err(FleetError::NotFound { .. }) => Ok(()),
-            Err(error) => Err(failed(error)),
-        }
+        let gone = self.fleet.let_go(organization, devbox).await;
+        gone.map_err(failed)
     }
 
     async fn hold(&self, _: OrganizationId, devbox: DevboxId) -> Result<Hold, BoxError> {

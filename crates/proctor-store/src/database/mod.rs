@@ -39,6 +39,15 @@ pub(crate) struct DatabaseOptions {
     pub(crate) sqlite_max_bytes: Option<u64>,
 }
 
+/// When something that was written is on disk. It is seen by everybody and outlives the process in any case; this is about power cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnDisk {
+    /// Before anybody hears that it was written.
+    AtOnce,
+    /// Together with whatever is written after it and waited for. For what means nothing without that, or what a power cut undoes anyway.
+    WithTheNext,
+}
+
 /// Where a database is.
 #[derive(Clone, Debug)]
 pub(crate) enum DatabaseUrl {
@@ -125,8 +134,14 @@ impl Database {
 
     /// Carries out one statement as a transaction of its own; how many rows it touched.
     pub(crate) async fn execute(&self, query: Query) -> Result<u64, StoreError> {
+        self.execute_by(query, OnDisk::AtOnce).await
+    }
+
+    /// The same, for what need not be on disk when it returns.
+    pub(crate) async fn execute_by(&self, query: Query, when: OnDisk) -> Result<u64, StoreError> {
         match self {
-            Self::Sqlite(sqlite) => sqlite.execute(query).await,
+            Self::Sqlite(sqlite) => sqlite.execute(query, when).await,
+            // Saying that it need not be would take as long as waiting does.
             Self::Postgres(pool) => query.execute(pool).await,
         }
     }

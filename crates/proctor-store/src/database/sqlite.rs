@@ -30,7 +30,7 @@ use self::{
     elsewhere::{Elsewhere, WritingThread},
     statement::{Pace, execute, read},
 };
-use super::{DatabaseOptions, Query, Row};
+use super::{DatabaseOptions, OnDisk, Query, Row};
 use crate::{StoreError, error::DatabaseError};
 
 /// How many may look at one moment of the database for longer than a statement, or search in it for long.
@@ -38,6 +38,10 @@ const MOMENTS: u32 = 4;
 /// Values larger than this are left to a thread that may wait for the disk.
 const LARGE: usize = 64 << 10;
 const PAGE_BYTES: u64 = 4096;
+/// What says whether a commit waits for the disk.
+const SYNCHRONOUS: &str = "synchronous";
+/// It does: what was acknowledged survives a power cut.
+const FULL: &str = "full";
 /// How many statements a connection keeps prepared: all that a server uses again and again.
 const STATEMENTS: usize = 256;
 
@@ -79,8 +83,7 @@ impl Sqlite {
             let writer = connect(&file, flags)?;
             writer.busy_timeout(patience)?;
             writer.pragma_update(None, "journal_mode", "wal")?;
-            // FULL waits for the disk at every commit: what was acknowledged survives a power cut.
-            writer.pragma_update(None, "synchronous", "full")?;
+            writer.pragma_update(None, SYNCHRONOUS, FULL)?;
             writer.pragma_update(None, "foreign_keys", true)?;
             if let Some(bytes) = most {
                 let pages = i64::try_from((bytes / PAGE_BYTES).max(1)).unwrap_or(i64::MAX);
@@ -121,9 +124,18 @@ impl Sqlite {
     }
 
     /// Carries out one statement as a transaction of its own; how many rows it touched.
-    pub(crate) async fn execute(&self, query: Query) -> Result<u64, StoreError> {
+    pub(crate) async fn execute(&self, query: Query, when: OnDisk) -> Result<u64, StoreError> {
         let writer = self.counted_writer().await?;
-        at_leisure(writer, move |on| execute(on, &query)).await
+        let work = move |on: &Connection| match when {
+            OnDisk::AtOnce => execute(on, &query),
+            OnDisk::WithTheNext => {
+                on.pragma_update(None, SYNCHRONOUS, "normal")?;
+                let done = execute(on, &query);
+                on.pragma_update(None, SYNCHRONOUS, FULL)?;
+                done
+            }
+        };
+        at_leisure(writer, work).await
     }
 
     /// Begins a transaction that writes.

@@ -6,7 +6,7 @@ use proctor_core::{
     mount::Mount,
 };
 use proctor_store::{
-    Store, StoreError,
+    OnDisk, Store, StoreError,
     devboxes::DevboxRecord,
     disk_snapshots::{DiskSnapshot, SnapshotFilter, SnapshotStatus},
     page::{PageRequest, PageStart},
@@ -63,7 +63,7 @@ async fn a_devbox_is_kept_and_changed_only_over_what_was_read(
     let store = &fixture.store;
     let organization = fixture.organization("Clinic").await;
     let made = store
-        .create_devbox(record(store, organization))
+        .create_devbox(record(store, organization), OnDisk::AtOnce)
         .await
         .unwrap();
     let read = store.devbox(made.value.id).await.unwrap().unwrap();
@@ -75,12 +75,17 @@ async fn a_devbox_is_kept_and_changed_only_over_what_was_read(
         deadline: Some(START),
         ..made.value.clone()
     };
-    let changed = store.change_devbox(&made, running.clone()).await.unwrap();
+    let changed = store
+        .change_devbox(&made, running.clone(), OnDisk::AtOnce)
+        .await
+        .unwrap();
     assert_eq!(
         store.devbox(made.value.id).await.unwrap(),
         Some(changed.clone())
     );
-    let stale = store.change_devbox(&made, running.clone()).await;
+    let stale = store
+        .change_devbox(&made, running.clone(), OnDisk::AtOnce)
+        .await;
     assert!(matches!(stale, Err(StoreError::Stale)), "{stale:?}");
 
     let page = PageRequest {
@@ -112,7 +117,10 @@ async fn a_devbox_is_kept_and_changed_only_over_what_was_read(
         node: "elsewhere".to_owned(),
         ..record(store, organization)
     };
-    let with_agent = store.create_devbox(with_agent).await.unwrap();
+    let with_agent = store
+        .create_devbox(with_agent, OnDisk::WithTheNext)
+        .await
+        .unwrap();
     let found = store.devboxes_with_agents(organization).await.unwrap();
     assert_eq!(found, std::slice::from_ref(&with_agent.value));
     let over = with_agent.value.life.clone();
@@ -122,7 +130,10 @@ async fn a_devbox_is_kept_and_changed_only_over_what_was_read(
             .into_inner(),
         ..with_agent.value.clone()
     };
-    store.change_devbox(&with_agent, over).await.unwrap();
+    store
+        .change_devbox(&with_agent, over, OnDisk::WithTheNext)
+        .await
+        .unwrap();
     assert_eq!(store.devboxes_with_agents(organization).await.unwrap(), []);
 
     let life = running
@@ -133,7 +144,10 @@ async fn a_devbox_is_kept_and_changed_only_over_what_was_read(
         life: life.into_inner(),
         ..running
     };
-    store.change_devbox(&changed, failed).await.unwrap();
+    store
+        .change_devbox(&changed, failed, OnDisk::AtOnce)
+        .await
+        .unwrap();
     assert_eq!(store.live_devboxes("here").await.unwrap(), []);
 }
 
@@ -146,7 +160,7 @@ async fn a_snapshot_changes_only_from_the_status_it_was_seen_in(
     let store = &fixture.store;
     let organization = fixture.organization("Clinic").await;
     let devbox = store
-        .create_devbox(record(store, organization))
+        .create_devbox(record(store, organization), OnDisk::AtOnce)
         .await
         .unwrap()
         .value

@@ -3,7 +3,7 @@ use proctor_core::{
     id::{Dialect, kinds::AgentId},
     mount::Mount,
 };
-use proctor_store::devboxes::DevboxRecord;
+use proctor_store::{OnDisk, devboxes::DevboxRecord};
 use reqwest::Method;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -188,7 +188,11 @@ async fn devboxes_are_counted_by_the_agents_that_are_mounted_in_them() {
             deadline: None,
             created_at: now,
         };
-        server.store.create_devbox(devbox).await.unwrap();
+        server
+            .store
+            .create_devbox(devbox, OnDisk::AtOnce)
+            .await
+            .unwrap();
     }
     assert_eq!(
         server.read("/v1/agents/devbox_counts").await.body,

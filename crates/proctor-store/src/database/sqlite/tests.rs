@@ -38,7 +38,13 @@ async fn count(sqlite: &Sqlite) -> i64 {
 async fn values_go_where_their_numbers_say() {
     let directory = tempfile::tempdir().unwrap();
     let sqlite = open(directory.path(), Duration::from_secs(5)).await;
-    assert_eq!(sqlite.execute(insert(7, "seven")).await.unwrap(), 1);
+    assert_eq!(
+        sqlite
+            .execute(insert(7, "seven"), OnDisk::AtOnce)
+            .await
+            .unwrap(),
+        1
+    );
     let query = Query::new("SELECT id, name, bytes FROM things WHERE name = $1 AND id = $2")
         .bind("seven")
         .bind(7i64);
@@ -53,6 +59,23 @@ async fn values_go_where_their_numbers_say() {
         sqlite.read(one_too_few, 1).await,
         Err(StoreError::Internal(_))
     ));
+}
+
+#[tokio::test]
+async fn who_does_not_wait_for_the_disk_leaves_the_others_waiting_for_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let sqlite = open(directory.path(), Duration::from_secs(5)).await;
+    let written = sqlite.execute(insert(7, "seven"), OnDisk::WithTheNext);
+    assert_eq!(written.await.unwrap(), 1);
+    assert_eq!(count(&sqlite).await, 1, "everybody sees it at once");
+    let taken = sqlite.execute(insert(7, "again"), OnDisk::WithTheNext);
+    assert!(taken.await.unwrap_err().is_unique_violation());
+    let writer = sqlite.writer().await.unwrap();
+    let level = writer.connection().unwrap();
+    let level: i64 = level
+        .pragma_query_value(None, SYNCHRONOUS, |row| row.get(0))
+        .unwrap();
+    assert_eq!(level, 2, "full");
 }
 
 #[tokio::test]
@@ -95,7 +118,10 @@ async fn a_moment_stays_as_it_was() {
     let mut moment = sqlite.snapshot().await.unwrap();
     let all = Query::new("SELECT id FROM things");
     assert_eq!(moment.read(all.clone(), 9).await.unwrap().len(), 0);
-    sqlite.execute(insert(1, "one")).await.unwrap();
+    sqlite
+        .execute(insert(1, "one"), OnDisk::AtOnce)
+        .await
+        .unwrap();
     assert_eq!(moment.read(all.clone(), 9).await.unwrap().len(), 0);
     moment.commit().await.unwrap();
     assert_eq!(sqlite.read(all, 9).await.unwrap().len(), 1);
@@ -151,7 +177,10 @@ async fn nothing_is_written_by_halves_when_sqlite_undoes_it_by_itself() {
     assert!(statements.execute(insert(2, "two")).await.is_err());
     assert!(statements.commit().await.is_err());
     assert_eq!(count(&sqlite).await, 0);
-    sqlite.execute(insert(3, "three")).await.unwrap();
+    sqlite
+        .execute(insert(3, "three"), OnDisk::AtOnce)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -159,7 +188,10 @@ async fn a_connection_that_nobody_gives_back_is_not_waited_for_forever() {
     let directory = tempfile::tempdir().unwrap();
     let sqlite = open(directory.path(), Duration::from_millis(20)).await;
     let held = sqlite.begin().await.unwrap();
-    let refused = sqlite.execute(insert(1, "one")).await.unwrap_err();
+    let refused = sqlite
+        .execute(insert(1, "one"), OnDisk::AtOnce)
+        .await
+        .unwrap_err();
     assert!(matches!(
         refused,
         StoreError::Unavailable {
@@ -168,10 +200,16 @@ async fn a_connection_that_nobody_gives_back_is_not_waited_for_forever() {
         }
     ));
     drop(held);
-    sqlite.execute(insert(1, "one")).await.unwrap();
+    sqlite
+        .execute(insert(1, "one"), OnDisk::AtOnce)
+        .await
+        .unwrap();
     sqlite.close().await;
     for refused in [
-        sqlite.execute(insert(2, "two")).await.map(drop),
+        sqlite
+            .execute(insert(2, "two"), OnDisk::AtOnce)
+            .await
+            .map(drop),
         sqlite.read(Query::new("SELECT 1"), 1).await.map(drop),
     ] {
         assert!(matches!(
