@@ -22,8 +22,6 @@ use crate::{cli::Cli, exit::Exit};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    // The devboxes' launcher and supervisors are this program too; as one of them it never comes back.
-    proctor_devbox::local::maybe_run_inner(std::env::args_os());
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -19,7 +19,7 @@ use std::{
 
 use proctor_devbox::{
     Backend, Base, BoxId, BoxSpec, Devbox, ExecId, ExecSpec, Limits,
-    local::{LocalBackend, LocalConfig, maybe_run_inner},
+    local::{LocalBackend, LocalConfig},
 };
 use proctor_testkit::figures::{self, Parts, Times, line};
 
@@ -34,7 +34,6 @@ const LIMITS: Limits = Limits {
 };
 
 fn main() {
-    maybe_run_inner(std::env::args_os());
     let parts = Parts::wanted();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -12,29 +12,3 @@ mod proxy;
 pub use gate::{Gate, Refused};
 pub use names::{Names, SystemNames};
 pub use proxy::serve;
-
-/// The port of a box's own loopback address on which its proxy listens.
-pub const PORT: u16 = 3128;
-
-/// Environment that points programs at the proxy; many read only one spelling.
-pub const ENVIRONMENT: &[(&str, &str)] = &[
-    ("HTTP_PROXY", "http://127.0.0.1:3128"),
-    ("HTTPS_PROXY", "http://127.0.0.1:3128"),
-    ("NO_PROXY", "localhost,127.0.0.1,::1"),
-    ("http_proxy", "http://127.0.0.1:3128"),
-    ("https_proxy", "http://127.0.0.1:3128"),
-    ("no_proxy", "localhost,127.0.0.1,::1"),
-];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_environment_names_the_port() {
-        let named = ENVIRONMENT
-            .iter()
-            .filter(|(_, value)| value.ends_with(&format!(":{PORT}")));
-        assert_eq!(named.count(), 4);
-    }
-}

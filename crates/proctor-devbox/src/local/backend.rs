@@ -117,7 +117,7 @@ impl LocalBackend {
                 Ids::Single => None,
             })
             .collect::<Vec<_>>();
-        let launcher = Launcher::new(&config.program)
+        let launcher = Launcher::start(&config.data)
             .map_err(|source| Error::platform("starting the launcher", source))?;
         let shared = Arc::new(Shared {
             groups: Groups::discover(&tag),
@@ -212,8 +212,14 @@ impl LocalBackend {
     /// Whether a box's disk shall be a file system of its own.
     fn exact_disk(&self, spec: &BoxSpec) -> ExactDisk {
         let wanted = self.shared.config.exact_disk || spec.require.contains(&Property::ExactDisk);
-        match image::missing() {
-            _ if !wanted => ExactDisk::NotAsked,
+        if !wanted {
+            return ExactDisk::NotAsked;
+        }
+        let missing = match id_ranges::available() {
+            true => image::missing(),
+            false => Some("the server is not root of this machine".to_owned()),
+        };
+        match missing {
             Some(why) => ExactDisk::Cannot(why),
             None => ExactDisk::Made,
         }

@@ -54,7 +54,7 @@ pub(super) fn settled(places: &BoxPlaces, id: &ExecId, last: Progress) -> Progre
         stderr: length(Stream::Stderr),
         exit: Some(Exit {
             code: None,
-            signal: Some(libc::SIGKILL),
+            signal: Some(rustix::process::Signal::KILL.as_raw()),
             cause: ExitCause::BoxEnded,
             wall: std::time::Duration::ZERO,
         }),

@@ -1,13 +1,13 @@
 //! The server's side of the launcher: started once, started again if it died.
 
 use std::{
-    fs::Metadata,
-    io,
+    fs::Permissions,
+    io::{self, Write as _},
     os::{
         fd::{AsFd, AsRawFd, OwnedFd},
-        unix::{fs::MetadataExt as _, process::CommandExt as _},
+        unix::{fs::PermissionsExt as _, process::CommandExt as _},
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Mutex, PoisonError},
 };
@@ -18,9 +18,13 @@ use rustix::{
 };
 
 use super::{
-    Program, id_ranges,
-    inside::{LAUNCHER, Order, send_order},
+    inside::{Order, send_order},
+    plan::remove_if_there,
 };
+
+/// The launcher, the supervisors and what they become, as `build.rs` made it.
+const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/proctor-supervisor"));
+const NAME: &str = "proctor-supervisor";
 
 /// A launcher that can be given orders.
 #[derive(Debug)]
@@ -38,28 +42,20 @@ struct Running {
 /// What to execute.
 #[derive(Debug)]
 enum ProgramFile {
-    /// The file as it was when the server started, or a sealed copy of it in memory: nobody in a box can change what the
-    /// supervisors run.
-    Opened(OwnedFd),
-    /// The file itself, where the host forbids programs in memory.
-    Path(PathBuf),
+    /// A sealed copy in memory: nobody in a box can change what the supervisors run.
+    InMemory(OwnedFd),
+    /// A file, where the host forbids programs in memory.
+    OnDisk(PathBuf),
 }
 
 impl Launcher {
-    pub(super) fn new(program: &Program) -> io::Result<Self> {
-        let path = match program {
-            Program::Itself => PathBuf::from("/proc/self/exe"),
-            Program::File(path) => path.clone(),
-        };
-        let file = fs_err::File::open(&path)?;
-        let program = if is_out_of_reach(&file.metadata()?) {
-            ProgramFile::Opened(std::fs::File::from(file).into())
-        } else {
-            match seal(file.file()) {
-                Ok(copy) => ProgramFile::Opened(copy),
-                Err(_) => ProgramFile::Path(fs_err::canonicalize(path)?),
-            }
-        };
+    /// Starts the launcher of a server that keeps its files in `data`.
+    pub(super) fn start(data: &Path) -> io::Result<Self> {
+        let in_memory = sealed_copy().and_then(|file| Self::of(ProgramFile::InMemory(file)));
+        in_memory.or_else(|_| Self::of(ProgramFile::OnDisk(copy_below(data)?)))
+    }
+
+    fn of(program: ProgramFile) -> io::Result<Self> {
         let launcher = Self {
             program,
             running: Mutex::new(None),
@@ -81,14 +77,13 @@ impl Launcher {
             None,
         )?;
         let path = match &self.program {
-            ProgramFile::Opened(file) => {
+            ProgramFile::InMemory(file) => {
                 PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
             }
-            ProgramFile::Path(path) => path.clone(),
+            ProgramFile::OnDisk(path) => path.clone(),
         };
         let child = Command::new(path)
-            .arg0("proctor-devbox")
-            .arg(LAUNCHER)
+            .arg0("proctor-supervisor")
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::from(theirs))
@@ -129,31 +124,43 @@ impl Drop for Launcher {
     }
 }
 
-/// Whether no box can ever have a user who may write to this program: boxes have users of their own, and only the host's root
-/// may write to it. Then it needs no copy, which would take as much memory as the program is large.
-fn is_out_of_reach(program: &Metadata) -> bool {
-    id_ranges::available() && program.uid() == 0 && program.mode() & 0o022 == 0
-}
-
-fn seal(program: &std::fs::File) -> io::Result<OwnedFd> {
+fn sealed_copy() -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let copy = rustix::fs::memfd_create("proctor", flags)?;
-    let mut left = program.metadata()?.len();
-    while left > 0 {
-        // The kernel copies by itself, which is several times as fast as reading and writing.
-        match rustix::fs::sendfile(
-            &copy,
-            program,
-            None,
-            usize::try_from(left).unwrap_or(usize::MAX),
-        )? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            sent => left = left.saturating_sub(sent as u64),
-        }
-    }
+    // Kernels before 6.3 do not know the flag, and let everything in memory be executed.
+    let copy = rustix::fs::memfd_create(NAME, flags | MemfdFlags::EXEC)
+        .or_else(|_| rustix::fs::memfd_create(NAME, flags))?;
+    let mut copy = std::fs::File::from(copy);
+    copy.write_all(PROGRAM)?;
     let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
     rustix::fs::fcntl_add_seals(&copy, seals)?;
     // A descriptor that is open for writing cannot be executed; opening it anew for reading can.
     let read_only = fs_err::File::open(format!("/proc/self/fd/{}", copy.as_raw_fd()))?;
     Ok(OwnedFd::from(std::fs::File::from(read_only)))
+}
+
+/// Writes the program anew: what an earlier version left may be in use.
+fn copy_below(data: &Path) -> io::Result<PathBuf> {
+    let (fresh, path) = (data.join(format!("{NAME}.new")), data.join(NAME));
+    remove_if_there(&fresh)?;
+    fs_err::write(&fresh, PROGRAM)?;
+    fs_err::set_permissions(&fresh, Permissions::from_mode(0o500))?;
+    fs_err::rename(fresh, &path)?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_no_program_runs_in_memory_it_runs_from_a_file() {
+        let data = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            let launcher =
+                Launcher::of(ProgramFile::OnDisk(copy_below(data.path()).unwrap())).unwrap();
+            let mut running = launcher.lock();
+            let child = &mut running.as_mut().unwrap().child;
+            assert!(child.try_wait().unwrap().is_none(), "it waits for orders");
+        }
+    }
 }

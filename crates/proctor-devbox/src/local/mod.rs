@@ -1,35 +1,28 @@
 //! Boxes of Linux namespaces on this machine, without a container engine.
 //!
 //! [`LocalBackend`] is the server's side: it plans boxes on disk, has them brought up by its launcher, and talks to their
-//! supervisors. [`inside`] is the other side: the launcher, the supervisors and what happens in a box. The two share the plan
+//! supervisors. `proctor-supervisor` is the other side: the launcher, the supervisors and what happens in a box. The two share the plan
 //! on disk ([`plan`]) and the messages ([`wire`]), nothing else. docs/devboxes.md has the design and the threat model.
 
 mod backend;
-mod cgroup;
 mod devbox;
 mod enforcement;
 mod execution;
 mod host_base;
 mod id_ranges;
-mod image;
-mod inside;
 mod launch;
 mod layers;
 mod link;
 mod outlet;
-mod plan;
 mod probe;
 mod snapshot;
 mod stacks;
-mod sys;
 mod transfer;
-mod tree;
-mod wire;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 pub use backend::LocalBackend;
-pub use inside::maybe_run_inner;
+use proctor_supervisor::{cgroup, image, inside, plan, sys, tree, wire};
 
 use crate::{
     egress::{Names, SystemNames},
@@ -49,22 +42,11 @@ pub const FACTORY: Factory = Factory {
     },
 };
 
-/// Which program runs the launcher and the supervisors.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Program {
-    /// This one, whose `main` begins with [`maybe_run_inner`].
-    Itself,
-    /// The one in this file, whose `main` begins with [`maybe_run_inner`].
-    File(PathBuf),
-}
-
 /// How a [`LocalBackend`] works.
 #[derive(Clone, Debug)]
 pub struct LocalConfig {
     /// Where boxes and layers are kept. One process at a time.
     pub data: PathBuf,
-    /// The program that runs the boxes.
-    pub program: Program,
     /// Where the names lead that boxes want to reach.
     pub names: Arc<dyn Names>,
     /// Whether every box with a limit on its disk gets one that is exact, where the host can: a file system of its own. Such a box takes longer to
@@ -81,7 +63,6 @@ impl LocalConfig {
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
             data: data.into(),
-            program: Program::Itself,
             names: Arc::new(SystemNames),
             exact_disk: false,
             orphan_freeze: Duration::from_secs(2 * 3600),

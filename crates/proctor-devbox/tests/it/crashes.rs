@@ -8,10 +8,11 @@ use std::{
 };
 
 use proctor_devbox::{
-    Backend as _, Base, BoxId, BoxSpec, BoxState, ExecId, ExecSpec, local::LocalBackend,
+    Backend as _, Base, BoxId, BoxSpec, BoxState, ExecId, ExecSpec,
+    local::{LocalBackend, LocalConfig},
 };
 
-use crate::support::{config, output, sh};
+use crate::support::{output, sh};
 
 const DATA: &str = "PROCTOR_TEST_CRASH_DATA";
 
@@ -20,7 +21,7 @@ const DATA: &str = "PROCTOR_TEST_CRASH_DATA";
 #[ignore = "run by the tests of this module in a process of its own"]
 async fn server() {
     let data = std::env::var(DATA).unwrap();
-    let backend = LocalBackend::open(config(Path::new(&data))).unwrap();
+    let backend = LocalBackend::open(LocalConfig::new(Path::new(&data))).unwrap();
     for round in 0.. {
         let id = BoxId::new(format!("box-{}-{round}", std::process::id())).unwrap();
         let devbox = backend.create(BoxSpec::new(id, Base::Host)).await.unwrap();
@@ -70,7 +71,7 @@ fn crash(data: &Path, boxes: usize) {
 async fn running_executions_are_followed_again_without_a_byte_lost() {
     let directory = tempfile::tempdir().unwrap();
     crash(directory.path(), 1);
-    let backend = LocalBackend::open(config(directory.path())).unwrap();
+    let backend = LocalBackend::open(LocalConfig::new(directory.path())).unwrap();
     let listed = backend.list().await.unwrap();
     // The server may have begun a second one.
     let first = listed
@@ -97,7 +98,7 @@ async fn a_server_that_dies_again_and_again_leaves_nothing_unowned() {
     for round in 0..8 {
         crash(directory.path(), 1 + round % 4);
         // The next server owns nothing: what the dead one left is destroyed.
-        let backend = LocalBackend::open(config(directory.path())).unwrap();
+        let backend = LocalBackend::open(LocalConfig::new(directory.path())).unwrap();
         let found = backend.list().await.unwrap();
         let swept = backend.sweep(&BTreeSet::new()).await.unwrap();
         assert_eq!(swept.boxes.len(), found.len());
@@ -118,7 +119,7 @@ async fn a_server_that_dies_again_and_again_leaves_nothing_unowned() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_box_without_a_server_is_suspended_and_then_stopped() {
     let directory = tempfile::tempdir().unwrap();
-    let mut settings = config(directory.path());
+    let mut settings = LocalConfig::new(directory.path());
     settings.orphan_freeze = std::time::Duration::from_secs(1);
     settings.orphan_stop = std::time::Duration::from_secs(3);
     let id = BoxId::new("alone").unwrap();
@@ -157,9 +158,9 @@ async fn a_box_without_a_server_is_suspended_and_then_stopped() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_directory_has_one_server() {
     let directory = tempfile::tempdir().unwrap();
-    let backend = LocalBackend::open(config(directory.path())).unwrap();
-    assert!(LocalBackend::open(config(directory.path())).is_err());
+    let backend = LocalBackend::open(LocalConfig::new(directory.path())).unwrap();
+    assert!(LocalBackend::open(LocalConfig::new(directory.path())).is_err());
     backend.drain().await;
     drop(backend);
-    LocalBackend::open(config(directory.path())).unwrap();
+    LocalBackend::open(LocalConfig::new(directory.path())).unwrap();
 }

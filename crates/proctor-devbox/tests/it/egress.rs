@@ -15,7 +15,7 @@ use tokio::{
 };
 use tokio_util::task::TaskTracker;
 
-use crate::support::{Local, config, sh};
+use crate::support::{Local, sh};
 
 fn allow(hosts: &[String]) -> Network {
     Network::Allow(EgressPolicy {
@@ -133,7 +133,7 @@ async fn a_name_that_is_rebound_to_this_machine_does_not_get_there() {
     let directory = tempfile::tempdir().unwrap();
     let backend = LocalBackend::open(LocalConfig {
         names: Arc::new(Rebound),
-        ..config(directory.path())
+        ..LocalConfig::new(directory.path())
     })
     .unwrap();
     let server = echo().await;

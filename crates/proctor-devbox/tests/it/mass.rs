@@ -17,11 +17,12 @@ use std::{
 
 use proctor_devbox::{
     Backend, Base, BoxId, BoxSpec, Devbox, EgressPolicy, Error, ExecId, ExecSpec, LayerId, Limits,
-    Network, Property, Shared, local::LocalBackend,
+    Network, Property, Shared,
+    local::{LocalBackend, LocalConfig},
 };
 use proctor_testkit::traces::{files, traces};
 
-use crate::support::{EVERY_LIMIT, config, output};
+use crate::support::{EVERY_LIMIT, output};
 
 const DATA: &str = "PROCTOR_TEST_MASS_DATA";
 const PREFIX: &str = "PROCTOR_TEST_MASS_PREFIX";
@@ -98,7 +99,7 @@ async fn live(backend: &dyn Backend, id: &str, turn: u32) {
 async fn server() {
     let data = std::env::var(DATA).unwrap();
     let prefix = std::env::var(PREFIX).unwrap();
-    let backend = LocalBackend::open(config(Path::new(&data))).unwrap();
+    let backend = LocalBackend::open(LocalConfig::new(Path::new(&data))).unwrap();
     // It owns nothing yet: what the one before left is destroyed.
     clear(&backend).await;
     println!("up");
@@ -148,7 +149,7 @@ fn serve_and_kill(data: &Path, prefix: &str, wanted: u32) -> u32 {
 
 /// A backend's directory once everything that stays is there: one box has lived and gone.
 async fn settle(data: &Path) {
-    let backend = LocalBackend::open(config(data)).unwrap();
+    let backend = LocalBackend::open(LocalConfig::new(data)).unwrap();
     live(&backend, "first", 4).await;
     clear(&backend).await;
     backend.drain().await;
@@ -187,7 +188,7 @@ async fn nothing_is_left_of_many_boxes_whose_server_is_killed_again_and_again() 
         assert_eq!(done, wanted, "a server ended before it was killed");
         lived += done;
     }
-    let backend = LocalBackend::open(config(&data)).unwrap();
+    let backend = LocalBackend::open(LocalConfig::new(&data)).unwrap();
     clear(&backend).await;
     backend.drain().await;
     drop(backend);
@@ -209,7 +210,7 @@ async fn many_boxes_are_alive_at_once_and_every_one_works() {
     let data = directory.path().canonicalize().unwrap();
     settle(&data).await;
     let before = files(&data);
-    let backend = LocalBackend::open(config(&data)).unwrap();
+    let backend = LocalBackend::open(LocalConfig::new(&data)).unwrap();
     let prefix = format!("alive-{}-", std::process::id());
     let began = Instant::now();
     let mut boxes: Vec<Arc<dyn Devbox>> = Vec::new();

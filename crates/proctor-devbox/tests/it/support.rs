@@ -14,21 +14,9 @@ use async_trait::async_trait;
 use proctor_devbox::{
     Backend, Base, BoxId, BoxSpec, Devbox, ExecId, ExecSpec, Execution, Limits, Stream, User,
     conformance::{Failed, Subject},
-    local::{LocalBackend, LocalConfig, Program},
+    local::{LocalBackend, LocalConfig},
 };
 use tempfile::TempDir;
-
-/// The program that runs the boxes: this test has no `main` of its own.
-pub(crate) fn inner() -> Program {
-    Program::File(PathBuf::from(env!("CARGO_BIN_EXE_proctor-devbox-inner")))
-}
-
-pub(crate) fn config(data: &std::path::Path) -> LocalConfig {
-    LocalConfig {
-        program: inner(),
-        ..LocalConfig::new(data)
-    }
-}
 
 /// A box that has every limit there is.
 pub(crate) const EVERY_LIMIT: Limits = Limits {
@@ -50,7 +38,7 @@ pub(crate) struct Local {
 impl Local {
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let backend = LocalBackend::open(config(directory.path())).unwrap();
+        let backend = LocalBackend::open(LocalConfig::new(directory.path())).unwrap();
         Self {
             directory,
             scratch: tempfile::tempdir().unwrap(),
@@ -77,7 +65,9 @@ impl Subject for Local {
         let old = self.backend.take().unwrap();
         old.drain().await;
         drop(old);
-        self.backend = Some(Arc::new(LocalBackend::open(config(self.directory.path()))?));
+        self.backend = Some(Arc::new(LocalBackend::open(LocalConfig::new(
+            self.directory.path(),
+        ))?));
         Ok(())
     }
 }

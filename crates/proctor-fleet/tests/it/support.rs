@@ -1,6 +1,6 @@
 //! A fleet of the test's own, with everything it needs, gone when the test ends.
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use proctor_core::{
     devbox::{DevboxSetup, DevboxStatus, Initiator},
@@ -9,7 +9,7 @@ use proctor_core::{
 };
 use proctor_devbox::{
     Backend, Error, Stream,
-    local::{LocalBackend, LocalConfig, Program},
+    local::{LocalBackend, LocalConfig},
 };
 use proctor_fleet::{
     Command, DevboxRecord, Fleet, FleetOptions, KeepFrozen, Keeping, NewCommand, NewDevbox,
@@ -32,11 +32,7 @@ pub(crate) struct House {
 }
 
 fn backend(data: &std::path::Path) -> Arc<dyn Backend> {
-    let program = PathBuf::from(env!("CARGO_BIN_EXE_fleet-test-boxes"));
-    let config = LocalConfig {
-        program: Program::File(program),
-        ..LocalConfig::new(data.join("boxes"))
-    };
+    let config = LocalConfig::new(data.join("boxes"));
     Arc::new(LocalBackend::open(config).unwrap())
 }
 

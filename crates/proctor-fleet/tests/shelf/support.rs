@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
     sync::Arc,
     time::Duration,
@@ -17,7 +17,7 @@ use proctor_core::{
 };
 use proctor_devbox::{
     Backend, Base, BoxId, BoxSpec, Devbox, ExecSpec, Stream, User,
-    local::{LocalBackend, LocalConfig, Program},
+    local::{LocalBackend, LocalConfig},
 };
 use proctor_fleet::{
     GitOptions, Repositories,
@@ -55,11 +55,7 @@ impl Shelf {
         .unwrap();
         let made = store.bootstrap("Test", PlainKey::Random).await.unwrap();
         let organization = made.unwrap().0.id;
-        let program = PathBuf::from(env!("CARGO_BIN_EXE_fleet-test-boxes"));
-        let config = LocalConfig {
-            program: Program::File(program),
-            ..LocalConfig::new(directory.path().join("boxes"))
-        };
+        let config = LocalConfig::new(directory.path().join("boxes"));
         let backend: Arc<dyn Backend> = Arc::new(LocalBackend::open(config).unwrap());
         let git = GitOptions {
             mirrors: Some(directory.path().join("mirrors")),

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -12,7 +12,7 @@ use std::{
 
 use proctor_devbox::{
     Backend, Base, BoxId, BoxSpec, Devbox, ExecId, ExecSpec, How, Property, Stream, User,
-    local::{LocalBackend, LocalConfig, Program},
+    local::{LocalBackend, LocalConfig},
 };
 use proctor_scorers::{JudgeOrder, Judgement, Scored, ScoringFunction, judge, read_contract};
 use serde_json::{Value, json};
@@ -30,10 +30,7 @@ pub(crate) struct Boxes {
 impl Boxes {
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let config = LocalConfig {
-            program: Program::File(PathBuf::from(env!("CARGO_BIN_EXE_proctor-scorers-inner"))),
-            ..LocalConfig::new(directory.path())
-        };
+        let config = LocalConfig::new(directory.path());
         Self {
             backend: Arc::new(LocalBackend::open(config).unwrap()),
             directory,

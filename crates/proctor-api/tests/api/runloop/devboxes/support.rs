@@ -1,10 +1,10 @@
 //! A server with devboxes of its own, gone when the test ends.
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use proctor_devbox::{
     Backend, Error,
-    local::{LocalBackend, LocalConfig, Program},
+    local::{LocalBackend, LocalConfig},
 };
 use proctor_fleet::{Fleet, FleetOptions};
 use reqwest::Method;
@@ -22,11 +22,7 @@ pub(super) struct Boxes {
 impl Boxes {
     pub(super) async fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let program = PathBuf::from(env!("CARGO_BIN_EXE_api-test-boxes"));
-        let config = LocalConfig {
-            program: Program::File(program),
-            ..LocalConfig::new(directory.path().join("boxes"))
-        };
+        let config = LocalConfig::new(directory.path().join("boxes"));
         let backend: Arc<dyn Backend> = Arc::new(LocalBackend::open(config).unwrap());
         let options = FleetOptions::new(directory.path().join("fleet"));
         let made = Arc::clone(&backend);

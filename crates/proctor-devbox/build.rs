@@ -1,0 +1,38 @@
+//! Builds the program behind boxes, `proctor-supervisor`, which this crate carries: whoever uses the crate needs no second file beside their own
+//! program.
+//!
+//! It is built on its own and always in the same way, whatever this crate is built for: what is tested is what is shipped.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+const PROGRAM: &str = "proctor-supervisor";
+
+fn main() {
+    let workspace = Path::new("../..");
+    let sources = ["build.rs", "../proctor-supervisor"].map(PathBuf::from);
+    let settings = ["Cargo.toml", "Cargo.lock"].map(|file| workspace.join(file));
+    for path in sources.iter().chain(&settings) {
+        println!("cargo::rerun-if-changed={}", path.display());
+    }
+    let given = |name| env::var(name).unwrap_or_else(|_| panic!("cargo says what {name} is"));
+    let (out, target) = (PathBuf::from(given("OUT_DIR")), given("TARGET"));
+    // A directory of its own: the one of whoever builds this is locked.
+    let directory = out.join("target");
+    let built = Command::new(given("CARGO"))
+        // All that it needs has been fetched for this crate.
+        .args(["build", "--frozen", "--profile", "supervisor"])
+        .args(["--package", PROGRAM, "--bin", PROGRAM])
+        .args(["--target", &target, "--target-dir"])
+        .arg(&directory)
+        // It is not what is being linted.
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
+        .status();
+    let is_built = built.as_ref().is_ok_and(|status| status.success());
+    assert!(is_built, "{PROGRAM} cannot be built: {built:?}");
+    let program = directory.join(target).join("supervisor").join(PROGRAM);
+    fs::copy(program, out.join(PROGRAM)).expect("what was built is there");
+}

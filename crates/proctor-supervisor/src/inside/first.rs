@@ -1,0 +1,289 @@
+//! The box's first process: makes the box's world from inside its namespaces, then only reaps.
+//!
+//! It never executes a program, takes no orders once the box is up, has all signals blocked and cannot be traced. The box
+//! ends when it ends, and it ends with its supervisor.
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddrV4},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::Path,
+};
+
+use rustix::{
+    fs::{Mode, OFlags},
+    mount::OpenTreeFlags,
+    net::{AddressFamily, SocketFlags, SocketType},
+    process::{DumpableBehavior, Pid, Signal, WaitOptions},
+    thread::{CapabilitySet, LinkNameSpaceType},
+};
+
+use super::{
+    capabilities,
+    failure::{Failure, While},
+    launcher::{receive_with_fds, send_with_fds},
+    mounts::{self, Sources},
+};
+use crate::{
+    cgroup::Doors,
+    image, network,
+    network::Network,
+    plan::{Bottom, Ids, Places, Plan},
+    sys::{self, Fork},
+};
+
+/// How many ids a box has.
+const RANGE: u32 = 65_536;
+
+/// A box's first process, seen from its supervisor.
+#[derive(Debug)]
+pub(super) struct First {
+    pub(super) pid: Pid,
+    /// Where its other processes live; children of the supervisor are born there.
+    pub(super) processes: OwnedFd,
+    /// Its other namespaces, in the order in which they must be entered: the user namespace gives the right to the rest.
+    pub(super) spaces: Vec<(OwnedFd, LinkNameSpaceType)>,
+    /// Its disk, if that is a file system of its own.
+    pub(super) disk: Option<OwnedFd>,
+    /// The listener of the box's proxy, in the box's network: the server accepts on it.
+    pub(super) outlet: Option<OwnedFd>,
+}
+
+/// Starts the first process and waits until the box's world is made.
+pub(super) fn start(places: &Places, plan: &Plan) -> Result<First, Failure> {
+    let (ours, theirs) = rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .doing("making a socket")?;
+    let namespaces = libc::CLONE_NEWUSER
+        | libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWNET
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS;
+    let killing = plan.groups.iter().filter(|group| group.holds_executions());
+    let doors = Doors::open(killing, "init").doing("making a control group")?;
+    let pid = match sys::fork_with(namespaces, doors.birth()).doing("making namespaces")? {
+        Fork::Parent(pid) => pid,
+        Fork::Child => {
+            drop(ours);
+            live(&theirs, places, plan);
+        }
+    };
+    drop(theirs);
+    let outcome = prepare(places, plan, pid, &doors, ours.as_fd()).and_then(|disk| {
+        let outlet = expect(ours.as_fd(), b"ready")?.pop();
+        let first = First {
+            disk,
+            outlet,
+            ..open_spaces(pid)?
+        };
+        send_with_fds(ours.as_fd(), b"hide", &[]).doing("hiding the first process")?;
+        expect(ours.as_fd(), b"hidden")?;
+        Ok(first)
+    });
+    if outcome.is_err() {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+        let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+    }
+    outcome
+}
+
+/// What only the supervisor may do for the new namespaces: ids, mapped mounts, control groups.
+fn prepare(
+    places: &Places,
+    plan: &Plan,
+    pid: Pid,
+    doors: &Doors,
+    socket: BorrowedFd<'_>,
+) -> Result<Option<OwnedFd>, Failure> {
+    let proc = format!("/proc/{}", pid.as_raw_nonzero());
+    let mut sources = Vec::new();
+    let mut disk = None;
+    match plan.ids {
+        Ids::Range { first } => {
+            let map = format!("0 {first} {RANGE}");
+            fs_err::write(format!("{proc}/uid_map"), &map).doing("mapping users")?;
+            fs_err::write(format!("{proc}/gid_map"), &map).doing("mapping groups")?;
+            let users = rustix::fs::open(
+                format!("{proc}/ns/user"),
+                OFlags::RDONLY | OFlags::CLOEXEC,
+                Mode::empty(),
+            )
+            .doing("opening the user namespace")?;
+            for source in mounted_sources(places, plan) {
+                sources.push(mapped_clone(source, users.as_fd())?);
+            }
+            if plan.exact_disk {
+                let mount =
+                    image::mount(&places.of(&plan.spec.id).image()).doing("mounting the disk")?;
+                sys::idmap_mount(mount.as_fd(), users.as_fd()).doing("mapping the disk's ids")?;
+                disk = Some(mount.try_clone().doing("keeping the disk")?);
+                sources.push(mount);
+            }
+            for shared in &plan.spec.read_only {
+                let mount = mapped_clone(&shared.host, users.as_fd())?;
+                sys::seal_mount(mount.as_fd()).doing("making a mount read-only")?;
+                sources.push(mount);
+            }
+        }
+        Ids::Single => {
+            fs_err::write(format!("{proc}/setgroups"), "deny").doing("fixing groups")?;
+            fs_err::write(format!("{proc}/uid_map"), "0 0 1").doing("mapping users")?;
+            fs_err::write(format!("{proc}/gid_map"), "0 0 1").doing("mapping groups")?;
+        }
+    }
+    doors
+        .join(pid.as_raw_nonzero().get())
+        .doing("joining a control group")?;
+    let fds: Vec<BorrowedFd<'_>> = sources.iter().map(AsFd::as_fd).collect();
+    send_with_fds(socket, b"go", &fds).doing("releasing the first process")?;
+    Ok(disk)
+}
+
+/// Opens the namespaces of the first process, which is possible as long as it does not hide.
+fn open_spaces(pid: Pid) -> Result<First, Failure> {
+    use LinkNameSpaceType as Space;
+    let open = |name: &str| {
+        let path = format!("/proc/{}/ns/{name}", pid.as_raw_nonzero());
+        rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .doing("opening a namespace")
+    };
+    let spaces = [
+        ("user", Space::User),
+        ("mnt", Space::Mount),
+        ("net", Space::Network),
+        ("ipc", Space::InterProcessCommunication),
+        ("uts", Space::HostNameAndNISDomainName),
+        ("cgroup", Space::ControlGroup),
+    ];
+    Ok(First {
+        pid,
+        processes: open("pid")?,
+        spaces: spaces
+            .into_iter()
+            .map(|(name, kind)| Ok((open(name)?, kind)))
+            .collect::<Result<_, Failure>>()?,
+        disk: None,
+        outlet: None,
+    })
+}
+
+/// The directories whose mounts are needed, in the order in which they are sent.
+fn mounted_sources<'a>(places: &'a Places, plan: &'a Plan) -> [&'a Path; 2] {
+    let below = match &plan.bottom {
+        Bottom::Host { .. } => Path::new("/usr"),
+        Bottom::RootFs { directory, .. } => directory,
+    };
+    [&places.data, below]
+}
+
+fn mapped_clone(source: &Path, users: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let mount = rustix::mount::open_tree(rustix::fs::CWD, source, flags)
+        .doing(format_args!("cloning the mount of {}", source.display()))?;
+    sys::idmap_mount(mount.as_fd(), users)
+        .doing(format_args!("mapping the ids of {}", source.display()))?;
+    Ok(mount)
+}
+
+/// Waits for a word of the first process and what comes with it, or for what it could not do.
+fn expect(socket: BorrowedFd<'_>, word: &[u8]) -> Result<Vec<OwnedFd>, Failure> {
+    let mut buffer = [0; 512];
+    let (length, fds) =
+        receive_with_fds(socket, &mut buffer).doing("waiting for the first process")?;
+    match &buffer[..length] {
+        said if said == word => Ok(fds),
+        [low, high, doing @ ..] => {
+            let errno = i32::from(u16::from_le_bytes([*low, *high]));
+            Err(io::Error::from_raw_os_error(errno)).doing(String::from_utf8_lossy(doing))
+        }
+        [] | [_] => Err(io::Error::from(io::ErrorKind::BrokenPipe)).doing("the first process died"),
+    }
+}
+
+/// The first process's whole life.
+fn live(socket: &OwnedFd, places: &Places, plan: &Plan) -> ! {
+    if let Err(failure) = make_world(socket, places, plan) {
+        let errno = u16::try_from(failure.errno()).unwrap_or(0).to_le_bytes();
+        let _ = rustix::net::send(
+            socket,
+            &[&errno[..], failure.doing.as_bytes()].concat(),
+            rustix::net::SendFlags::NOSIGNAL,
+        );
+        sys::exit_now(1);
+    }
+    let _ = sys::close_all_but(0, socket.as_fd());
+    loop {
+        // Reap whatever was orphaned; with nothing left to reap, sleep until a child signals.
+        if rustix::process::wait(WaitOptions::empty()).is_err() {
+            sys::wait_for_signal();
+        }
+    }
+}
+
+fn make_world(socket: &OwnedFd, places: &Places, plan: &Plan) -> Result<(), Failure> {
+    let mut buffer = [0; 8];
+    let (length, fds) =
+        receive_with_fds(socket.as_fd(), &mut buffer).doing("waiting for the supervisor")?;
+    if length == 0 {
+        return Err(io::Error::from(io::ErrorKind::BrokenPipe)).doing("waiting for the supervisor");
+    }
+    super::enter::become_root(plan.ids).doing("becoming root of the box")?;
+    // After the change of user, which clears it.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .doing("tying the box to its supervisor")?;
+    sys::unshare(libc::CLONE_NEWCGROUP).doing("making a cgroup namespace")?;
+
+    let mut fds = fds.into_iter();
+    let sources = match (plan.ids, fds.next(), fds.next()) {
+        (Ids::Range { .. }, Some(data), Some(below)) => Sources::Mapped {
+            data,
+            below,
+            disk: if plan.exact_disk { fds.next() } else { None },
+            shared: fds.collect(),
+        },
+        (Ids::Single, None, None) => Sources::Plain {
+            data: &places.data,
+            below: mounted_sources(places, plan)[1],
+        },
+        _ => {
+            return Err(io::Error::from(io::ErrorKind::InvalidData))
+                .doing("taking over the mounts");
+        }
+    };
+    mounts::build(sources, plan)?;
+    rustix::system::sethostname(plan.spec.id.as_str().as_bytes()).doing("naming the host")?;
+    let probe = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
+        .doing("making a socket")?;
+    sys::raise_loopback(probe.as_fd()).doing("raising the loopback interface")?;
+    rustix::thread::set_name(c"box").doing("naming the process")?;
+    capabilities::drop_bounding_set(CapabilitySet::empty()).doing("dropping capabilities")?;
+    capabilities::keep_capabilities(CapabilitySet::empty()).doing("dropping capabilities")?;
+    rustix::thread::set_no_new_privs(true).doing("giving up new privileges")?;
+    let outlet = match plan.spec.network {
+        Network::None => None,
+        Network::Allow(_) => Some(outlet().doing("opening the way out")?),
+    };
+    let fds: Vec<BorrowedFd<'_>> = outlet.iter().map(AsFd::as_fd).collect();
+    send_with_fds(socket.as_fd(), b"ready", &fds).doing("reporting")?;
+    expect(socket.as_fd(), b"hide")?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .doing("hiding the first process")?;
+    send_with_fds(socket.as_fd(), b"hidden", &[]).doing("reporting")
+}
+
+/// The listener of the box's proxy. Its port is free: nothing else is in this network yet.
+fn outlet() -> rustix::io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
+    rustix::net::bind(
+        &socket,
+        &SocketAddrV4::new(Ipv4Addr::LOCALHOST, network::PROXY_PORT),
+    )?;
+    rustix::net::listen(&socket, 128)?;
+    Ok(socket)
+}

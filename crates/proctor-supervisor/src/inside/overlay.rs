@@ -1,0 +1,96 @@
+//! One mount of a stack of layers, with what the box changes on top.
+
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags};
+
+use super::{
+    failure::{Failure, While},
+    mounts::attach,
+};
+use crate::plan::Plan;
+
+/// How long the options of a mount may be in one piece: the kernel takes a page.
+const LONGEST_OPTIONS: usize = 4000;
+
+/// Mounts the layers of `part` (their directories are called `upper`) over `bottom` at `target`.
+pub(super) fn mount(
+    plan: &Plan,
+    part: &str,
+    upper: &str,
+    bottom: &str,
+    target: &str,
+) -> Result<(), Failure> {
+    let own = format!("boxes/{}", plan.spec.id);
+    let mut below: Vec<String> = plan
+        .layers
+        .iter()
+        .map(|layer| format!("layers/{layer}/{upper}"))
+        .collect();
+    below.push(bottom.to_owned());
+    let stack = Stack {
+        below,
+        upper: format!("{own}/disk/{upper}"),
+        work: if plan.exact_disk {
+            format!("{own}/disk/work-{part}")
+        } else {
+            format!("{own}/work/{part}")
+        },
+    };
+    stack.mount(target).doing(format_args!(
+        "mounting the overlay of /{}",
+        part.trim_start_matches("root")
+    ))
+}
+
+/// The directories of an overlay. Only names of ours are in them, so nothing needs escaping.
+struct Stack {
+    /// The topmost first.
+    below: Vec<String>,
+    upper: String,
+    work: String,
+}
+
+impl Stack {
+    fn mount(&self, target: &str) -> std::io::Result<()> {
+        // Synchronising a box's disk is for nobody: it does not outlive the machine's crash anyway, and waiting for the
+        // disk would be the largest part of destroying a box.
+        let options = format!(
+            "lowerdir={},upperdir={},workdir={},userxattr,volatile,xino=off",
+            self.below.join(":"),
+            self.upper,
+            self.work
+        );
+        if options.len() > LONGEST_OPTIONS {
+            return Ok(self.mount_piece_by_piece(target)?);
+        }
+        let options = std::ffi::CString::new(options).map_err(std::io::Error::other)?;
+        let flags = MountFlags::empty();
+        Ok(rustix::mount::mount(
+            "overlay",
+            target,
+            "overlay",
+            flags,
+            Some(options.as_c_str()),
+        )?)
+    }
+
+    /// The same with one call for each option, which takes any number of layers that overlayfs can have.
+    fn mount_piece_by_piece(&self, target: &str) -> rustix::io::Result<()> {
+        use rustix::mount::{fsconfig_create, fsconfig_set_flag, fsconfig_set_string};
+        let overlay = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        for layer in &self.below {
+            fsconfig_set_string(&overlay, "lowerdir+", layer.as_str())?;
+        }
+        fsconfig_set_string(&overlay, "upperdir", self.upper.as_str())?;
+        fsconfig_set_string(&overlay, "workdir", self.work.as_str())?;
+        fsconfig_set_string(&overlay, "xino", "off")?;
+        fsconfig_set_flag(&overlay, "userxattr")?;
+        fsconfig_set_flag(&overlay, "volatile")?;
+        fsconfig_create(&overlay)?;
+        let mount = rustix::mount::fsmount(
+            &overlay,
+            FsMountFlags::FSMOUNT_CLOEXEC,
+            MountAttrFlags::empty(),
+        )?;
+        attach(&mount, target)
+    }
+}
