@@ -89,7 +89,7 @@ impl Fleet {
         };
         let log = Log::open(self.log_file(record.id))?;
         let when = match record.initiator {
-            // Nobody hears of it before its task run is written, and that is waited for.
+            // Nobody is told of it before its task run is written, and that is waited for.
             Initiator::Scenario(_) => OnDisk::WithTheNext,
             _ => OnDisk::AtOnce,
         };
@@ -261,15 +261,15 @@ impl Fleet {
         }
     }
 
-    /// Ends a devbox whose task run is over. That it is over was waited for; after a power cut, which the box does not survive, the record may
-    /// say that the box was lost.
-    pub async fn let_go(
+    /// Ends a devbox that no task run needs: its own is over, which was waited for, or never came to be. After a power cut, which the box does not
+    /// survive, the record may say that the box was lost.
+    pub async fn dismiss(
         &self,
         organization: OrganizationId,
         id: DevboxId,
     ) -> Result<(), FleetError> {
         if let Some(live) = self.live_of(organization, id) {
-            self.end_by(&live, OnDisk::WithTheNext, ShutdownReason::ApiShutdown)
+            self.end_when(&live, OnDisk::WithTheNext, ShutdownReason::ApiShutdown)
                 .await?;
         }
         Ok(())

@@ -20,11 +20,11 @@ impl Fleet {
         live: &Arc<Live>,
         reason: ShutdownReason,
     ) -> Result<DevboxRecord, FleetError> {
-        self.end_by(live, OnDisk::AtOnce, reason).await
+        self.end_when(live, OnDisk::AtOnce, reason).await
     }
 
-    /// The same; when that is on disk is for the caller to say.
-    pub(crate) async fn end_by(
+    /// The same; the caller says when it must be on disk.
+    pub(crate) async fn end_when(
         &self,
         live: &Arc<Live>,
         when: OnDisk,
@@ -32,7 +32,7 @@ impl Fleet {
     ) -> Result<DevboxRecord, FleetError> {
         let now = self.now();
         let ended = live
-            .step_by(
+            .step_when(
                 self.store(),
                 when,
                 |life| Ok(life.shut_down(now, reason)),

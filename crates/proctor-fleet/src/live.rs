@@ -92,10 +92,10 @@ impl Live {
         store: &Store,
         decide: impl Fn(DevboxRecord) -> Result<Step<DevboxRecord>, FleetError>,
     ) -> Result<Step<DevboxRecord>, FleetError> {
-        self.change_by(store, OnDisk::AtOnce, decide).await
+        self.change_when(store, OnDisk::AtOnce, decide).await
     }
 
-    async fn change_by(
+    async fn change_when(
         &self,
         store: &Store,
         when: OnDisk,
@@ -131,18 +131,18 @@ impl Live {
         step: impl Fn(DevboxLife) -> Result<Step<DevboxLife>, Refused>,
         with: impl Fn(&mut DevboxRecord),
     ) -> Result<Step<DevboxRecord>, FleetError> {
-        self.step_by(store, OnDisk::AtOnce, step, with).await
+        self.step_when(store, OnDisk::AtOnce, step, with).await
     }
 
-    /// The same, for a step that need not be on disk when it was taken.
-    pub(crate) async fn step_by(
+    /// The same; the caller says when it must be on disk.
+    pub(crate) async fn step_when(
         &self,
         store: &Store,
         when: OnDisk,
         step: impl Fn(DevboxLife) -> Result<Step<DevboxLife>, Refused>,
         with: impl Fn(&mut DevboxRecord),
     ) -> Result<Step<DevboxRecord>, FleetError> {
-        self.change_by(store, when, |record| match step(record.life.clone())? {
+        self.change_when(store, when, |record| match step(record.life.clone())? {
             Step::Unchanged(_) => Ok(Step::Unchanged(record)),
             Step::Changed(life) => {
                 let mut after = DevboxRecord { life, ..record };

@@ -78,7 +78,7 @@ impl Store {
         .bind(document(&devbox.caveats)?)
         .bind(devbox.deadline)
         .bind(devbox.created_at);
-        self.database().execute_by(query, when).await?;
+        self.database().execute_when(query, when).await?;
         Ok(Revised::first(devbox))
     }
 
@@ -163,7 +163,7 @@ impl Store {
         .bind(after.deadline)
         .bind(before.value.id)
         .bind(before.revision);
-        match self.database().execute_by(query, when).await? {
+        match self.database().execute_when(query, when).await? {
             0 => Err(StoreError::Stale),
             _ => Ok(before.next(after)),
         }

@@ -88,7 +88,7 @@ impl Store {
         .bind(disk.size_bytes.map(stored_size))
         .bind(disk.created_at);
         self.database()
-            .execute_by(query, OnDisk::WithTheNext)
+            .execute_when(query, OnDisk::WithTheNext)
             .await?;
         Ok(())
     }
@@ -171,7 +171,7 @@ impl Store {
         );
         let query = query.bind(layer).bind(bytes.map(stored_size));
         self.database()
-            .execute_by(query, OnDisk::WithTheNext)
+            .execute_when(query, OnDisk::WithTheNext)
             .await?;
         Ok(())
     }

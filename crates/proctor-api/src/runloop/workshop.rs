@@ -156,7 +156,7 @@ impl Boxes for ScenarioBoxes {
         organization: OrganizationId,
         devbox: DevboxId,
     ) -> Result<(), BoxError> {
-        let gone = self.fleet.let_go(organization, devbox).await;
+        let gone = self.fleet.dismiss(organization, devbox).await;
         gone.map_err(failed)
     }
 

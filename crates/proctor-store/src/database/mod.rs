@@ -134,11 +134,11 @@ impl Database {
 
     /// Carries out one statement as a transaction of its own; how many rows it touched.
     pub(crate) async fn execute(&self, query: Query) -> Result<u64, StoreError> {
-        self.execute_by(query, OnDisk::AtOnce).await
+        self.execute_when(query, OnDisk::AtOnce).await
     }
 
-    /// The same, for what need not be on disk when it returns.
-    pub(crate) async fn execute_by(&self, query: Query, when: OnDisk) -> Result<u64, StoreError> {
+    /// The same; the caller says when it must be on disk.
+    pub(crate) async fn execute_when(&self, query: Query, when: OnDisk) -> Result<u64, StoreError> {
         match self {
             Self::Sqlite(sqlite) => sqlite.execute(query, when).await,
             // Saying that it need not be would take as long as waiting does.

@@ -126,16 +126,15 @@ impl Sqlite {
     /// Carries out one statement as a transaction of its own; how many rows it touched.
     pub(crate) async fn execute(&self, query: Query, when: OnDisk) -> Result<u64, StoreError> {
         let writer = self.counted_writer().await?;
-        let work = move |on: &Connection| match when {
-            OnDisk::AtOnce => execute(on, &query),
+        let work = move |on: &Connection| execute(on, &query);
+        match when {
+            OnDisk::AtOnce => at_leisure(writer, work).await,
             OnDisk::WithTheNext => {
-                on.pragma_update(None, SYNCHRONOUS, "normal")?;
-                let done = execute(on, &query);
-                on.pragma_update(None, SYNCHRONOUS, FULL)?;
-                done
+                let elsewhere = writer.elsewhere();
+                let ahead = move || Ahead::of(writer)?.0.patiently(work);
+                elsewhere.carry_out(ahead).await
             }
-        };
-        at_leisure(writer, work).await
+        }
     }
 
     /// Begins a transaction that writes.
@@ -292,6 +291,31 @@ impl Drop for Writer {
     fn drop(&mut self) {
         if let Some(connection) = &*self.guard {
             undo(connection);
+        }
+    }
+}
+
+/// A writer that does not wait for the disk.
+struct Ahead(Writer);
+
+impl Ahead {
+    fn of(writer: Writer) -> Result<Self, StoreError> {
+        let normal = writer.connection()?;
+        normal.pragma_update(None, SYNCHRONOUS, "normal")?;
+        Ok(Self(writer))
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        if let Some(connection) = &*self.0.guard
+            && let Err(error) = connection.pragma_update(None, SYNCHRONOUS, FULL)
+        {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "the database is closed: nothing would wait for the disk any more"
+            );
+            *self.0.guard = None;
         }
     }
 }
