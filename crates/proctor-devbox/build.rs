@@ -1,7 +1,7 @@
 //! Builds the program behind boxes, `proctor-supervisor`, which this crate carries: whoever uses the crate needs no second file beside their own
 //! program.
 //!
-//! It is built on its own and always in the same way, whatever this crate is built for: what is tested is what is shipped.
+//! It is built on its own and with a profile of its own, whatever this crate is built for: what is tested is what is shipped.
 
 use std::{
     env, fs,
@@ -23,8 +23,8 @@ fn main() {
     // A directory of its own: the one of whoever builds this is locked.
     let directory = out.join("target");
     let built = Command::new(given("CARGO"))
-        // All that it needs has been fetched for this crate.
-        .args(["build", "--frozen", "--profile", "supervisor"])
+        // By the lock of this workspace, whatever the outer build goes by. What it needs has been fetched for this crate, as a rule.
+        .args(["build", "--locked", "--profile", "supervisor"])
         .args(["--package", PROGRAM, "--bin", PROGRAM])
         .args(["--target", &target, "--target-dir"])
         .arg(&directory)

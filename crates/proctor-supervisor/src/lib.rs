@@ -7,26 +7,21 @@
 //! What both sides share is here too: the words for boxes ([`name`], [`spec`], [`network`], [`record`], [`error`]), the plan on disk ([`plan`]) and
 //! the messages ([`wire`]), and what both do to files and control groups ([`tree`], [`cgroup`]).
 
-#[doc(hidden)]
 pub mod cgroup;
 mod check;
 pub mod error;
-#[doc(hidden)]
 pub mod image;
-#[doc(hidden)]
 pub mod inside;
 pub mod name;
 pub mod network;
-#[doc(hidden)]
 pub mod plan;
 pub mod record;
 mod scatter;
 pub mod spec;
-#[doc(hidden)]
-pub mod sys;
-#[doc(hidden)]
+mod sys;
 pub mod tree;
-#[doc(hidden)]
 pub mod wire;
 
+pub use inside::run;
 pub use scatter::scatter;
+pub use sys::seccomp_available;

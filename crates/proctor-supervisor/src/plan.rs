@@ -70,12 +70,17 @@ pub enum Bottom {
 /// `box.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
+    /// What was asked for.
     pub spec: BoxSpec,
+    /// Whose ids the box has.
     pub ids: Ids,
+    /// What its disk stands on.
     pub bottom: Bottom,
     /// The layers over the bottom, topmost first.
     pub layers: Vec<LayerId>,
+    /// Its control groups.
     pub groups: Vec<BoxGroup>,
+    /// What holds of what was asked for, and how.
     pub enforcement: Vec<Enforcement>,
     /// Whether its disk is a file system of its own.
     #[serde(default)]
@@ -89,7 +94,9 @@ pub struct Plan {
 /// `layer.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LayerFile {
+    /// What is said of the layer.
     pub record: LayerRecord,
+    /// What it stands on, with the layers below it.
     pub bottom: Bottom,
     /// The layers below it, topmost first.
     pub below: Vec<LayerId>,
@@ -103,40 +110,49 @@ pub struct Places {
 }
 
 impl Places {
+    /// The directory of all boxes.
     pub fn boxes(&self) -> PathBuf {
         self.data.join("boxes")
     }
 
+    /// Where the files of a box are.
     pub fn of(&self, id: &BoxId) -> BoxPlaces {
         BoxPlaces {
             directory: self.boxes().join(id.as_str()),
         }
     }
 
+    /// The directory of all layers.
     pub fn layers(&self) -> PathBuf {
         self.data.join("layers")
     }
 
+    /// Where a layer is.
     pub fn layer(&self, id: &LayerId) -> PathBuf {
         self.layers().join(id.as_str())
     }
 
+    /// The directory of skeletons around the host's `/usr`.
     pub fn bases(&self) -> PathBuf {
         self.data.join("bases")
     }
 
+    /// The file that says where a registered root file system is.
     pub fn rootfs(&self, name: &BaseName) -> PathBuf {
         self.data.join("rootfs").join(format!("{name}.json"))
     }
 
+    /// Empty directories to mount on.
     pub fn stage(&self) -> PathBuf {
         self.data.join("stage")
     }
 
+    /// What is being removed.
     pub fn trash(&self) -> PathBuf {
         self.data.join("trash")
     }
 
+    /// The lock of the one server that uses all this.
     pub fn lock(&self) -> PathBuf {
         self.data.join("lock")
     }
@@ -169,34 +185,42 @@ impl Places {
 /// Where the files of one box are.
 #[derive(Clone, Debug)]
 pub struct BoxPlaces {
+    /// The box's directory.
     pub directory: PathBuf,
 }
 
 impl BoxPlaces {
+    /// The plan.
     pub fn plan(&self) -> PathBuf {
         self.directory.join("box.json")
     }
 
+    /// The lock that the supervisor holds as long as it lives.
     pub fn lock(&self) -> PathBuf {
         self.directory.join("lock")
     }
 
+    /// There while the box should be running.
     pub fn up(&self) -> PathBuf {
         self.directory.join("up")
     }
 
+    /// What the box changed.
     pub fn disk(&self) -> PathBuf {
         self.directory.join("disk")
     }
 
+    /// The same as a file system of its own, where the limit is exact.
     pub fn image(&self) -> PathBuf {
         self.directory.join("disk.img")
     }
 
+    /// What overlayfs needs for itself.
     pub fn work(&self) -> PathBuf {
         self.directory.join("work")
     }
 
+    /// The directory of statuses and outputs.
     pub fn executions(&self) -> PathBuf {
         self.directory.join("execs")
     }
@@ -227,6 +251,7 @@ impl BoxPlaces {
         Ok(())
     }
 
+    /// Reads the plan.
     pub fn read_plan(&self) -> Result<Plan> {
         read_json(&self.plan())
     }

@@ -19,7 +19,7 @@ use rustix::process::Pid;
 
 /// Which side of a fork this is.
 #[derive(Debug)]
-pub enum Fork {
+pub(crate) enum Fork {
     /// The process that forked, and the id of its child.
     Parent(Pid),
     /// The new process.
@@ -41,17 +41,20 @@ fn fork_result(result: libc::c_long) -> io::Result<Fork> {
 
 /// Copies the process, into the control group (of version 2) with this directory if there is one. Only for processes with one thread:
 /// a lock that another thread held would stay locked in the child for ever.
-pub fn fork_into(group: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
+pub(crate) fn fork_into(group: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
     fork_with(0, group)
 }
 
 /// Copies the process where it is. Only for processes with one thread.
-pub fn fork() -> io::Result<Fork> {
+pub(crate) fn fork() -> io::Result<Fork> {
     fork_with(0, None)
 }
 
 /// Copies the process into new namespaces (`CLONE_NEW…`) and a control group. Only for processes with one thread.
-pub fn fork_with(namespaces: libc::c_int, group: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
+pub(crate) fn fork_with(
+    namespaces: libc::c_int,
+    group: Option<BorrowedFd<'_>>,
+) -> io::Result<Fork> {
     let into = if group.is_some() {
         CLONE_INTO_CGROUP
     } else {
@@ -80,19 +83,19 @@ pub fn fork_with(namespaces: libc::c_int, group: Option<BorrowedFd<'_>>) -> io::
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// Moves this process into new namespaces (`CLONE_NEW…`). Only for processes with one thread.
-pub fn unshare(flags: libc::c_int) -> io::Result<()> {
+pub(crate) fn unshare(flags: libc::c_int) -> io::Result<()> {
     // SAFETY: takes no pointers; with one thread nothing else can see the change half-done.
     check(libc::c_long::from(unsafe { libc::unshare(flags) })).map(drop)
 }
 
 /// Ends the process at once, without running destructors that belong to the process it was copied from.
-pub fn exit_now(code: i32) -> ! {
+pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: `_exit` takes no pointers and does not return.
     unsafe { libc::_exit(code) }
 }
 
 /// Replaces the program. Returns only if that failed.
-pub fn execve(program: &CStr, argv: &[CString], env: &[CString]) -> io::Error {
+pub(crate) fn execve(program: &CStr, argv: &[CString], env: &[CString]) -> io::Error {
     match try_execve(program, argv, env) {
         Ok(never) => match never {},
         Err(error) => error,
@@ -114,18 +117,18 @@ fn try_execve(program: &CStr, argv: &[CString], env: &[CString]) -> io::Result<I
 }
 
 /// Gives the detached mount `mount` the ids of the user namespace `users`.
-pub fn idmap_mount(mount: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn idmap_mount(mount: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Result<()> {
     set_mount_attributes(mount, c"", libc::MOUNT_ATTR_IDMAP, Some(users))
 }
 
 /// Makes a detached mount and all below it read-only, without devices, without privileges gained by running its programs.
-pub fn seal_mount(mount: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn seal_mount(mount: BorrowedFd<'_>) -> io::Result<()> {
     const SEALED: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
     set_mount_attributes(mount, c"", SEALED, None)
 }
 
 /// Makes the mount at `path` read-only, without devices, without privileges gained by running its programs.
-pub fn harden_mount(path: &CStr) -> io::Result<()> {
+pub(crate) fn harden_mount(path: &CStr) -> io::Result<()> {
     const HARD: u64 = libc::MOUNT_ATTR_RDONLY
         | libc::MOUNT_ATTR_NOSUID
         | libc::MOUNT_ATTR_NODEV
@@ -165,7 +168,7 @@ fn set_mount_attributes(
 }
 
 /// Makes `fd` the descriptor `target` of this process, open across `execve`.
-pub fn install_fd(fd: BorrowedFd<'_>, target: RawFd) -> io::Result<()> {
+pub(crate) fn install_fd(fd: BorrowedFd<'_>, target: RawFd) -> io::Result<()> {
     if fd.as_raw_fd() == target {
         // SAFETY: takes no pointers; clears the close-on-exec flag of a descriptor that is borrowed.
         return check(libc::c_long::from(unsafe {
@@ -181,7 +184,7 @@ pub fn install_fd(fd: BorrowedFd<'_>, target: RawFd) -> io::Result<()> {
 }
 
 /// Marks every descriptor from `first` on to be closed by `execve`.
-pub fn close_on_exec_from(first: u32) -> io::Result<()> {
+pub(crate) fn close_on_exec_from(first: u32) -> io::Result<()> {
     // SAFETY: takes no pointers and closes nothing before `execve`.
     check(unsafe {
         libc::syscall(
@@ -198,7 +201,7 @@ pub fn close_on_exec_from(first: u32) -> io::Result<()> {
 ///
 /// Only for a process that was just made by [`fork`] and owns none of them through a value it will still use:
 /// such values must have been forgotten.
-pub fn close_all_but(first: u32, keep: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn close_all_but(first: u32, keep: BorrowedFd<'_>) -> io::Result<()> {
     let keep = keep.as_raw_fd().cast_unsigned();
     let close = |from: u32, to: u32| {
         if from > to {
@@ -214,7 +217,7 @@ pub fn close_all_but(first: u32, keep: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// Takes ownership of the descriptor that the parent passed as `raw`. `None` if it is not open.
-pub fn adopt_fd(raw: RawFd) -> Option<OwnedFd> {
+pub(crate) fn adopt_fd(raw: RawFd) -> Option<OwnedFd> {
     // SAFETY: takes no pointers.
     if unsafe { libc::fcntl(raw, libc::F_GETFD) } < 0 {
         return None;
@@ -224,7 +227,7 @@ pub fn adopt_fd(raw: RawFd) -> Option<OwnedFd> {
 }
 
 /// Installs a system call filter for this process and all it will start.
-pub fn install_seccomp(program: &[libc::sock_filter]) -> io::Result<()> {
+pub(crate) fn install_seccomp(program: &[libc::sock_filter]) -> io::Result<()> {
     let length = u16::try_from(program.len()).map_err(io::Error::other)?;
     let args = libc::sock_fprog {
         len: length,
@@ -270,12 +273,12 @@ fn signal_set(fill: bool) -> libc::sigset_t {
 }
 
 /// Blocks every signal that can be blocked.
-pub fn block_signals() -> io::Result<()> {
+pub(crate) fn block_signals() -> io::Result<()> {
     set_mask(&signal_set(true))
 }
 
 /// Forgets the signals that came while they were blocked.
-pub fn discard_signals() {
+pub(crate) fn discard_signals() {
     let set = signal_set(true);
     let at_once = libc::timespec {
         tv_sec: 0,
@@ -286,7 +289,7 @@ pub fn discard_signals() {
 }
 
 /// Lets every signal through.
-pub fn unblock_signals() -> io::Result<()> {
+pub(crate) fn unblock_signals() -> io::Result<()> {
     set_mask(&signal_set(false))
 }
 
@@ -299,7 +302,7 @@ fn set_mask(set: &libc::sigset_t) -> io::Result<()> {
 }
 
 /// Gives every signal its default action, as a fresh program expects.
-pub fn default_signals() {
+pub(crate) fn default_signals() {
     for signal in 1..=64 {
         // SAFETY: installs no handler. SIGKILL, SIGSTOP and libc's own signals refuse, which is fine.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
@@ -307,20 +310,20 @@ pub fn default_signals() {
 }
 
 /// Lets the kernel reap the children of this process by itself.
-pub fn ignore_children() {
+pub(crate) fn ignore_children() {
     // SAFETY: installs no handler.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
 }
 
 /// Waits for any blocked signal.
-pub fn wait_for_signal() {
+pub(crate) fn wait_for_signal() {
     let set = signal_set(true);
     // SAFETY: `set` is initialised; the kernel is asked for no details.
     unsafe { libc::sigwaitinfo(&raw const set, ptr::null_mut()) };
 }
 
 /// A descriptor that becomes readable when a child of this process ends. `SIGCHLD` must be blocked.
-pub fn child_signal_fd() -> io::Result<OwnedFd> {
+pub(crate) fn child_signal_fd() -> io::Result<OwnedFd> {
     let mut set = signal_set(false);
     // SAFETY: `set` is initialised.
     unsafe { libc::sigaddset(&raw mut set, libc::SIGCHLD) };
@@ -332,7 +335,7 @@ pub fn child_signal_fd() -> io::Result<OwnedFd> {
 }
 
 /// Brings the loopback interface of the current network namespace up.
-pub fn raise_loopback(socket: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn raise_loopback(socket: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: an all-zero `ifreq` is a valid one.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     request.ifr_name[0] = b'l'.cast_signed();
@@ -346,7 +349,7 @@ pub fn raise_loopback(socket: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// The number of a loop device that is free now; made if there is none. `control` is `/dev/loop-control`.
-pub fn free_loop_device(control: BorrowedFd<'_>) -> io::Result<libc::c_long> {
+pub(crate) fn free_loop_device(control: BorrowedFd<'_>) -> io::Result<libc::c_long> {
     const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4c82;
     // SAFETY: takes no pointers.
     check(libc::c_long::from(unsafe {
@@ -355,7 +358,10 @@ pub fn free_loop_device(control: BorrowedFd<'_>) -> io::Result<libc::c_long> {
 }
 
 /// Gives `file` to the loop device `device`, until nobody uses the device any more.
-pub fn configure_loop_device(device: BorrowedFd<'_>, file: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn configure_loop_device(
+    device: BorrowedFd<'_>,
+    file: BorrowedFd<'_>,
+) -> io::Result<()> {
     const LOOP_CONFIGURE: libc::Ioctl = 0x4c0a;
     const AUTOCLEAR: u32 = 4;
     /// `struct loop_config` with its `struct loop_info64`, of which only the flags are set.

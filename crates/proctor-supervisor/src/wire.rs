@@ -156,7 +156,9 @@ pub enum Answer {
 /// One framed message with its raw bytes.
 #[derive(Debug)]
 pub struct Frame<M> {
+    /// The message.
     pub message: M,
+    /// What came with it as it is, such as standard input.
     pub bytes: Vec<u8>,
 }
 

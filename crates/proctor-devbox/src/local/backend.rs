@@ -117,7 +117,7 @@ impl LocalBackend {
                 Ids::Single => None,
             })
             .collect::<Vec<_>>();
-        let launcher = Launcher::start(&config.data)
+        let launcher = Launcher::start(&places.data)
             .map_err(|source| Error::platform("starting the launcher", source))?;
         let shared = Arc::new(Shared {
             groups: Groups::discover(&tag),

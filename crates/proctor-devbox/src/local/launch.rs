@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
 use rustix::{
@@ -25,6 +26,8 @@ use super::{
 /// The launcher, the supervisors and what they become, as `build.rs` made it.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/proctor-supervisor"));
 const NAME: &str = "proctor-supervisor";
+/// How often a program that somebody may still write to is tried.
+const TRIES: u32 = 100;
 
 /// A launcher that can be given orders.
 #[derive(Debug)]
@@ -52,7 +55,13 @@ impl Launcher {
     /// Starts the launcher of a server that keeps its files in `data`.
     pub(super) fn start(data: &Path) -> io::Result<Self> {
         let in_memory = sealed_copy().and_then(|file| Self::of(ProgramFile::InMemory(file)));
-        in_memory.or_else(|_| Self::of(ProgramFile::OnDisk(copy_below(data)?)))
+        in_memory.or_else(|not_in_memory| {
+            let on_disk = copy_below(data).and_then(|path| Self::of(ProgramFile::OnDisk(path)));
+            on_disk.map_err(|error| {
+                let why = format!("from memory: {not_in_memory}; from a file: {error}");
+                io::Error::new(error.kind(), why)
+            })
+        })
     }
 
     fn of(program: ProgramFile) -> io::Result<Self> {
@@ -82,16 +91,29 @@ impl Launcher {
             }
             ProgramFile::OnDisk(path) => path.clone(),
         };
-        let child = Command::new(path)
-            .arg0("proctor-supervisor")
+        let mut command = Command::new(path);
+        command
+            .arg0(NAME)
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             // Its own group, so that a signal from the server's terminal does not reach the boxes.
-            .process_group(0)
-            .spawn()?;
+            .process_group(0);
+        let mut tries = 1;
+        let child = loop {
+            match command.spawn() {
+                // Another thread forked while the program was being written, and its child has not yet let go of it.
+                Err(error)
+                    if error.kind() == io::ErrorKind::ExecutableFileBusy && tries < TRIES =>
+                {
+                    tries += 1;
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                other => break other?,
+            }
+        };
         Ok(Running {
             socket: ours,
             child,

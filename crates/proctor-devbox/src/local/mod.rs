@@ -22,7 +22,7 @@ mod transfer;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 pub use backend::LocalBackend;
-use proctor_supervisor::{cgroup, image, inside, plan, sys, tree, wire};
+use proctor_supervisor::{cgroup, image, inside, plan, tree, wire};
 
 use crate::{
     egress::{Names, SystemNames},

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use proctor_supervisor::seccomp_available;
+
 use super::{
     backend::LocalBackend,
     cgroup::{Groups, Role},
-    id_ranges, sys,
+    id_ranges,
 };
 use crate::{
     backend::Backend,
@@ -99,7 +101,7 @@ fn user_namespaces() -> Finding {
 }
 
 fn system_call_filter() -> Finding {
-    if sys::seccomp_available() {
+    if seccomp_available() {
         return finding("system call filter", Severity::Fine, "seccomp", None);
     }
     let costs = "no boxes: the kernel must be built with CONFIG_SECCOMP_FILTER";

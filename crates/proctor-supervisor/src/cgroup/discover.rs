@@ -19,6 +19,7 @@ pub struct Hierarchy {
 /// The hierarchies that this host offers.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
+    /// One for each role that is served.
     pub hierarchies: Vec<Hierarchy>,
 }
 
@@ -51,6 +52,7 @@ impl Groups {
         Self { hierarchies }
     }
 
+    /// Whether any of these roles is served.
     pub fn has(&self, wanted: &[Role]) -> bool {
         self.hierarchies
             .iter()

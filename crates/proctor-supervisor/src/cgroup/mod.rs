@@ -47,7 +47,9 @@ fn make(group: &Path) -> io::Result<()> {
 /// A box's group in one hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxGroup {
+    /// What the group is for.
     pub role: Role,
+    /// Where the group is.
     pub directory: PathBuf,
 }
 

@@ -22,7 +22,9 @@ use crate::{
 /// An order to bring a box up. The connection on which its supervisor shall report comes with it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Order {
+    /// The directory of the backend.
     pub data: PathBuf,
+    /// The box, whose plan is there.
     pub id: BoxId,
 }
 
@@ -89,7 +91,11 @@ pub fn receive_with_fds(
 }
 
 /// The launcher's whole life. Its orders come on standard input, which is a socket.
-pub fn run() -> io::Result<()> {
+pub fn run() -> ! {
+    sys::exit_now(i32::from(follow_orders().is_err()))
+}
+
+fn follow_orders() -> io::Result<()> {
     let server = sys::adopt_fd(0).ok_or(io::ErrorKind::NotConnected)?;
     sys::close_all_but(3, server.as_fd())?;
     sys::block_signals()?;

@@ -17,6 +17,7 @@ use crate::record::Progress;
 /// `ID.json`: there from the start of an execution, with its exit from its end.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct StatusFile {
+    /// How far the execution has come.
     pub progress: Progress,
 }
 
