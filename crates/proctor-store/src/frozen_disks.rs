@@ -1,5 +1,7 @@
 //! Frozen disks: what boxes held when they were scored, which of it is kept, and which is about to go.
 
+use std::collections::BTreeSet;
+
 use proctor_core::{
     id::kinds::{DevboxId, TaskRunId},
     time::Timestamp,
@@ -9,6 +11,7 @@ use serde_json::Value;
 use crate::{
     OnDisk, Store, StoreError,
     database::{Param, Query, Row},
+    links::one_of,
     runs::document,
 };
 
@@ -129,6 +132,23 @@ impl Store {
     ) -> Result<Option<FrozenDisk>, StoreError> {
         let kept = "task_run = $1 AND status = 'kept'";
         Ok(self.frozen_disks(kept, task_run.into()).await?.pop())
+    }
+
+    /// Those of some task runs that can be scored again because their disk is kept.
+    pub async fn task_runs_with_kept_disks(
+        &self,
+        task_runs: &[TaskRunId],
+    ) -> Result<BTreeSet<TaskRunId>, StoreError> {
+        if task_runs.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let (list, params) = one_of(task_runs);
+        let text = format!(
+            "SELECT task_run FROM frozen_disks WHERE status = 'kept' AND task_run IN ({list})"
+        );
+        let query = Query::assembled(text, params);
+        let rows = self.database().read_all(query).await?;
+        rows.iter().map(|row| row.id("task_run")).collect()
     }
 
     /// All frozen disks on `node`, the oldest first.

@@ -3,7 +3,7 @@
 //! The state machines of `proctor-core` decide; this keeps what they decided. A change is written
 //! only over the state it was decided on, so two deciders cannot both win.
 
-use std::num::NonZeroU32;
+use std::{collections::BTreeMap, num::NonZeroU32};
 
 use proctor_core::{
     criterion_run::CriterionRun,
@@ -20,6 +20,7 @@ use crate::{
     Store, StoreError,
     credentials::{IssuedKey, NewKey, PlainKey, Who},
     database::{Query, Row, Transaction},
+    links::one_of,
     page::{Listing, Page, PageRequest},
     playgrounds::{self, Playground, Sandbox},
 };
@@ -248,14 +249,30 @@ impl Store {
         &self,
         task_run: TaskRunId,
     ) -> Result<Vec<CriterionRun>, StoreError> {
+        let mut all = self.criterion_runs_of(&[task_run]).await?;
+        Ok(all.remove(&task_run).unwrap_or_default())
+    }
+
+    /// The criterion runs of each of these task runs that has any, in their order.
+    pub async fn criterion_runs_of(
+        &self,
+        task_runs: &[TaskRunId],
+    ) -> Result<BTreeMap<TaskRunId, Vec<CriterionRun>>, StoreError> {
+        let mut all: BTreeMap<TaskRunId, Vec<CriterionRun>> = BTreeMap::new();
+        if task_runs.is_empty() {
+            return Ok(all);
+        }
+        let (list, params) = one_of(task_runs);
         let text = format!(
-            "SELECT {CRITERION_RUN_COLUMNS} FROM criterion_runs WHERE task_run = $1 ORDER BY id"
+            "SELECT {CRITERION_RUN_COLUMNS} FROM criterion_runs WHERE task_run IN ({list}) ORDER BY id"
         );
-        let rows = self
-            .database()
-            .read_all(Query::assembled(text, vec![task_run.into()]))
-            .await?;
-        rows.iter().map(read_criterion_run).collect()
+        let query = Query::assembled(text, params);
+        for row in self.database().read_all(query).await? {
+            let criterion_run = read_criterion_run(&row)?;
+            let of_task_run = all.entry(criterion_run.task_run).or_default();
+            of_task_run.push(criterion_run);
+        }
+        Ok(all)
     }
 
     /// Writes what one decision changes; [`StoreError::Stale`] if anything it was decided on has

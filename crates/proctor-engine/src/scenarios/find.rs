@@ -1,6 +1,6 @@
 //! Looking at scenario runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use proctor_core::{
     criterion_run::CriterionRun,
@@ -90,12 +90,8 @@ impl Engine {
             .store()
             .find_task_runs(organization, filter, page)
             .await?;
-        let mut runs = Vec::with_capacity(page.items.len());
-        for task_run in page.items {
-            runs.push(self.with_findings(task_run).await?);
-        }
         Ok(Page {
-            items: runs,
+            items: self.all_with_findings(page.items).await?,
             has_more: page.has_more,
             has_previous: page.has_previous,
             total: page.total,
@@ -127,25 +123,49 @@ impl Engine {
 
     /// A task run with what its scorers said.
     pub async fn with_findings(&self, task_run: TaskRun) -> Result<ScenarioRun, EngineError> {
+        let mut found = self.all_with_findings(vec![task_run]).await?;
+        found
+            .pop()
+            .ok_or_else(|| EngineError::Fault("a scenario run went missing".to_owned()))
+    }
+
+    /// Task runs with what their scorers said, however many with the same few questions to the store.
+    async fn all_with_findings(
+        &self,
+        task_runs: Vec<TaskRun>,
+    ) -> Result<Vec<ScenarioRun>, EngineError> {
+        let ids = |which: fn(&TaskRun) -> bool| -> Vec<TaskRunId> {
+            let those = task_runs.iter().filter(|task_run| which(task_run));
+            those.map(|task_run| task_run.id).collect()
+        };
         // Also one that has no score, because its scorers took too long.
-        let may_be_kept = task_run.card().is_some() || task_run.is_over();
-        let is_kept = may_be_kept && self.store().kept_disk_of(task_run.id).await?.is_some();
-        if task_run.card().is_none() {
-            return Ok(ScenarioRun {
+        let may_be_kept = ids(|task_run| task_run.card().is_some() || task_run.is_over());
+        let kept = self.store().task_runs_with_kept_disks(&may_be_kept).await?;
+        let scored = ids(|task_run| task_run.card().is_some());
+        let mut records = self.store().criterion_runs_of(&scored).await?;
+        let mut definitions = BTreeMap::new();
+        let mut found = Vec::with_capacity(task_runs.len());
+        for task_run in task_runs {
+            let functions = match task_run.card() {
+                None => Vec::new(),
+                Some(_) => {
+                    let prepared = match definitions.entry((task_run.definition, task_run.run)) {
+                        Entry::Occupied(known) => known.into_mut(),
+                        Entry::Vacant(unknown) => {
+                            unknown.insert(self.definition_of_task_run(&task_run).await?)
+                        }
+                    };
+                    let (task, _) = prepared.task(task_run.task)?;
+                    functions(task, records.remove(&task_run.id).unwrap_or_default())
+                }
+            };
+            found.push(ScenarioRun {
+                is_kept: kept.contains(&task_run.id),
                 task_run,
-                functions: Vec::new(),
-                is_kept,
+                functions,
             });
         }
-        let records = self.store().criterion_runs(task_run.id).await?;
-        let prepared = self.definition_of_task_run(&task_run).await?;
-        let (task, _) = prepared.task(task_run.task)?;
-        let functions = functions(task, records);
-        Ok(ScenarioRun {
-            task_run,
-            functions,
-            is_kept,
-        })
+        Ok(found)
     }
 }
 

@@ -6,7 +6,7 @@ use proctor_core::{
     run::Run,
     task_run::{Cause, TaskRun, TaskRunState},
 };
-use proctor_store::runs::Progress;
+use proctor_store::{run_lists::OwnedTaskRun, runs::Progress};
 
 use super::ScenarioRun;
 use crate::{engine::Engine, error::EngineError, runs::Decided};
@@ -18,10 +18,8 @@ impl Engine {
         organization: OrganizationId,
         id: TaskRunId,
     ) -> Result<ScenarioRun, EngineError> {
-        let owned = self.owned(organization, id).await?;
-        let finish = |task_run: TaskRun, now| task_run.finish(now);
-        let stepped = self.step_from(owned, finish, Vec::new()).await?;
-        self.with_findings(stepped.into_inner()).await
+        let ended = self.complete(self.owned(organization, id).await?).await?;
+        self.with_findings(ended).await
     }
 
     /// Stops one of the organization's scenario runs. What is over stays as it is.
@@ -30,25 +28,29 @@ impl Engine {
         organization: OrganizationId,
         id: TaskRunId,
     ) -> Result<ScenarioRun, EngineError> {
-        let owned = self.owned(organization, id).await?;
-        let cancel = |task_run: TaskRun, now| Ok(task_run.cancel(now));
-        let stepped = self.step_from(owned, cancel, Vec::new()).await?;
-        self.with_findings(stepped.into_inner()).await
+        let ended = self.cancel(self.owned(organization, id).await?).await?;
+        self.with_findings(ended).await
     }
 
-    /// Ends a scenario run with the score it has, or with none. What is over stays as it is.
+    /// Ends a scenario run, whosever it is, with the score it has, or with none.
     pub(crate) async fn complete_scenario(&self, id: TaskRunId) -> Result<TaskRun, EngineError> {
-        let stepped = self
-            .step(id, |task_run, now| task_run.finish(now), Vec::new())
-            .await?;
+        self.complete(self.boxed(id).await?).await
+    }
+
+    /// Stops a scenario run, whosever it is.
+    pub(crate) async fn cancel_scenario(&self, id: TaskRunId) -> Result<TaskRun, EngineError> {
+        self.cancel(self.boxed(id).await?).await
+    }
+
+    async fn complete(&self, owned: OwnedTaskRun) -> Result<TaskRun, EngineError> {
+        let finish = |task_run: TaskRun, now| task_run.finish(now);
+        let stepped = self.step_from(owned, finish, Vec::new()).await?;
         Ok(stepped.into_inner())
     }
 
-    /// Stops a scenario run. What is over stays as it is.
-    pub(crate) async fn cancel_scenario(&self, id: TaskRunId) -> Result<TaskRun, EngineError> {
-        let stepped = self
-            .step(id, |task_run, now| Ok(task_run.cancel(now)), Vec::new())
-            .await?;
+    async fn cancel(&self, owned: OwnedTaskRun) -> Result<TaskRun, EngineError> {
+        let cancel = |task_run: TaskRun, now| Ok(task_run.cancel(now));
+        let stepped = self.step_from(owned, cancel, Vec::new()).await?;
         Ok(stepped.into_inner())
     }
 

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use proctor_core::id::kinds::TaskRunId;
 use proctor_store::{
     Store,
@@ -60,6 +62,13 @@ async fn a_task_run_keeps_the_disk_of_its_last_scoring(#[values(On::Sqlite, On::
         store.kept_disk_of(other).await.unwrap().unwrap().layer,
         "frozen-2"
     );
+    let all = [task_run, other, store.fresh_id()];
+    assert_eq!(
+        store.task_runs_with_kept_disks(&all).await.unwrap(),
+        BTreeSet::from([task_run, other])
+    );
+    let none = store.task_runs_with_kept_disks(&[]).await.unwrap();
+    assert_eq!(none, BTreeSet::new());
     let total = store.frozen_total("here").await.unwrap();
     assert_eq!((total.kept, total.bytes), (2, 4096));
     assert_eq!(

@@ -1,4 +1,4 @@
-use std::{num::NonZeroU32, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
 use proctor_core::{
     criterion_run::CriterionRun,
@@ -140,6 +140,11 @@ async fn one_decision_is_written_whole(#[values(On::Sqlite, On::Postgres)] on: O
     assert_eq!(
         store.criterion_runs(done.id).await.unwrap(),
         std::slice::from_ref(&evidence)
+    );
+    let both = [store.fresh_id(), done.id];
+    assert_eq!(
+        store.criterion_runs_of(&both).await.unwrap(),
+        BTreeMap::from([(done.id, vec![evidence.clone()])])
     );
     assert_eq!(
         store.criterion_run(evidence.id).await.unwrap(),
