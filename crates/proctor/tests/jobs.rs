@@ -2,9 +2,12 @@
 //! the server.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::{io::Read as _, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
-use proctor_testkit::server::{Caller, KEY, Server};
+use proctor_testkit::{
+    archive::unzipped,
+    server::{Caller, KEY, Server},
+};
 use serde_json::{Value, json};
 
 const PROCTOR: &str = env!("CARGO_BIN_EXE_proctor");
@@ -41,16 +44,7 @@ async fn over(caller: &Caller, job: &str) -> Value {
 async fn logs(caller: &Caller, scenario_run: &str) -> Vec<(String, String)> {
     let url = caller.url(&format!("/v1/scenarios/runs/{scenario_run}/download_logs"));
     let request = reqwest::Client::new().post(url).bearer_auth(KEY);
-    let bytes = request.send().await.unwrap().bytes().await.unwrap();
-    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
-    (0..archive.len())
-        .map(|number| {
-            let mut file = archive.by_index(number).unwrap();
-            let mut text = String::new();
-            file.read_to_string(&mut text).unwrap();
-            (file.name().unwrap().into_owned(), text)
-        })
-        .collect()
+    unzipped(request.send().await.unwrap().bytes().await.unwrap())
 }
 
 /// Waits until no box is left.

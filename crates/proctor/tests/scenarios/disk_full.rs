@@ -1,12 +1,11 @@
 //! A disk that is full when a box is to be frozen: the score is as good as any, and says that nothing was kept.
 
-use std::{
-    io::{Cursor, Read as _},
-    path::Path,
-    process::Command,
-};
+use std::{path::Path, process::Command};
 
-use proctor_testkit::server::{Caller, KEY, Server, serve};
+use proctor_testkit::{
+    archive::unzipped,
+    server::{Caller, KEY, Server, serve},
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -50,15 +49,10 @@ fn with_small_disk(data: &Path) -> Server {
 async fn results(caller: &Caller, taken: &Taken) -> Value {
     let url = caller.url(&taken.path("/download_logs"));
     let request = reqwest::Client::new().post(url).bearer_auth(KEY);
-    let archive = request.send().await.unwrap().bytes().await.unwrap();
-    let mut archive = zip::ZipArchive::new(Cursor::new(archive)).unwrap();
-    let mut text = String::new();
-    archive
-        .by_name(&format!("{}_results.json", taken.run))
-        .unwrap()
-        .read_to_string(&mut text)
-        .unwrap();
-    serde_json::from_str(&text).unwrap()
+    let files = unzipped(request.send().await.unwrap().bytes().await.unwrap());
+    let results = format!("{}_results.json", taken.run);
+    let (_, text) = files.iter().find(|(name, _)| *name == results).unwrap();
+    serde_json::from_str(text).unwrap()
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
-use std::{io::Read as _, time::Duration};
+use std::time::Duration;
 
 use proctor_engine::scenarios::BoxEnd;
+use proctor_testkit::archive::unzipped;
 use reqwest::Method;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -624,16 +625,7 @@ pub(super) async fn files(desk: &Desk, path: &str) -> Vec<(String, String)> {
     let response = desk.server.own(Method::POST, path).send().await.unwrap();
     assert_eq!(response.status(), 200);
     assert_eq!(response.headers()["content-type"], "application/zip");
-    let bytes = response.bytes().await.unwrap();
-    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
-    (0..archive.len())
-        .map(|number| {
-            let mut file = archive.by_index(number).unwrap();
-            let mut text = String::new();
-            file.read_to_string(&mut text).unwrap();
-            (file.name().unwrap().into_owned(), text)
-        })
-        .collect()
+    unzipped(response.bytes().await.unwrap())
 }
 
 #[tokio::test]
