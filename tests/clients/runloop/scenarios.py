@@ -1,16 +1,17 @@
 """The whole life of a benchmark through the published Python client, sync and async."""
 
 import asyncio
+import inspect
 import io
 import json
 import zipfile
 
-import runloop_api_client
-from runloop_api_client import AsyncRunloop, Runloop
+from runloop_api_client import AsyncRunloop, BadRequestError, Runloop
 from runloop_api_client.lib.polling import PollingConfig
 
 PATIENCE = PollingConfig(interval_seconds=0.05, max_attempts=2000)
 SOLVED = "test \"$(cat answer.txt)\" = 42"
+TOLD = 'echo "$MODEL $TOKEN"; cat answer.txt; echo amiss >&2'
 
 
 def contract(*scorers):
@@ -22,7 +23,7 @@ def contract(*scorers):
     }
 
 
-def scenario(name, **more):
+def scenario(name, custom, **more):
     return {
         "name": name,
         "input_context": {"problem_statement": "Write 42 into answer.txt"},
@@ -34,7 +35,7 @@ def scenario(name, **more):
                 "test_command": "sh hidden.sh",
                 "test_files": [{"file_path": "hidden.sh", "file_contents": SOLVED}],
             },
-            {"type": "custom_scorer", "custom_scorer_type": "py-life", "scorer_params": {"want": 42}},
+            {"type": "custom_scorer", "custom_scorer_type": custom, "scorer_params": {"want": 42}},
         ),
         **more,
     }
@@ -53,105 +54,146 @@ def check_scored(run):
     assert "looking" in result.scoring_function_results[1].output, result
 
 
-def check_logs(content, runs):
+def check_logs(content, run):
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        names = set(archive.namelist())
-        endings = ["setup.log", "exec.log", "agent.log", "scoring.log", "results.json"]
-        assert names == {f"{run}_{ending}" for run in runs for ending in endings}, names
-        for run in runs:
-            results = json.loads(archive.read(f"{run}_results.json"))
-            assert results["score"] == 0.875, results
-            executed = archive.read(f"{run}_exec.log").decode()
-            assert "echo 42" in executed and "hush-hush" not in executed, executed
+        logs = {name: archive.read(name).decode() for name in archive.namelist()}
+    endings = ["setup.log", "exec.log", "agent.log", "scoring.log", "results.json"]
+    assert set(logs) == {f"{run}_{ending}" for ending in endings}, logs
+    executed = logs[f"{run}_exec.log"].splitlines()
+    for expected in ("answer.txt was written, 3 bytes", f"] $ {TOLD}", "] 42", "] stderr: amiss", "] exited with 0"):
+        assert any(line.endswith(expected) for line in executed), (expected, executed)
+    assert "looking" in logs[f"{run}_scoring.log"], logs
+    results = json.loads(logs[f"{run}_results.json"])
+    assert (results["scenario_run_id"], results["state"], results["score"]) == (run, "completed", 0.875), results
+    assert not any("hush-hush" in log for log in logs.values()), logs
 
 
-def refused(kind, call):
+async def of(call):
+    """What a call comes to: the sync client has it at once, the async one is waited for."""
+    return await call if inspect.isawaitable(call) else call
+
+
+async def every(listed):
+    """All that is listed, over all its pages."""
+    return [one async for one in listed] if hasattr(listed, "__aiter__") else list(listed)
+
+
+async def refused(call):
     try:
-        call()
-    except kind as error:
+        await of(call())
+    except BadRequestError as error:
         return error
     raise AssertionError("it was not refused")
 
 
-def definitions(client):
-    client.scenarios.scorers.create(type="py-life", bash_script=CUSTOM)
-    first = client.scenarios.create(**scenario("py-first", metadata={"suite": "py"}))
-    second = client.scenarios.create(
-        **scenario("py-second", required_environment_variables=["MODEL"], required_secret_names=["TOKEN"])
-    )
-    assert [one.id for one in client.scenarios.list(name="py-first")] == [first.id]
-    changed = client.scenarios.update(second.id, metadata={"suite": "py"})
+async def definitions(client, name):
+    custom = f"{name}-life"
+    await of(client.scenarios.scorers.create(type=custom, bash_script=CUSTOM))
+    first = await of(client.scenarios.create(**scenario(f"{name}-first", custom, metadata={"suite": name})))
+    required = {"required_environment_variables": ["MODEL"], "required_secret_names": ["TOKEN"]}
+    second = await of(client.scenarios.create(**scenario(f"{name}-second", custom, **required)))
+    assert [one.id for one in await every(client.scenarios.list(name=f"{name}-first"))] == [first.id]
+    changed = await of(client.scenarios.update(second.id, metadata={"suite": name}))
     assert changed.required_secret_names == ["TOKEN"], changed
-    benchmark = client.benchmarks.create(name="py-bench", scenario_ids=[first.id])
-    benchmark = client.benchmarks.update_scenarios(benchmark.id, scenarios_to_add=[second.id])
+    benchmark = await of(client.benchmarks.create(name=f"{name}-bench", scenario_ids=[first.id]))
+    benchmark = await of(client.benchmarks.update_scenarios(benchmark.id, scenarios_to_add=[second.id]))
     assert benchmark.scenario_ids == [first.id, second.id], benchmark
-    found = [one.id for one in client.benchmarks.definitions(benchmark.id).scenarios]
-    assert set(found) == {first.id, second.id}, found
-    refused(
-        runloop_api_client.BadRequestError,
+    defined = await of(client.benchmarks.definitions(benchmark.id))
+    assert {one.id for one in defined.scenarios} == {first.id, second.id}, defined
+    nobody = contract({"type": "custom_scorer", "custom_scorer_type": f"{name}-nobody"})
+    await refused(
         lambda: client.scenarios.create(
-            name="py-bad",
-            input_context={"problem_statement": "x"},
-            scoring_contract=contract({"type": "custom_scorer", "custom_scorer_type": "py-nobody"}),
-        ),
+            name=f"{name}-bad", input_context={"problem_statement": "x"}, scoring_contract=nobody
+        )
     )
     return first, second, benchmark
 
 
-def life(client):
-    first, second, benchmark = definitions(client)
-    client.secrets.create(name="PY_LIFE", value="hush-hush")
-    run = client.benchmarks.start_run(benchmark_id=benchmark.id, run_name="py-run", metadata={"by": "py"})
-    assert run.state == "running" and run.metadata == {"by": "py"}, run
-    missing = refused(
-        runloop_api_client.BadRequestError,
-        lambda: client.scenarios.start_run(scenario_id=second.id, benchmark_run_id=run.id),
-    )
-    assert "MODEL" in missing.body["message"] and "TOKEN" in missing.body["message"], missing.body
-    profile = {"env_vars": {"MODEL": "m"}, "secrets": {"TOKEN": "PY_LIFE"}}
-    taken = []
-    for one in (first, second):
-        started = client.scenarios.start_run_and_await_env_ready(
+async def take(client, one, run, secret):
+    """One scenario of a benchmark run, from its start to its logs."""
+    profile = {"env_vars": {"MODEL": "m"}, "secrets": {"TOKEN": secret}}
+    started = await of(
+        client.scenarios.start_run_and_await_env_ready(
             scenario_id=one.id, benchmark_run_id=run.id, run_profile=profile, polling_config=PATIENCE
         )
-        box = client.devboxes.retrieve(started.devbox_id)
-        assert box.status == "running", box
-        assert (box.initiator_type, box.initiator_id) == ("scenario", started.id), box
-        told = client.devboxes.execute_sync(started.devbox_id, command='echo "$MODEL $TOKEN"; echo 42 > answer.txt')
-        assert told.exit_status == 0 and told.stdout.startswith("m "), told
-        assert client.scenarios.runs.score(started.id).state == "scoring"
-        scored = client.scenarios.runs.await_scored(started.id, polling_config=PATIENCE)
-        check_scored(scored)
-        assert scored.environment_variables == {"MODEL": "m"}, scored
-        left = client.devboxes.execute_sync(started.devbox_id, command="ls")
-        assert "hidden.sh" not in left.stdout, left
-        done = client.scenarios.runs.complete(started.id)
-        assert done.state == "completed", done
-        assert client.devboxes.retrieve(started.devbox_id).status == "shutdown"
-        refused(runloop_api_client.BadRequestError, lambda: client.scenarios.runs.score(started.id))
-        taken.append(started.id)
-    ended = client.benchmark_runs.retrieve(run.id)
-    assert ended.state == "completed" and ended.score == 0.875, ended
-    listed = client.benchmark_runs.list_scenario_runs(run.id)
-    assert {one.id for one in listed} == set(taken), listed
-    check_logs(client.scenarios.runs.download_logs(taken[0]).read(), taken[:1])
+    )
+    assert (started.state, started.scenario_id, started.benchmark_run_id) == ("running", one.id, run.id), started
+    box = await of(client.devboxes.retrieve(started.devbox_id))
+    assert (box.status, box.initiator_type, box.initiator_id) == ("running", "scenario", started.id), box
+
+    await of(client.devboxes.write_file_contents(box.id, file_path="answer.txt", contents="42\n"))
+    told = await of(client.devboxes.execute_and_await_completion(box.id, command=TOLD, polling_config=PATIENCE))
+    assert (told.status, told.exit_status, told.stderr) == ("completed", 0, "amiss\n"), told
+    assert told.stdout == "m hush-hush\n42\n", told
+
+    scored = await of(client.scenarios.runs.score_and_await(started.id, polling_config=PATIENCE))
+    check_scored(scored)
+    assert scored.environment_variables == {"MODEL": "m"}, scored
+    left = await of(client.devboxes.execute_sync(box.id, command="ls"))
+    assert left.stdout == "answer.txt\n", left
+    # Once more, in the two steps that it is made of.
+    assert (await of(client.scenarios.runs.score(started.id))).state == "scoring"
+    check_scored(await of(client.scenarios.runs.await_scored(started.id, polling_config=PATIENCE)))
+
+    done = await of(client.scenarios.runs.complete(started.id))
+    assert done.state == "completed" and done.scoring_contract_result == scored.scoring_contract_result, done
+    assert (await of(client.devboxes.retrieve(box.id))).status == "shutdown"
+    await refused(lambda: client.scenarios.runs.score(started.id))
+    logs = await of(client.scenarios.runs.download_logs(started.id))
+    check_logs(await of(logs.read()), started.id)
+    return started.id
 
 
-async def async_life(client):
-    made = await client.scenarios.create(**scenario("py-async"))
-    benchmark = await client.benchmarks.create(name="py-async-bench", scenario_ids=[made.id])
+async def given_up(client, one):
+    """A scenario outside of any benchmark run, which is canceled."""
+    started = await of(client.scenarios.start_run(scenario_id=one.id, run_name="given-up"))
+    assert (started.state, started.name, started.benchmark_run_id) == ("running", "given-up", None), started
+    box = await of(client.devboxes.await_running(started.devbox_id, polling_config=PATIENCE))
+    assert box.status == "running", box
+    assert (await of(client.scenarios.runs.cancel(started.id))).state == "canceled"
+    assert (await of(client.devboxes.retrieve(box.id))).status == "shutdown"
+
+
+async def life(client, name):
+    first, second, benchmark = await definitions(client, name)
+    secret = await of(client.secrets.create(name=f"{name}_life".replace("-", "_").upper(), value="hush-hush"))
+    named = {"run_name": f"{name}-run", "metadata": {"by": name}}
+    run = await of(client.benchmarks.start_run(benchmark_id=benchmark.id, **named))
+    assert (run.state, run.name, run.metadata) == ("running", f"{name}-run", {"by": name}), run
+    missing = await refused(lambda: client.scenarios.start_run(scenario_id=second.id, benchmark_run_id=run.id))
+    assert "MODEL" in missing.body["message"] and "TOKEN" in missing.body["message"], missing.body
+    taken = [await take(client, one, run, secret.name) for one in (first, second)]
+    ended = await of(client.benchmark_runs.retrieve(run.id))
+    assert (ended.state, ended.score) == ("completed", 0.875), ended
+    listed = await every(client.benchmark_runs.list_scenario_runs(run.id, limit=1))
+    assert sorted(one.id for one in listed) == sorted(taken), listed
+    await given_up(client, first)
+
+
+def sync_life():
+    """Without an event loop, since nothing of the sync client is waited for."""
+    with Runloop() as client:
+        try:
+            life(client, "py").send(None)
+        except StopIteration:
+            return
+    raise AssertionError("the sync client left something to wait for")
+
+
+async def two_at_once(client):
+    made = await client.scenarios.create(**scenario("py-two", "py-async-life"))
+    benchmark = await client.benchmarks.create(name="py-two-bench", scenario_ids=[made.id])
     run = await client.benchmarks.start_run(benchmark_id=benchmark.id)
 
-    async def take():
+    async def scored():
         started = await client.scenarios.start_run_and_await_env_ready(
             scenario_id=made.id, benchmark_run_id=run.id, polling_config=PATIENCE
         )
         await client.devboxes.write_file_contents(started.devbox_id, file_path="answer.txt", contents="42\n")
-        scored = await client.scenarios.runs.score_and_await(started.id, polling_config=PATIENCE)
-        check_scored(scored)
+        check_scored(await client.scenarios.runs.score_and_await(started.id, polling_config=PATIENCE))
         return started
 
-    first, second = await asyncio.gather(take(), take())
+    first, second = await asyncio.gather(scored(), scored())
     done = await client.scenarios.runs.score_and_complete(first.id, polling_config=PATIENCE)
     assert done.state == "completed", done
     canceled = await client.scenarios.runs.cancel(second.id)
@@ -163,9 +205,15 @@ async def async_life(client):
     assert box.status == "shutdown", box
 
 
+async def async_life():
+    async with AsyncRunloop() as client:
+        await life(client, "py-async")
+        await two_at_once(client)
+
+
 def main():
-    life(Runloop())
-    asyncio.run(async_life(AsyncRunloop()))
+    sync_life()
+    asyncio.run(async_life())
     print("scenarios through the Python client: well")
 
 
