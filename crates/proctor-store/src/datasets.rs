@@ -1,5 +1,7 @@
 //! Data sets that services begin with.
 
+use std::collections::BTreeSet;
+
 use proctor_core::{
     environment::DatasetType,
     id::kinds::{DatasetId, DatasetKind, OrganizationId},
@@ -11,7 +13,6 @@ use crate::{
     Store, StoreError,
     database::Query,
     drafts::{Authored, Draft},
-    links::one_of,
     page::{Page, PageRequest},
     runs::document,
 };
@@ -84,23 +85,15 @@ impl Store {
         organization: OrganizationId,
         datasets: &[DatasetId],
     ) -> Result<Option<DatasetId>, StoreError> {
-        if datasets.is_empty() {
-            return Ok(None);
-        }
-        let (list, mut params) = one_of(datasets);
-        params.push(organization.into());
-        let text = format!(
-            "SELECT id FROM datasets WHERE id IN ({list}) AND organization = ${}",
-            params.len()
-        );
-        let rows = self
-            .database()
-            .read_all(Query::assembled(text, params))
-            .await?;
-        let there: Vec<DatasetId> = rows
+        let text = |list: &str| {
+            format!("SELECT id FROM datasets WHERE organization = $1 AND id IN ({list})")
+        };
+        let given = [organization.into()];
+        let rows = self.database().read_for(datasets, &given, text).await?;
+        let there = rows
             .iter()
             .map(|row| row.id("id"))
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<BTreeSet<_>, _>>()?;
         Ok(datasets.iter().copied().find(|id| !there.contains(id)))
     }
 

@@ -11,7 +11,6 @@ use serde_json::Value;
 use crate::{
     OnDisk, Store, StoreError,
     database::{Param, Query, Row},
-    links::one_of,
     runs::document,
 };
 
@@ -139,15 +138,12 @@ impl Store {
         &self,
         task_runs: &[TaskRunId],
     ) -> Result<BTreeSet<TaskRunId>, StoreError> {
-        if task_runs.is_empty() {
-            return Ok(BTreeSet::new());
-        }
-        let (list, params) = one_of(task_runs);
-        let text = format!(
-            "SELECT task_run FROM frozen_disks WHERE status = 'kept' AND task_run IN ({list})"
-        );
-        let query = Query::assembled(text, params);
-        let rows = self.database().read_all(query).await?;
+        let text = |list: &str| {
+            format!(
+                "SELECT task_run FROM frozen_disks WHERE status = 'kept' AND task_run IN ({list})"
+            )
+        };
+        let rows = self.database().read_for(task_runs, &[], text).await?;
         rows.iter().map(|row| row.id("task_run")).collect()
     }
 

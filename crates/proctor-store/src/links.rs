@@ -76,31 +76,20 @@ impl Links {
         database: &Database,
         owners: &[Id<O>],
     ) -> Result<BTreeMap<Id<O>, Vec<Id<I>>>, StoreError> {
+        let text = |list: &str| {
+            format!(
+                "SELECT {owner} AS owner, {item} AS item FROM {table} WHERE {owner} IN ({list}) \
+                 ORDER BY {owner}, position, {item}",
+                table = self.table,
+                owner = self.owner,
+                item = self.item
+            )
+        };
         let mut items = BTreeMap::new();
-        if owners.is_empty() {
-            return Ok(items);
-        }
-        let (list, params) = one_of(owners);
-        let text = format!(
-            "SELECT {owner} AS owner, {item} AS item FROM {table} WHERE {owner} IN ({list}) \
-             ORDER BY {owner}, position, {item}",
-            table = self.table,
-            owner = self.owner,
-            item = self.item
-        );
-        for row in database.read_all(Query::assembled(text, params)).await? {
+        for row in database.read_for(owners, &[], text).await? {
             let of: &mut Vec<_> = items.entry(row.id("owner")?).or_default();
             of.push(row.id("item")?);
         }
         Ok(items)
     }
-}
-
-/// Placeholders from `$1` on for `ids`, and their values.
-pub(crate) fn one_of<K: Kind>(ids: &[Id<K>]) -> (String, Vec<crate::database::Param>) {
-    let places: Vec<_> = (1..=ids.len()).map(|place| format!("${place}")).collect();
-    (
-        places.join(", "),
-        ids.iter().map(|id| (*id).into()).collect(),
-    )
 }

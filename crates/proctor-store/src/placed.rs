@@ -92,19 +92,16 @@ impl Store {
         organization: OrganizationId,
         ids: &[Id<T::Kind>],
     ) -> Result<Vec<Placed<Draft<T::Kind, T>>>, StoreError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (list, params) = crate::links::one_of(ids);
-        let text = format!(
-            "SELECT {COLUMNS} FROM {} WHERE id IN ({list}) AND {} \
-             AND (organization = ${} OR public_at IS NOT NULL)",
-            T::TABLE,
-            T::MEANT,
-            ids.len() + 1
-        );
-        let query = Query::assembled(text, params).bind(organization);
-        let rows = self.database().read_all(query).await?;
+        let text = |list: &str| {
+            format!(
+                "SELECT {COLUMNS} FROM {} WHERE (organization = $1 OR public_at IS NOT NULL) \
+                 AND {} AND id IN ({list})",
+                T::TABLE,
+                T::MEANT
+            )
+        };
+        let given = [organization.into()];
+        let rows = self.database().read_for(ids, &given, text).await?;
         rows.iter().map(T::place).collect()
     }
 

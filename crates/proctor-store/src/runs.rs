@@ -20,7 +20,6 @@ use crate::{
     Store, StoreError,
     credentials::{IssuedKey, NewKey, PlainKey, Who},
     database::{Query, Row, Transaction},
-    links::one_of,
     page::{Listing, Page, PageRequest},
     playgrounds::{self, Playground, Sandbox},
 };
@@ -216,6 +215,18 @@ impl Store {
         rows.iter().map(|row| row.id("id")).collect()
     }
 
+    /// Runs that are not over although every task run that they have is, and one of these was in a box: they may have nothing left to do.
+    pub async fn runs_to_settle(&self) -> Result<Vec<RunId>, StoreError> {
+        let query = Query::new(
+            "SELECT id FROM runs WHERE status IN ('created', 'started') \
+             AND EXISTS (SELECT 1 FROM task_runs WHERE run = runs.id AND devbox IS NOT NULL) \
+             AND NOT EXISTS (SELECT 1 FROM task_runs WHERE run = runs.id \
+             AND status IN ('created', 'started', 'scoring', 'scored')) ORDER BY id",
+        );
+        let rows = self.database().read_all(query).await?;
+        rows.iter().map(|row| row.id("id")).collect()
+    }
+
     /// The runs of a benchmark that are on the leaderboard, newest first.
     pub async fn ranked_runs(
         &self,
@@ -258,16 +269,14 @@ impl Store {
         &self,
         task_runs: &[TaskRunId],
     ) -> Result<BTreeMap<TaskRunId, Vec<CriterionRun>>, StoreError> {
+        let text = |list: &str| {
+            format!(
+                "SELECT {CRITERION_RUN_COLUMNS} FROM criterion_runs \
+                 WHERE task_run IN ({list}) ORDER BY id"
+            )
+        };
         let mut all: BTreeMap<TaskRunId, Vec<CriterionRun>> = BTreeMap::new();
-        if task_runs.is_empty() {
-            return Ok(all);
-        }
-        let (list, params) = one_of(task_runs);
-        let text = format!(
-            "SELECT {CRITERION_RUN_COLUMNS} FROM criterion_runs WHERE task_run IN ({list}) ORDER BY id"
-        );
-        let query = Query::assembled(text, params);
-        for row in self.database().read_all(query).await? {
+        for row in self.database().read_for(task_runs, &[], text).await? {
             let criterion_run = read_criterion_run(&row)?;
             let of_task_run = all.entry(criterion_run.task_run).or_default();
             of_task_run.push(criterion_run);

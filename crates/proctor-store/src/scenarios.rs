@@ -17,7 +17,6 @@ use crate::{
     criteria::{CriterionDraft, CriterionRecord},
     database::{Query, Transaction},
     drafts::Authored as _,
-    links::one_of,
     names::Sought,
     page::{Page, PageRequest},
     placed::{Placed, Whose, listing},
@@ -289,19 +288,14 @@ impl Store {
         &self,
         tasks: &[TaskId],
     ) -> Result<BTreeMap<TaskId, Vec<CriterionRecord>>, StoreError> {
+        let text = |list: &str| {
+            format!(
+                "SELECT id, body, created_at, updated_at FROM criteria \
+                 WHERE task IN ({list}) ORDER BY id"
+            )
+        };
         let mut all: BTreeMap<TaskId, Vec<CriterionRecord>> = BTreeMap::new();
-        if tasks.is_empty() {
-            return Ok(all);
-        }
-        let (list, params) = one_of(tasks);
-        let text = format!(
-            "SELECT id, body, created_at, updated_at FROM criteria WHERE task IN ({list}) ORDER BY id"
-        );
-        for row in self
-            .database()
-            .read_all(Query::assembled(text, params))
-            .await?
-        {
+        for row in self.database().read_for(tasks, &[], text).await? {
             let criterion = CriterionDraft::read(&row)?;
             all.entry(criterion.content.task)
                 .or_default()

@@ -8,7 +8,6 @@ use crate::{
     Store, StoreError,
     benchmarks::{BenchmarkDraft, BenchmarkRecord},
     database::{Query, Transaction},
-    links::one_of,
     names::Sought,
     page::{Page, PageRequest},
     placed::{Placed, Whose},
@@ -86,21 +85,34 @@ impl Store {
         &self,
         benchmarks: &[BenchmarkId],
     ) -> Result<BTreeMap<BenchmarkId, Vec<TaskId>>, StoreError> {
+        let text = |list: &str| {
+            format!(
+                "SELECT l.benchmark, l.task FROM benchmark_tasks l JOIN tasks t ON t.id = l.task \
+                 WHERE l.benchmark IN ({list}) AND t.in_box = 1 \
+                 ORDER BY l.benchmark, l.position, l.task"
+            )
+        };
         let mut all: BTreeMap<BenchmarkId, Vec<TaskId>> = BTreeMap::new();
-        if benchmarks.is_empty() {
-            return Ok(all);
-        }
-        let (list, params) = one_of(benchmarks);
-        let text = format!(
-            "SELECT l.benchmark, l.task FROM benchmark_tasks l JOIN tasks t ON t.id = l.task \
-             WHERE l.benchmark IN ({list}) AND t.in_box = 1 ORDER BY l.benchmark, l.position, l.task"
-        );
-        let query = Query::assembled(text, params);
-        for row in self.database().read_all(query).await? {
+        for row in self.database().read_for(benchmarks, &[], text).await? {
             let of = all.entry(row.id("benchmark")?).or_default();
             of.push(row.id("task")?);
         }
         Ok(all)
+    }
+
+    /// The scenarios of a benchmark that were put away by themselves, in order.
+    pub async fn archived_scenarios_in(
+        &self,
+        benchmark: BenchmarkId,
+    ) -> Result<Vec<TaskId>, StoreError> {
+        let query = Query::new(
+            "SELECT l.task FROM benchmark_tasks l JOIN tasks t ON t.id = l.task \
+             WHERE l.benchmark = $1 AND t.in_box = 1 AND t.archived_at IS NOT NULL \
+             ORDER BY l.position, l.task",
+        )
+        .bind(benchmark);
+        let rows = self.database().read_all(query).await?;
+        rows.iter().map(|row| row.id("task")).collect()
     }
 
     /// Opens a benchmark with its scenarios to everybody, for good.

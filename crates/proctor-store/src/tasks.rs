@@ -12,9 +12,8 @@ use serde_json::Value;
 use crate::{
     Store, StoreError,
     benchmarks::BenchmarkRecord,
-    database::Query,
     drafts::{Authored, Column, Draft},
-    links::{Links, one_of},
+    links::Links,
     names,
     page::{Page, PageRequest},
 };
@@ -131,17 +130,13 @@ impl Store {
         &self,
         tasks: &[TaskId],
     ) -> Result<BTreeMap<TaskId, BenchmarkId>, StoreError> {
-        if tasks.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let (list, params) = one_of(tasks);
-        let text = format!(
-            "SELECT task, MIN(benchmark) AS benchmark FROM benchmark_tasks WHERE task IN ({list}) GROUP BY task"
-        );
-        let rows = self
-            .database()
-            .read_all(Query::assembled(text, params))
-            .await?;
+        let text = |list: &str| {
+            format!(
+                "SELECT task, MIN(benchmark) AS benchmark FROM benchmark_tasks \
+                 WHERE task IN ({list}) GROUP BY task"
+            )
+        };
+        let rows = self.database().read_for(tasks, &[], text).await?;
         rows.iter()
             .map(|row| Ok((row.id("task")?, row.id("benchmark")?)))
             .collect()

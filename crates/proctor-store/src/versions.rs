@@ -12,7 +12,6 @@ use crate::{
     Store, StoreError,
     benchmarks::BenchmarkRecord,
     database::{Query, Row},
-    links::one_of,
 };
 
 const COLUMNS: &str = "benchmark, version, slug, visibility, digest, published_at, unpublished_at";
@@ -131,18 +130,13 @@ impl Store {
         &self,
         benchmarks: &[BenchmarkId],
     ) -> Result<BTreeMap<BenchmarkId, BenchmarkVersion>, StoreError> {
-        if benchmarks.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let (list, params) = one_of(benchmarks);
-        let text = format!(
-            "SELECT {COLUMNS} FROM benchmark_versions v WHERE benchmark IN ({list}) \
-             AND version = (SELECT MAX(version) FROM benchmark_versions WHERE benchmark = v.benchmark)"
-        );
-        let rows = self
-            .database()
-            .read_all(Query::assembled(text, params))
-            .await?;
+        let text = |list: &str| {
+            format!(
+                "SELECT {COLUMNS} FROM benchmark_versions v WHERE benchmark IN ({list}) AND version = \
+                 (SELECT MAX(version) FROM benchmark_versions WHERE benchmark = v.benchmark)"
+            )
+        };
+        let rows = self.database().read_for(benchmarks, &[], text).await?;
         rows.iter()
             .map(|row| read_version(row).map(|version| (version.benchmark, version)))
             .collect()

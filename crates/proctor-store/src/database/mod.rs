@@ -4,6 +4,7 @@
 //! placeholders, and neither knows nor asks which of the two it speaks to.
 
 mod insert;
+mod many;
 mod query;
 mod row;
 mod sqlite;
