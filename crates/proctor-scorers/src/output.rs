@@ -39,11 +39,11 @@ pub fn of_last_line(output: &str) -> Result<f64, NoScore> {
         .map(str::trim)
         .rfind(|line| !line.is_empty())
         .unwrap_or_default();
-    let number = line.strip_prefix(ASSIGNMENT).unwrap_or(line);
-    number
-        .parse()
-        .map_err(|_| NoScore::Missing)
-        .and_then(within_bounds)
+    let number = match line.strip_prefix(ASSIGNMENT) {
+        Some(rest) => leading_number(rest),
+        None => line.parse().ok(),
+    };
+    number.ok_or(NoScore::Missing).and_then(within_bounds)
 }
 
 const ASSIGNMENT: &str = "score=";
@@ -51,16 +51,62 @@ const ASSIGNMENT: &str = "score=";
 /// The number of the last `score=NUMBER`. A word that merely ends like it (`total_score=`) is another word.
 fn last_assignment(output: &str) -> Option<f64> {
     output.rmatch_indices(ASSIGNMENT).find_map(|(at, _)| {
-        let before = output[..at].chars().next_back();
-        if before.is_some_and(|letter| letter.is_alphanumeric() || letter == '_') {
+        if ends_within_a_word(&output[..at]) {
             return None;
         }
-        let rest = &output[at + ASSIGNMENT.len()..];
-        let end = rest
-            .find(|letter: char| letter.is_whitespace() || ",;)]}\"'".contains(letter))
-            .unwrap_or(rest.len());
-        rest[..end].parse().ok()
+        leading_number(&output[at + ASSIGNMENT.len()..])
     })
+}
+
+/// Whether a word that follows this directly would be a part of its last one.
+fn ends_within_a_word(text: &str) -> bool {
+    // What turns colours on ends with a letter, and is no word.
+    let coloured = text.strip_suffix('m').is_some_and(|sequence| {
+        sequence
+            .trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == ';')
+            .ends_with("\x1b[")
+    });
+    !coloured && text.chars().next_back().is_some_and(is_of_a_word)
+}
+
+fn is_of_a_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+/// The number that a text begins with, whatever touches it: the end of a sentence, `/1`, what turns colours off.
+fn leading_number(text: &str) -> Option<f64> {
+    let digits = |text: &str| {
+        text.find(|letter: char| !letter.is_ascii_digit())
+            .unwrap_or(text.len())
+    };
+    let sign = |text: &str| usize::from(text.starts_with(['+', '-']));
+    let unsigned = &text[sign(text)..];
+    let whole = digits(unsigned);
+    let fraction = unsigned[whole..].strip_prefix('.').map_or(0, digits);
+    if whole + fraction == 0 {
+        return word_for_a_number(text, unsigned);
+    }
+    let mut end = sign(text) + whole;
+    if text[end..].starts_with('.') {
+        end += 1 + fraction;
+    }
+    if let Some(exponent) = text[end..].strip_prefix(['e', 'E']) {
+        let signed = sign(exponent);
+        match digits(&exponent[signed..]) {
+            // `1e` is a number and a letter.
+            0 => {}
+            length => end += 1 + signed + length,
+        }
+    }
+    text[..end].parse().ok()
+}
+
+/// `nan` and `inf`, by which programs say that their sum went wrong: no scores, but what they meant to say.
+fn word_for_a_number(text: &str, unsigned: &str) -> Option<f64> {
+    let word = unsigned
+        .find(|letter: char| !is_of_a_word(letter))
+        .unwrap_or(unsigned.len());
+    text[..text.len() - unsigned.len() + word].parse().ok()
 }
 
 fn within_bounds(number: f64) -> Result<f64, NoScore> {
@@ -98,6 +144,43 @@ mod tests {
     }
 
     #[test]
+    fn what_touches_the_number_is_not_a_part_of_it() {
+        for (output, score) in [
+            ("score=0.25\nthe score=0.75.\n", 0.75),
+            ("score=0.5/1", 0.5),
+            ("score=0.5, of 1", 0.5),
+            ("score=1.0\x1b[0m\n", 1.0),
+            ("\x1b[1;32mscore=0.5\x1b[0m\n", 0.5),
+            ("\x1b[mscore=0.5", 0.5),
+            ("<b>score=0.5</b>", 0.5),
+            ("**score=1**", 1.0),
+            ("score=1.", 1.0),
+            ("score=1..", 1.0),
+            ("score=.5.", 0.5),
+            ("score=0.5.1", 0.5),
+            ("score=+0.5!", 0.5),
+            ("score=1e", 1.0),
+            ("score=1e-", 1.0),
+            ("score=1e-x", 1.0),
+            ("score=5E-1e", 0.5),
+            ("score=1.e-1.", 0.1),
+            ("score=0.5é", 0.5),
+            ("score=0e400", 0.0),
+        ] {
+            assert_eq!(of_script(output), Ok(score), "{output:?}");
+            let last = output.trim_start_matches("score=0.25\nthe ");
+            if last.starts_with(ASSIGNMENT) {
+                assert_eq!(of_last_line(last), Ok(score), "{output:?}");
+            }
+        }
+        for output in ["score=.", "score=-", "score=", "score=e5", "score=.e5"] {
+            assert_eq!(of_script(output), Err(NoScore::Missing), "{output:?}");
+            let output = format!("score=0.5\n{output}\n");
+            assert_eq!(of_script(&output), Ok(0.5), "{output:?}");
+        }
+    }
+
+    #[test]
     fn without_an_assignment_the_last_line_counts() {
         assert_eq!(of_script("passed 3 of 4\n0.75\n\n  \n"), Ok(0.75));
         assert_eq!(of_script("0.75\nbye\n"), Err(NoScore::Missing));
@@ -115,6 +198,12 @@ mod tests {
             "2",
             "-1",
             "score=1e999",
+            "score=0.5\nscore=-0.1.\n",
+            "score=0.5\nscore=5.\n",
+            "score=0.5\nscore=5/10\n",
+            "score=0.5e400",
+            "score=0.5\nscore=-inf.\n",
+            "score=Infinity",
         ] {
             assert!(
                 matches!(of_script(output), Err(NoScore::OutOfRange(_))),
@@ -125,6 +214,8 @@ mod tests {
             panic!("not a number is no score");
         };
         assert!(number.is_nan());
+        assert_eq!(of_script("score=1\nscore=nano\n"), Ok(1.0));
+        assert_eq!(of_script("score=1\nscore=inf_1\n"), Ok(1.0));
     }
 
     #[test]
@@ -150,6 +241,31 @@ mod tests {
             prop_assert_eq!(of_script(&format!("{noise}\nscore={score}\n{noise}")), Ok(score));
             prop_assert_eq!(of_script(&format!("{noise}\n{score}\n")), Ok(score));
             prop_assert_eq!(of_last_line(&format!("{noise}\n{score}\n")), Ok(score));
+        }
+
+        #[test]
+        fn a_score_is_found_however_it_is_printed_and_whatever_follows(
+            score in prop_oneof![0.0..=1.0_f64, Just(0.0), Just(1.0), Just(f64::MIN_POSITIVE)],
+            digits in 0_usize..20,
+            tail in "|[^0-9.eE]\\PC{0,9}|[.eE]([^0-9.eE+-]\\PC{0,9})?",
+        ) {
+            let plain = format!("{score}");
+            let printed = [
+                format!("+{score}"),
+                format!("{score:?}"),
+                format!("{score:e}"),
+                format!("{score:E}"),
+                format!("{score:.digits$}"),
+                format!("{score:.digits$e}"),
+                format!("0{score}"),
+                plain.strip_prefix('0').filter(|rest| rest.len() > 1).unwrap_or(&plain).to_owned(),
+                plain,
+            ];
+            for printed in printed {
+                let number: f64 = printed.parse().unwrap();
+                let output = format!("score=0.123\nit is score={printed}{tail}");
+                prop_assert_eq!(of_script(&output), Ok(number), "{:?}", output);
+            }
         }
 
         #[test]
