@@ -12,11 +12,14 @@ pub(crate) const TRUSTED_PATH: &str =
 pub(crate) const LOADER: &str =
     "IFS= read -r -d '' REPLY\nexec 0</dev/null\neval \"unset REPLY\n$REPLY\"";
 
-/// The exit status by which our own parts of a script say that the scorer's part never ran.
+/// The exit status by which our own parts of a script say that the scorer's part never ran. The scorer's part may end with it too; that is
+/// why such scripts end by `finish`.
 pub(crate) const NOT_RUN: i32 = 125;
 
-/// The beginning of scripts that have something to prepare: `fail REASON` ends them before the scorer's part runs.
-pub(crate) const PRELUDE: &str = "fail() { printf '%s\\n' \"$1\" >&2; exit 125; }\n";
+/// The beginning of scripts that have something to prepare: `fail REASON` ends them before the scorer's part runs, and `finish STATUS` with
+/// the status of that part afterwards. [`NOT_RUN`] becomes another failure there: whatever the scorer's part ends with, it ran.
+pub(crate) const PRELUDE: &str = "fail() { printf '%s\\n' \"$1\" >&2; exit 125; }\n\
+    finish() { if [ \"$1\" -eq 125 ]; then echo 'the exit status was 125' >&2; exit 1; fi; exit \"$1\"; }\n";
 
 /// How a program starts a script that comes through its standard input.
 pub(crate) fn loading_argv() -> [&'static str; 6] {
@@ -53,6 +56,21 @@ mod tests {
     fn said_by_a_shell(script: &str) -> String {
         let output = Command::new(BASH).arg("-c").arg(script).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[test]
+    fn only_our_own_part_of_a_script_says_that_the_scorers_part_never_ran() {
+        let status = |script: &str| {
+            let script = format!("{PRELUDE}{script}");
+            let output = Command::new(BASH).arg("-c").arg(script).output().unwrap();
+            output.status.code().unwrap()
+        };
+        assert_eq!(status("fail 'no room'"), NOT_RUN);
+        for ended in [0, 1, 2, 124, 125, 126, 127, 128, 137, 255] {
+            let finished = status(&format!("finish {ended}"));
+            assert_ne!(finished, NOT_RUN);
+            assert_eq!(finished, if ended == NOT_RUN { 1 } else { ended });
+        }
     }
 
     proptest! {

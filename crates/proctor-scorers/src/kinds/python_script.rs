@@ -203,7 +203,7 @@ impl PythonScript {
         }
         let program = encoded(&self.program);
         script.push_str(&format!(
-            "printf %s '{program}' | /usr/bin/base64 -d | within \"$place/bin/python\" -I -\nexit \"${{PIPESTATUS[2]}}\"\n"
+            "printf %s '{program}' | /usr/bin/base64 -d | within \"$place/bin/python\" -I -\nfinish \"${{PIPESTATUS[2]}}\"\n"
         ));
         script
     }

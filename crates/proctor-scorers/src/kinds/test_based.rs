@@ -125,7 +125,7 @@ impl TestBased {
             script.push_str(&format!("place {number} {path} '{contents}'\n"));
         }
         script.push_str(&format!(
-            "printf %s {} | {}\nexit \"${{PIPESTATUS[1]}}\"\n",
+            "printf %s {} | {}\nfinish \"${{PIPESTATUS[1]}}\"\n",
             quoted(&self.command),
             limited_loader(seconds)
         ));

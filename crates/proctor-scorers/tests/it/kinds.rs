@@ -183,6 +183,34 @@ async fn a_test_file_that_cannot_be_written_is_an_error_of_the_scorer() {
 }
 
 #[tokio::test]
+async fn no_status_of_a_command_is_taken_for_tests_that_could_not_be_placed() {
+    let boxes = Boxes::new();
+    let agent = boxes.agent().await;
+    // What shells, `timeout` and we ourselves end with when something went wrong.
+    for status in [1, 2, 124, 125, 126, 127, 128, 137, 254, 255] {
+        let scored = agent
+            .scored(json!({
+                "type": "test_based_scorer",
+                "test_files": [{"file_path": "t.txt", "file_contents": ""}],
+                "test_command": format!("exit {status}"),
+            }))
+            .await;
+        assert_eq!(
+            (scored.score, scored.state),
+            (0.0, Complete),
+            "{status}: {scored:?}"
+        );
+    }
+    let scored = agent.scored(python("exit(125)")).await;
+    assert_eq!((scored.score, scored.state), (0.0, Error));
+    assert!(
+        scored.output.contains("the program failed with status"),
+        "{scored:?}"
+    );
+    boxes.end().await;
+}
+
+#[tokio::test]
 async fn a_python_program_is_scored_by_its_last_line() {
     let boxes = Boxes::new();
     let agent = boxes.agent().await;
