@@ -2,7 +2,8 @@
 //!
 //! The environment has the wanted packages and nothing else: neither the box's packages nor the working directory are on its
 //! path, so that nothing an agent left there is imported by accident. It is made for one scoring and removed by the script
-//! that made it.
+//! that made it, with everything that was needed for it: nothing is kept for a next time, neither in the user's home nor beside
+//! modules of the box.
 
 use async_trait::async_trait;
 
@@ -91,7 +92,7 @@ fn by_last_line(ended: &Ended) -> Result<f64, String> {
 const SEARCH: &str = r#"
 for python in /usr/local/bin/python3 /usr/bin/python3 /usr/local/bin/python3.? /usr/local/bin/python3.?? /usr/bin/python3.? /usr/bin/python3.??; do
   if [ -x "$python" ]; then
-    printf '%s %s\n' "$python" "$("$python" -I -S -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)"
+    printf '%s %s\n' "$python" "$("$python" -I -B -S -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)"
   fi
 done
 for uv in /usr/local/bin/uv /usr/bin/uv; do
@@ -172,7 +173,12 @@ impl PythonScript {
         script.push_str(&match (interpreter, &uv) {
             (Interpreter::FromUv(constraint), Some(uv)) => {
                 let wanted = quoted(constraint);
-                format!("within {uv} venv --quiet --python {wanted} \"$place\" >&2 || fail {NO_PYTHON}\n")
+                let venv = format!("making {uv} venv --quiet --no-cache --python {wanted} \"$place/env\"");
+                // One that is downloaded is for this scoring only. Where those are that somebody brought before, uv knows best.
+                format!(
+                    "UV_PYTHON_DOWNLOADS=never {venv} >/dev/null 2>&1 ||\n  \
+                     UV_PYTHON_INSTALL_DIR=\"$place/python\" {venv} >&2 || fail {NO_PYTHON}\n"
+                )
             }
             // pip is slow to install itself, and only needed for packages without uv.
             (Interpreter::At(path), uv) => {
@@ -182,7 +188,9 @@ impl PythonScript {
                     "--without-pip "
                 };
                 let python = quoted(path);
-                format!("within {python} -I -m venv {pip}\"$place\" >&2 || fail {NO_ENVIRONMENT}\n")
+                format!(
+                    "making {python} -I -B -m venv {pip}\"$place/env\" >&2 || fail {NO_ENVIRONMENT}\n"
+                )
             }
             (Interpreter::FromUv(_), None) => format!("fail {NO_PYTHON}\n"),
         });
@@ -193,27 +201,35 @@ impl PythonScript {
             ));
             let install = match &uv {
                 Some(uv) => format!(
-                    "{uv} pip install --quiet --python \"$place/bin/python\" -r \"$place/requirements.txt\""
+                    "{uv} pip install --quiet --no-cache --python {PYTHON} -r \"$place/requirements.txt\""
                 ),
-                None => "\"$place/bin/python\" -I -m pip install --quiet --disable-pip-version-check --no-input \
-                         --retries 1 --timeout 15 -r \"$place/requirements.txt\""
-                    .to_owned(),
+                None => format!(
+                    "{PYTHON} -I -B -m pip install --quiet --no-cache-dir --disable-pip-version-check --no-input \
+                     --retries 1 --timeout 15 -r \"$place/requirements.txt\""
+                ),
             };
-            script.push_str(&format!("within {install} >&2 || fail {NO_PACKAGES}\n"));
+            script.push_str(&format!("making {install} >&2 || fail {NO_PACKAGES}\n"));
         }
         let program = encoded(&self.program);
         script.push_str(&format!(
-            "printf %s '{program}' | /usr/bin/base64 -d | within \"$place/bin/python\" -I -\nfinish \"${{PIPESTATUS[2]}}\"\n"
+            "printf %s '{program}' | /usr/bin/base64 -d | within {PYTHON} -I -B -\nfinish \"${{PIPESTATUS[2]}}\"\n"
         ));
         script
     }
 }
 
+/// `making` is for what makes the environment: what it is killed over goes with the environment. The variable is for every interpreter that
+/// another one starts, which does not hand `-B` on.
 const ENVIRONMENT: &str = r#"
 within() { /usr/bin/timeout -s KILL "$((limit > SECONDS ? limit - SECONDS : 1))" "$@"; }
+making() { TMPDIR="$place/tmp" within "$@"; }
 trap undo EXIT
-/bin/mkdir -m 700 -- "$place" || fail 'there is no room for a Python environment'
+/bin/mkdir -m 700 -- "$place" "$place/tmp" || fail 'there is no room for a Python environment'
+export PYTHONDONTWRITEBYTECODE=1
 "#;
+
+/// The interpreter of the environment, as a word of the script.
+const PYTHON: &str = r#""$place/env/bin/python""#;
 
 /// Takes the environment away.
 const UNDO: &str = r#"undo() { /bin/rm -rf -- "$place"; }"#;

@@ -5,6 +5,7 @@
 mod cheating;
 mod kinds;
 mod modes;
+mod python;
 mod remainders;
 mod scenarios;
 mod support;
