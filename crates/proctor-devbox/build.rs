@@ -20,8 +20,7 @@ fn main() {
     }
     let given = |name| env::var(name).unwrap_or_else(|_| panic!("cargo says what {name} is"));
     let (out, target) = (PathBuf::from(given("OUT_DIR")), given("TARGET"));
-    // A directory of its own: the one of whoever builds this is locked.
-    let directory = out.join("target");
+    let directory = directory_for(&out);
     let built = Command::new(given("CARGO"))
         // By the lock of this workspace, whatever the outer build goes by. What it needs has been fetched for this crate, as a rule.
         .args(["build", "--locked", "--profile", "supervisor"])
@@ -35,4 +34,19 @@ fn main() {
     assert!(is_built, "{PROGRAM} cannot be built: {built:?}");
     let program = directory.join(target).join("supervisor").join(PROGRAM);
     fs::copy(program, out.join(PROGRAM)).expect("what was built is there");
+}
+
+/// Where it is built: in a directory of its own, because the one of whoever builds this is locked, but beside all else of the same profile. Linting,
+/// checking and testing run this program with an `OUT_DIR` each, and all carry the same supervisor. Several builds there wait for each other by cargo's lock.
+fn directory_for(out: &Path) -> PathBuf {
+    // target/PROFILE/build/PACKAGE-HASH/out, unless cargo has other habits by then.
+    let profile = out
+        .ancestors()
+        .nth(2)
+        .filter(|build| build.file_name() == Some("build".as_ref()))
+        .and_then(Path::parent);
+    match profile {
+        Some(profile) => profile.join("supervisor"),
+        None => out.join("target"),
+    }
 }
