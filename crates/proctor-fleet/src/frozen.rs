@@ -1,7 +1,8 @@
 //! Frozen disks: what a devbox held when its work was judged, kept for as long as there is room, so that it can be judged again.
 //!
-//! A frozen disk is a layer of the backend that belongs to a task run. It is written down before it is taken, so that no layer is
-//! ever without an owner, and it outlives its devbox. The oldest ones are given up when there are too many or they are too large, but
+//! A frozen disk is a layer of the backend that belongs to a task run. It is written down before it is taken, so that no end of the process leaves a
+//! layer without an owner, and it outlives its devbox. A power cut may take the row and leave the layer; such strays are removed at the next
+//! start (`settle_frozen`). The oldest ones are given up when there are too many or they are too large, but
 //! none that something stands on. What was given up goes as deleted snapshots do: when nothing needs its layer any more.
 
 use std::{

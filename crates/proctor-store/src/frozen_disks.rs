@@ -68,10 +68,11 @@ pub struct FrozenTotal {
 const COLUMNS: &str = "layer, node, task_run, devbox, status, size_bytes, created_at";
 
 impl Store {
-    /// Notes that a disk is about to be frozen: before it is, so that no layer is without an owner. `origin` is what is
+    /// Notes that a disk is about to be frozen: before it is, so that no end of the process leaves a layer without an owner. `origin` is what is
     /// needed to work on it as its devbox did.
     ///
-    /// Until its task run has a score, a power cut may take this: the box, and with it the scoring, goes then too.
+    /// Until its task run has a score, a power cut may take this: the box, and with it the scoring, goes then too. The layer may be there
+    /// all the same; the fleet removes at its next start what nobody owns (`settle_frozen`).
     pub async fn create_frozen_disk(
         &self,
         disk: &FrozenDisk,

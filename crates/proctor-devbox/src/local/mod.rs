@@ -1,8 +1,9 @@
 //! Boxes of Linux namespaces on this machine, without a container engine.
 //!
 //! [`LocalBackend`] is the server's side: it plans boxes on disk, has them brought up by its launcher, and talks to their
-//! supervisors. `proctor-supervisor` is the other side: the launcher, the supervisors and what happens in a box. The two share the plan
-//! on disk ([`plan`]) and the messages ([`wire`]), nothing else. docs/devboxes.md has the design and the threat model.
+//! supervisors. `proctor-supervisor` is the other side: the launcher, the supervisors and what happens in a box. The two talk by the plan
+//! on disk ([`plan`]), the messages ([`wire`]), and the orders and what an execution leaves ([`inside`]). They also have in common what both do
+//! to files, disks and control groups ([`tree`], [`image`], [`cgroup`]). docs/devboxes.md has the design and the threat model.
 
 mod backend;
 mod devbox;
