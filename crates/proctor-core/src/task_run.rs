@@ -274,6 +274,18 @@ impl TaskRun {
         Step::Changed(self.end(now, Outcome::Failed { cause }))
     }
 
+    /// Ends the task run because its world has ended: with the score it has, which needs no world any more, else as failed.
+    #[must_use]
+    pub fn lose_world(self, now: Timestamp, cause: Cause) -> Step<Self> {
+        match self.state {
+            TaskRunState::Scored { ref card, .. } => {
+                let card = Some(card.clone());
+                Step::Changed(self.end(now, Outcome::Completed { card }))
+            }
+            _ => self.fail(now, cause),
+        }
+    }
+
     /// Ends the task run if one of its clocks has run out.
     #[must_use]
     pub fn expire(self, now: Timestamp) -> Step<Self> {

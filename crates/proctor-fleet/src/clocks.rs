@@ -12,6 +12,9 @@ use crate::{error::FleetError, fleet::Fleet, live::Live};
 /// How often all devboxes are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How long whoever held a devbox has to say what shall become of it, also if its keep-alive ran out meanwhile.
+const GRACE: Duration = Duration::from_secs(60);
+
 /// What is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
@@ -61,7 +64,10 @@ fn due(live: &Arc<Live>, now: Timestamp) -> Due {
     if record.status() != DevboxStatus::Running || live.is_held() {
         return Due::Nothing;
     }
-    if record.deadline.is_some_and(|deadline| deadline <= now) {
+    let in_grace = |released: Timestamp| now.since(released) < GRACE;
+    if record.deadline.is_some_and(|deadline| deadline <= now)
+        && !live.released_at().is_some_and(in_grace)
+    {
         return Due::End(ShutdownReason::KeepAliveTimeout);
     }
     let Some(after_idle) = record.setup.launch.after_idle else {

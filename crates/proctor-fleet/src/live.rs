@@ -48,6 +48,8 @@ pub(crate) struct Live {
     /// Cancelled when the box is about to end.
     pub(crate) ending: CancellationToken,
     holds: AtomicUsize,
+    /// When whoever held it last let go.
+    released_at: AtomicI64,
     used_at: AtomicI64,
 }
 
@@ -72,6 +74,7 @@ impl Live {
             followers: TaskTracker::new(),
             ending: CancellationToken::new(),
             holds: AtomicUsize::new(0),
+            released_at: AtomicI64::new(i64::MIN),
             used_at: AtomicI64::new(now.as_millis()),
         })
     }
@@ -199,7 +202,18 @@ impl Live {
 
     pub(crate) fn let_go(&self, now: Timestamp) {
         self.touch(now);
+        // Before it is held no more, so that nobody sees it as one that was never held.
+        self.released_at
+            .fetch_max(now.as_millis(), Ordering::SeqCst);
         self.holds.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// When somebody who held it let go of it last, if somebody did.
+    pub(crate) fn released_at(&self) -> Option<Timestamp> {
+        match self.released_at.load(Ordering::SeqCst) {
+            i64::MIN => None,
+            millis => Some(Timestamp::from_millis(millis)),
+        }
     }
 
     pub(crate) fn is_held(&self) -> bool {

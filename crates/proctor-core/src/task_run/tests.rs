@@ -163,6 +163,23 @@ fn the_sweeper_ends_each_state_in_its_own_way() {
     assert!(!completed.sweep(at(9)).is_changed());
 }
 
+#[test]
+fn a_score_outlives_its_world() {
+    let limit = Duration::from_secs(10);
+    let scoring = started().begin_scoring(at(2), limit).unwrap().into_inner();
+    let lost = scoring.clone().lose_world(at(3), Cause::AgentTimeout);
+    let lost = lost.into_inner();
+    assert_eq!(
+        (lost.status(), lost.cause()),
+        ("failed", Some(Cause::AgentTimeout))
+    );
+    let scored = scoring.record_score(at(3), card(0.5)).unwrap().into_inner();
+    let kept = scored.lose_world(at(4), Cause::AgentTimeout).into_inner();
+    assert_eq!((kept.status(), kept.cause()), ("completed", None));
+    assert_eq!(kept.card(), Some(&card(0.5)));
+    assert!(!kept.lose_world(at(5), Cause::Infrastructure).is_changed());
+}
+
 /// One thing that somebody asks of a task run.
 #[derive(Clone, Debug)]
 enum Ask {
@@ -173,6 +190,7 @@ enum Ask {
     Finish,
     Cancel,
     Fail,
+    LoseWorld,
     Expire,
     Sweep,
 }
@@ -186,6 +204,7 @@ fn any_ask() -> impl Strategy<Value = Ask> {
         Just(Ask::Finish),
         Just(Ask::Cancel),
         Just(Ask::Fail),
+        Just(Ask::LoseWorld),
         Just(Ask::Expire),
         Just(Ask::Sweep),
     ]
@@ -207,6 +226,7 @@ proptest! {
                 Ask::Finish => before.clone().finish(now),
                 Ask::Cancel => Ok(before.clone().cancel(now)),
                 Ask::Fail => Ok(before.clone().fail(now, Cause::Infrastructure)),
+                Ask::LoseWorld => Ok(before.clone().lose_world(now, Cause::Infrastructure)),
                 Ask::Expire => Ok(before.clone().expire(now)),
                 Ask::Sweep => Ok(before.clone().sweep(now)),
             };

@@ -47,6 +47,15 @@ async fn a_devbox_ends_when_its_time_is_over_unless_somebody_asks_for_more() {
     let record = house.fleet.devbox(house.organization, id).await.unwrap();
     assert_eq!(record.status(), DevboxStatus::Running, "it is held");
     drop(hold);
+    house.clock.advance(Duration::from_secs(59));
+    house.fleet.end_what_is_due().await;
+    let record = house.fleet.devbox(house.organization, id).await.unwrap();
+    assert_eq!(
+        record.status(),
+        DevboxStatus::Running,
+        "whoever held it may want to go on"
+    );
+    house.clock.advance(Duration::from_secs(1));
     house.fleet.end_what_is_due().await;
     let record = house.fleet.devbox(house.organization, id).await.unwrap();
     assert_eq!(
