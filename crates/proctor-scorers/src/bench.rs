@@ -25,10 +25,6 @@ use crate::{
 /// How much of each stream of a scorer is looked at.
 const OUTPUT_LIMIT: u64 = 4 << 20;
 
-/// How much of a scorer's output is kept with its result: the beginning and the end.
-const KEPT_BEGINNING: usize = 16 << 10;
-const KEPT_END: usize = 48 << 10;
-
 /// Tells what runs the agent's code which pipe is the scorer's own.
 const PIPE_NOTE: &str = "export PROCTOR_SCORE_PIPE=\"$(/usr/bin/readlink \"/proc/$$/fd/1\")\"\n";
 
@@ -137,7 +133,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Everything that it printed, bounded.
+    /// Everything that it printed.
     pub(crate) fn output(&self) -> String {
         let mut text = self.stdout.clone();
         if !self.stderr.is_empty() {
@@ -146,7 +142,7 @@ impl Ended {
             }
             text.push_str(&self.stderr);
         }
-        bounded(text)
+        text
     }
 
     /// Why it did not come to its own end, if it did not.
@@ -305,25 +301,8 @@ async fn read(execution: &Arc<dyn Execution>, stream: Stream) -> Result<String, 
     }
 }
 
-/// The text, or its beginning and its end with a note of what is missing.
-pub(crate) fn bounded(text: String) -> String {
-    if text.len() <= KEPT_BEGINNING + KEPT_END {
-        return text;
-    }
-    let beginning = text.floor_char_boundary(KEPT_BEGINNING);
-    let end = text.ceil_char_boundary(text.len() - KEPT_END);
-    format!(
-        "{}\n… {} bytes are left out here …\n{}",
-        &text[..beginning],
-        end - beginning,
-        &text[end..]
-    )
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -331,17 +310,5 @@ mod tests {
         assert!(Names::new(&"a".repeat(40)).is_ok());
         assert!(Names::new(&"a".repeat(60)).is_err());
         assert!(Names::new("a/b").is_err());
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
-        #[test]
-        fn a_bounded_text_keeps_both_ends(letter in "[a-zé→]", count in 0_usize..120_000) {
-            let text = letter.repeat(count);
-            let length = text.len();
-            let kept = bounded(text);
-            prop_assert!(kept.len() <= KEPT_BEGINNING + KEPT_END + 100);
-            prop_assert_eq!(kept.contains("left out"), length > KEPT_BEGINNING + KEPT_END);
-        }
     }
 }

@@ -226,14 +226,14 @@ impl<'a> Judging<'a> {
                 None => Finding::none("the time for scoring was over before this scorer ran"),
             };
             timed_out |= self.left().is_zero();
-            results.push(finding.named(&function.name, function.weight, began.elapsed()));
+            results.push(finding.of(function, &self.order.redaction, began.elapsed()));
         }
         Ok((results, timed_out))
     }
 
     fn without_a_place(&self, why: &str) -> (Vec<Scored>, bool) {
         let result = |function: &crate::ScoringFunction| {
-            Finding::none(why).named(&function.name, function.weight, Duration::ZERO)
+            Finding::none(why).of(function, &self.order.redaction, Duration::ZERO)
         };
         let results = self.order.scorers.iter().map(result).collect();
         (results, self.left().is_zero())

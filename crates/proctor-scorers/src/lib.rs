@@ -31,7 +31,7 @@ mod shell;
 pub use contract::{ScoringFunction, read_contract};
 pub use error::JudgeError;
 pub use judge::{judge, rejudge};
-pub use order::{JudgeOrder, Mode, UnknownMode};
+pub use order::{JudgeOrder, Mode, Redaction, UnknownMode};
 pub use problem::{Problem, Problems};
 pub use scored::{Judgement, Scored, ScoredState};
 pub use scorer::Scorer;

@@ -1,6 +1,6 @@
 //! What is to be judged, and how.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use proctor_devbox::{LayerId, Limits, User};
 use tokio_util::sync::CancellationToken;
@@ -98,8 +98,36 @@ pub struct JudgeOrder {
     /// How the names of earlier judgings of the same box begin, which nobody waits for any more because their server died. What
     /// they left running in the box is ended before anything else is done, after it has taken away what it put there.
     pub forerunners: Option<String>,
+    /// What must not show in what scorers print.
+    pub redaction: Redaction,
     /// Ends the judging early; nothing is left behind then either.
     pub cancel: CancellationToken,
+}
+
+/// Takes out of texts what nobody may read, such as the values of secrets; nothing by default.
+#[derive(Clone, Default)]
+pub struct Redaction(Option<Arc<Redact>>);
+
+type Redact = dyn Fn(&str) -> String + Send + Sync;
+
+impl Redaction {
+    /// What `redact` leaves of a text may be read.
+    pub fn by(redact: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(redact)))
+    }
+
+    pub(crate) fn apply(&self, text: String) -> String {
+        match &self.0 {
+            Some(redact) => redact(&text),
+            None => text,
+        }
+    }
+}
+
+impl fmt::Debug for Redaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Redaction").field(&self.0.is_some()).finish()
+    }
 }
 
 impl JudgeOrder {
@@ -125,6 +153,7 @@ impl JudgeOrder {
             scorer_time_limit: None,
             freeze: None,
             forerunners: None,
+            redaction: Redaction::default(),
             cancel: CancellationToken::new(),
         }
     }

@@ -4,7 +4,14 @@ use std::time::Duration;
 
 use proctor_devbox::LayerId;
 
-use crate::order::Mode;
+use crate::{
+    contract::ScoringFunction,
+    order::{Mode, Redaction},
+};
+
+/// How much of a scorer's output is kept with its result: the beginning and the end.
+const KEPT_BEGINNING: usize = 16 << 10;
+const KEPT_END: usize = 48 << 10;
 
 /// Whether a scorer came to a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,7 +43,7 @@ pub struct Scored {
     pub score: f64,
     /// Whether there is a result.
     pub state: ScoredState,
-    /// What the scorer printed, bounded, and why there is no result if there is none.
+    /// What the scorer printed, redacted and bounded, and why there is no result if there is none.
     pub output: String,
     /// How long it took.
     pub took: Duration,
@@ -76,15 +83,25 @@ impl Finding {
         }
     }
 
-    /// The result under a name.
-    pub(crate) fn named(self, name: &str, weight: f64, took: Duration) -> Scored {
+    /// The result of a scoring function.
+    pub(crate) fn of(
+        self,
+        function: &ScoringFunction,
+        redaction: &Redaction,
+        took: Duration,
+    ) -> Scored {
+        // What is left out must not leave half of what is redacted.
+        let output = bounded(redaction.apply(self.output));
         let (score, state, output) = match self.score {
-            Ok(score) => (score, ScoredState::Complete, self.output),
-            Err(why) => (0.0, ScoredState::Error, with_reason(self.output, &why)),
+            Ok(score) => (score, ScoredState::Complete, output),
+            Err(why) => {
+                let why = redaction.apply(why);
+                (0.0, ScoredState::Error, with_reason(output, &why))
+            }
         };
         Scored {
-            name: name.to_owned(),
-            weight,
+            name: function.name.clone(),
+            weight: function.weight,
             score,
             state,
             output,
@@ -103,9 +120,38 @@ fn with_reason(mut output: String, why: &str) -> String {
     output
 }
 
+/// The text, or its beginning and its end with a note of what is missing.
+fn bounded(text: String) -> String {
+    if text.len() <= KEPT_BEGINNING + KEPT_END {
+        return text;
+    }
+    let beginning = text.floor_char_boundary(KEPT_BEGINNING);
+    let end = text.ceil_char_boundary(text.len() - KEPT_END);
+    format!(
+        "{}\n… {} bytes are left out here …\n{}",
+        &text[..beginning],
+        end - beginning,
+        &text[end..]
+    )
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
     use super::*;
+    use crate::Scorer;
+
+    fn scored(finding: Finding, redaction: &Redaction) -> Scored {
+        let scorer = json!({"type": "command_scorer", "command": "true"});
+        let function = ScoringFunction {
+            name: "a".to_owned(),
+            weight: 0.5,
+            scorer: Scorer::read(&scorer).unwrap(),
+        };
+        finding.of(&function, redaction, Duration::ZERO)
+    }
 
     #[test]
     fn without_a_score_the_output_says_why_and_the_score_is_zero() {
@@ -113,9 +159,35 @@ mod tests {
             score: Err("no score".to_owned()),
             output: "hello".to_owned(),
         };
-        let scored = finding.named("a", 0.5, Duration::ZERO);
+        let scored = scored(finding, &Redaction::default());
         assert_eq!(scored.state, ScoredState::Error);
         assert_eq!(scored.score, 0.0);
         assert_eq!(scored.output, "hello\nerror: no score\n");
+    }
+
+    #[test]
+    fn what_is_redacted_shows_nowhere_not_even_in_part() {
+        let redaction = Redaction::by(|text| text.replace("s3cr3t", "***"));
+        for before in KEPT_BEGINNING - 8..=KEPT_BEGINNING {
+            let finding = Finding {
+                score: Err("no s3cr3t".to_owned()),
+                output: format!("{}s3cr3t{}", "x".repeat(before), "y".repeat(KEPT_END * 2)),
+            };
+            let shown = scored(finding, &redaction).output;
+            assert!(shown.contains("left out") && shown.ends_with("error: no ***\n"));
+            assert!(!shown.contains("s3"), "{before}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn a_bounded_text_keeps_both_ends(letter in "[a-zé→]", count in 0_usize..120_000) {
+            let text = letter.repeat(count);
+            let length = text.len();
+            let kept = bounded(text);
+            prop_assert!(kept.len() <= KEPT_BEGINNING + KEPT_END + 100);
+            prop_assert_eq!(kept.contains("left out"), length > KEPT_BEGINNING + KEPT_END);
+        }
     }
 }

@@ -93,7 +93,7 @@ impl Kind for AstGrep {
             Ok(Err(error)) => Err(error),
             Ok(Ok(Some((path, Match { line, text })))) => Ok(Finding {
                 score: Ok(1.0),
-                output: crate::bench::bounded(format!("{path}:{line}: {text}\n")),
+                output: format!("{path}:{line}: {text}\n"),
             }),
             Ok(Ok(None)) if too_many => Ok(Finding::none(format!(
                 "no match in {searched} files, and there are more than can be searched"
