@@ -153,7 +153,10 @@ fn is_lasting(status: StatusCode) -> bool {
     !status.is_server_error()
         && !matches!(
             status,
-            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
+            StatusCode::REQUEST_TIMEOUT
+                // Somebody else was first; the next try may find things at rest.
+                | StatusCode::CONFLICT
+                | StatusCode::TOO_MANY_REQUESTS
         )
 }
 

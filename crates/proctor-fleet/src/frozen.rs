@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::FleetError,
     fleet::Fleet,
+    masks::Masks,
     workplace::{Workplace, resolve},
 };
 
@@ -83,6 +84,8 @@ pub struct KeptDisk {
     pub home: String,
     /// The environment of every command, with the values that secrets have now.
     pub environment: BTreeMap<String, String>,
+    /// What must not show in anything that people read.
+    pub masks: Masks,
     _in_use: InUse,
 }
 
@@ -245,6 +248,7 @@ impl Fleet {
             user: origin.user,
             home: origin.home,
             environment: outfit.environment,
+            masks: outfit.masks,
             _in_use: in_use,
         }))
     }

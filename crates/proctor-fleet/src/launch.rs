@@ -45,7 +45,7 @@ pub(crate) struct Outfit {
     pub(crate) environment: BTreeMap<String, String>,
     /// Where commands begin, if the devbox's blueprint says it.
     directory: Option<String>,
-    masks: Masks,
+    pub(crate) masks: Masks,
     secret_variables: String,
 }
 

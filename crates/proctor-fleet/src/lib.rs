@@ -49,5 +49,6 @@ pub use executions::{Command, Keeping, NewCommand};
 pub use fleet::{Fleet, FleetOptions};
 pub use frozen::{KeepFrozen, KeptDisk};
 pub use git::{GitError, GitOptions, Repositories, is_repository_name};
+pub use masks::Masks;
 pub use proctor_store::devboxes::DevboxRecord;
 pub use workplace::Workplace;

@@ -1,13 +1,13 @@
-//! Secrets do not show in logs.
+//! Secrets do not show in what people read.
 
 /// What stands where a secret stood.
 const MASK: &str = "********";
-/// A shorter text is in too many words to be hidden.
-const SHORTEST: usize = 4;
+/// A shorter line of a secret is in too many words to be hidden.
+const SHORTEST_LINE: usize = 4;
 
 /// The texts that must not show.
 #[derive(Clone, Default)]
-pub(crate) struct Masks {
+pub struct Masks {
     /// The longest first, so that no part of one is left when another is its beginning.
     texts: Vec<String>,
 }
@@ -15,11 +15,14 @@ pub(crate) struct Masks {
 impl Masks {
     /// Hides these secrets, and every line of those that have several.
     pub(crate) fn of<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        let lines = |secret: &'a str| {
+            let lines = secret.lines().map(str::trim_end);
+            lines.filter(|line| line.len() >= SHORTEST_LINE)
+        };
         let mut texts: Vec<String> = secrets
             .into_iter()
-            .flat_map(|secret| std::iter::once(secret).chain(secret.lines()))
-            .map(str::trim_end)
-            .filter(|text| text.len() >= SHORTEST)
+            .flat_map(|secret| std::iter::once(secret.trim_end()).chain(lines(secret)))
+            .filter(|text| !text.is_empty())
             .map(str::to_owned)
             .collect();
         texts.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
@@ -28,7 +31,7 @@ impl Masks {
     }
 
     /// The text without secrets.
-    pub(crate) fn apply(&self, text: &str) -> String {
+    pub fn apply(&self, text: &str) -> String {
         let mut masked = text.to_owned();
         for secret in &self.texts {
             if masked.contains(secret.as_str()) {
@@ -36,6 +39,16 @@ impl Masks {
             }
         }
         masked
+    }
+
+    /// The beginning of `bytes`, about `most` of them, as a text without secrets. To be sure of a secret that is cut off there, [`Masks::longest`]
+    /// bytes more must be known.
+    pub fn beginning(&self, bytes: &[u8], most: usize) -> String {
+        let end = match bytes.len() {
+            length if length <= most => length,
+            _ => self.cut_before_secret(bytes, most),
+        };
+        self.apply(&String::from_utf8_lossy(&bytes[..end]))
     }
 
     /// Where to cut `bytes` at the latest before `at` so that no secret is cut in two; behind one that begins them.
@@ -59,7 +72,7 @@ impl Masks {
     }
 
     /// How long the longest secret is: what ends earlier may be the beginning of one.
-    pub(crate) fn longest(&self) -> usize {
+    pub fn longest(&self) -> usize {
         self.texts.first().map_or(0, String::len)
     }
 }
@@ -78,12 +91,24 @@ mod tests {
 
     #[test]
     fn secrets_and_their_lines_do_not_show() {
-        let masks = Masks::of(["hush", "hush-hush", "first line\nsecond line", "abc", ""]);
+        let masks = Masks::of(["hush", "hush-hush", "first line\nsecond line\n}", "abc", ""]);
         assert_eq!(
-            masks.apply("hush-hush hush second line abc"),
-            "******** ******** ******** abc"
+            masks.apply("hush-hush hush second line abc }"),
+            "******** ******** ******** ******** }"
         );
-        assert_eq!(masks.longest(), "first line\nsecond line".len());
+        assert_eq!(masks.longest(), "first line\nsecond line\n}".len());
+    }
+
+    #[test]
+    fn a_secret_is_not_cut_in_two() {
+        let masks = Masks::of(["s3cr3t-value"]);
+        let text = b"before s3cr3t-value";
+        for most in 0..=text.len() {
+            let shown = masks.beginning(text, most);
+            assert!(!shown.contains("s3"), "{most}: {shown}");
+        }
+        assert_eq!(masks.beginning(text, 6), "before");
+        assert_eq!(masks.beginning(text, text.len()), "before ********");
     }
 
     proptest! {

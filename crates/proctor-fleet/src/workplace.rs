@@ -19,8 +19,8 @@ pub struct Workplace {
     pub directory: String,
     /// Environment of every command, with the values of secrets.
     pub environment: BTreeMap<String, String>,
-    /// What must not show in logs.
-    pub(crate) masks: Masks,
+    /// What must not show in anything that people read.
+    pub masks: Masks,
     /// The environment variables that hold secrets, with spaces between them.
     pub(crate) secret_variables: String,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proctor_core::id::kinds::{DevboxId, OrganizationId};
 use proctor_devbox::Stream;
 use proctor_engine::scenarios::{AgentWork, WorkEnd};
-use proctor_fleet::{Command, Fleet, FleetError, NewCommand};
+use proctor_fleet::{Command, Fleet, FleetError, NewCommand, Workplace};
 
 /// How much of what an agent printed is told when it failed.
 const LINES: usize = 20;
@@ -17,10 +17,13 @@ pub(super) async fn work(
     devbox: DevboxId,
     work: AgentWork,
 ) -> Result<WorkEnd, FleetError> {
+    let place = fleet.workplace(devbox).await?;
     let known = fleet.command(organization, devbox, work.name).await;
     let command = match known {
         Ok(command) => command,
-        Err(FleetError::NotFound { .. }) => begin(fleet, organization, devbox, &work).await?,
+        Err(FleetError::NotFound { .. }) => {
+            begin(fleet, organization, devbox, &work, &place).await?
+        }
         Err(error) => return Err(error),
     };
     if !command.completes_within(work.time_limit).await? {
@@ -29,7 +32,7 @@ pub(super) async fn work(
     }
     Ok(WorkEnd::Exited {
         status: command.completed().await?,
-        said: said(&command).await?,
+        said: place.masks.apply(&said(&command).await?),
     })
 }
 
@@ -38,8 +41,8 @@ async fn begin(
     organization: OrganizationId,
     devbox: DevboxId,
     work: &AgentWork,
+    place: &Workplace,
 ) -> Result<Arc<Command>, FleetError> {
-    let place = fleet.workplace(devbox).await?;
     let new = NewCommand {
         command: work.shell_text(|path| place.resolve(path)),
         id: Some(work.name),

@@ -28,7 +28,7 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// How much of what a command prints is kept.
-const MOST_OUTPUT: u64 = 64 << 10;
+const MOST_OUTPUT: usize = 64 << 10;
 
 /// A box that is in none of these is on its way to one.
 const SETTLED: [DevboxStatus; 3] = [
@@ -206,22 +206,22 @@ async fn run_in(
     }
     spec.stdin = true;
     spec.timeout = Some(command.time_limit);
-    spec.output_limit = MOST_OUTPUT;
+    spec.output_limit = (MOST_OUTPUT + place.masks.longest()) as u64;
     let execution = place.devbox.exec(spec).await?;
     // A command need not read all of its input.
     let _ = execution.write_stdin(command.input.as_bytes()).await;
     let _ = execution.close_stdin().await;
     let exit = execution.wait().await?;
-    let mut output = Vec::new();
+    let mut output = String::new();
     for stream in [Stream::Stdout, Stream::Stderr] {
-        let limit = usize::try_from(MOST_OUTPUT).unwrap_or(usize::MAX);
+        let limit = MOST_OUTPUT + place.masks.longest();
         let chunk = execution.read_output(stream, 0, limit).await?;
-        output.extend_from_slice(&chunk.bytes);
+        output.push_str(&place.masks.beginning(&chunk.bytes, MOST_OUTPUT));
     }
     execution.forget().await?;
     Ok(CommandEnd {
         status: exit.status(),
-        output: String::from_utf8_lossy(&output).into_owned(),
+        output,
     })
 }
 

@@ -140,6 +140,9 @@ impl Engine {
                     );
                     return Err(invalid(place, &message));
                 }
+                if let Some(why) = self.put_away_in(*id).await? {
+                    return Err(invalid(place, &why));
+                }
                 Ok(Ground {
                     source: JobSource::Benchmark {
                         id: *id,

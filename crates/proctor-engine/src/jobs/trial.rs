@@ -23,7 +23,7 @@ use super::{
 use crate::{
     engine::Engine,
     error::EngineError,
-    scenarios::{BoxError, NewScenarioRun, WorkEnd, mask::Mask},
+    scenarios::{BoxError, NewScenarioRun, WorkEnd},
 };
 
 /// The label that says which try of its scenario a scenario run is.
@@ -241,11 +241,9 @@ impl Engine {
             Ok(WorkEnd::Exited { status: 0, .. }) => Part::Done,
             Ok(WorkEnd::Exited { status, said }) => {
                 self.fail_scenario(id, Cause::AgentCrash).await?;
-                let secrets = self.secrets_of(organization, task_run).await?;
-                let said = Mask::of(secrets.values()).hide(said.trim());
-                Part::Over(Some(match said.is_empty() {
-                    true => format!("the agent ended with status {status}"),
-                    false => format!("the agent ended with status {status}: {said}"),
+                Part::Over(Some(match said.trim() {
+                    "" => format!("the agent ended with status {status}"),
+                    said => format!("the agent ended with status {status}: {said}"),
                 }))
             }
             Ok(WorkEnd::OutOfTime) => {
@@ -282,7 +280,7 @@ impl Engine {
                     () = self.inner.closing.cancelled() => return Ok(Part::Stopped),
                     end = boxes.ended(trial.job.organization, devbox) => end,
                 };
-                self.fail_scenario(id, end.cause()).await?;
+                self.lose_box(id, end).await?;
                 Ok(Part::Over(None))
             }
             other => {

@@ -8,7 +8,7 @@ use proctor_core::{
 };
 use proctor_store::{run_lists::OwnedTaskRun, runs::Progress};
 
-use super::ScenarioRun;
+use super::{BoxEnd, ScenarioRun};
 use crate::{engine::Engine, error::EngineError, runs::Decided};
 
 impl Engine {
@@ -59,15 +59,17 @@ impl Engine {
         &self,
         id: TaskRunId,
         cause: Cause,
-    ) -> Result<TaskRun, EngineError> {
-        let stepped = self
-            .step(
-                id,
-                |task_run, now| Ok(task_run.fail(now, cause)),
-                Vec::new(),
-            )
-            .await?;
-        Ok(stepped.into_inner())
+    ) -> Result<(), EngineError> {
+        let fail = |task_run: TaskRun, now| Ok(task_run.fail(now, cause));
+        self.step(id, fail, Vec::new()).await?;
+        Ok(())
+    }
+
+    /// Ends a scenario run whose box ended in this way. What was scored keeps its score, and what is over stays as it is.
+    pub(crate) async fn lose_box(&self, id: TaskRunId, end: BoxEnd) -> Result<(), EngineError> {
+        let lose = |task_run: TaskRun, now| Ok(task_run.lose_world(now, end.cause()));
+        self.step(id, lose, Vec::new()).await?;
+        Ok(())
     }
 
     /// Completes a run of a benchmark of scenarios: what was scored keeps its score, what was not counts zero. What is over

@@ -7,7 +7,6 @@
 mod find;
 mod finish;
 mod logs;
-pub(crate) mod mask;
 mod rescore;
 mod score;
 mod scorers;
@@ -145,7 +144,13 @@ impl Engine {
                 false => expired,
             };
             let after = match after {
-                Step::Unchanged(after) => return Ok(Step::Unchanged(after)),
+                Step::Unchanged(after) => {
+                    // Whoever ended it may not have come to settle its run.
+                    if let (true, Some(run)) = (after.is_over(), after.run) {
+                        self.settle(run).await?;
+                    }
+                    return Ok(Step::Unchanged(after));
+                }
                 Step::Changed(after) => after,
             };
             let progress = Progress {

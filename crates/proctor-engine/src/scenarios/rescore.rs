@@ -9,7 +9,7 @@ use proctor_store::run_lists::OwnedTaskRun;
 use proctor_verify::Rubric;
 
 use super::{
-    BoxError, ScenarioRun, ScoredFunction, ScoringError, ScoringOrder, find::functions, mask::Mask,
+    BoxError, ScenarioRun, ScoredFunction, ScoringError, ScoringOrder, find::functions,
     score::Judged,
 };
 use crate::{
@@ -81,15 +81,11 @@ impl Engine {
         let devbox = task_run
             .devbox
             .ok_or_else(|| EngineError::Fault("a task run in a box without a box".to_owned()))?;
-        let secrets = self.secrets_of(organization, &task_run).await?;
-        let mask = Mask::of(secrets.values());
         let cancel = self.inner.closing.child_token();
         let order = ScoringOrder {
             organization,
             task_run: id,
             devbox,
-            environment: task_run.particulars.profile.environment.clone(),
-            secrets,
             time_limit: task.scoring_limit(),
             cancel: cancel.clone(),
             task: task.clone(),
@@ -114,7 +110,7 @@ impl Engine {
             task_run: &task_run,
             began,
         };
-        let (card, criterion_runs) = self.judged(&judged, &scoring, &mask)?;
+        let (card, criterion_runs) = self.judged(&judged, &scoring)?;
         Ok(Rescored {
             criterion_runs,
             card,

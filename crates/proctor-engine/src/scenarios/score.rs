@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 use proctor_core::{
     criterion_run::CriterionRun,
     definition::{Check, Criterion, Task},
-    id::kinds::{DevboxId, OrganizationId, TaskRunId},
+    id::kinds::{OrganizationId, TaskRunId},
     refused::Refused,
     scoring::{Mark, Score, Scorecard},
     task_run::{Cause, TaskRun, TaskRunState},
@@ -15,11 +15,10 @@ use proctor_core::{
 use proctor_playground::exhibits::Exhibits;
 use proctor_store::{StoreError, run_lists::OwnedTaskRun};
 use proctor_verify::Rubric;
-use secrecy::SecretString;
 use serde_json::json;
 
 use super::{
-    Disk, ScenarioRun, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, mask::Mask,
+    BoxError, Disk, ScenarioRun, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder,
 };
 use crate::{engine::Engine, error::EngineError, runs::judge::judge};
 
@@ -113,19 +112,22 @@ impl Engine {
         let began = self.now();
         let prepared = self.definition_of_task_run(&task_run).await?;
         let (task, prepared) = prepared.task(task_run.task)?;
-        let secrets = self.secrets_of(organization, &task_run).await?;
-        let mask = Mask::of(secrets.values());
         let order = ScoringOrder {
             organization,
             task_run: id,
             devbox,
             task: task.clone(),
-            environment: task_run.particulars.profile.environment.clone(),
-            secrets,
             time_limit: deadline.since(began),
             cancel: cancel.clone(),
         };
-        match self.score_held(organization, devbox, order).await {
+        let workshop = self.workshop()?;
+        // Until the score is on record: no clock ends the box meanwhile.
+        let (scored, _hold) = match workshop.boxes.hold(organization, devbox).await {
+            Ok(hold) => (workshop.judge.score(order).await, Some(hold)),
+            Err(BoxError::Ended) => (Err(ScoringError::BoxLost), None),
+            Err(other) => (Err(ScoringError::Failed(Box::new(other))), None),
+        };
+        match scored {
             Ok(scoring) if scoring.timed_out => {
                 self.step(
                     id,
@@ -141,7 +143,7 @@ impl Engine {
                     task_run: &task_run,
                     began,
                 };
-                let (card, criterion_runs) = self.judged(&judged, &scoring, &mask)?;
+                let (card, criterion_runs) = self.judged(&judged, &scoring)?;
                 let recorded = self
                     .step(
                         id,
@@ -157,6 +159,13 @@ impl Engine {
             }
             // Stopped by whoever ended the task run, or by the server's end: then it is scored again after the next start.
             Err(ScoringError::Cancelled) => {}
+            Err(ScoringError::BoxLost) => {
+                let end = tokio::select! {
+                    () = self.inner.closing.cancelled() => return Ok(()),
+                    end = workshop.boxes.ended(organization, devbox) => end,
+                };
+                self.lose_box(id, end).await?;
+            }
             Err(error) => {
                 let cause = match &error {
                     ScoringError::Unfit(_) => Cause::ScorerError,
@@ -173,46 +182,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Runs the scorers while no clock can end the box.
-    async fn score_held(
-        &self,
-        organization: OrganizationId,
-        devbox: DevboxId,
-        order: ScoringOrder,
-    ) -> Result<Scoring, ScoringError> {
-        let failed = |error: EngineError| ScoringError::Failed(Box::new(error));
-        let workshop = self.workshop().map_err(failed)?;
-        let hold = workshop.boxes.hold(organization, devbox).await;
-        let hold = hold.map_err(|error| match error {
-            super::BoxError::Ended => ScoringError::BoxLost,
-            other => ScoringError::Failed(Box::new(other)),
-        })?;
-        let scoring = workshop.judge.score(order).await;
-        drop(hold);
-        scoring
-    }
-
-    /// The values of the secrets that a task run was given, by their variables.
-    pub(crate) async fn secrets_of(
-        &self,
-        organization: OrganizationId,
-        task_run: &TaskRun,
-    ) -> Result<BTreeMap<String, SecretString>, EngineError> {
-        let mut values = BTreeMap::new();
-        for (variable, name) in &task_run.particulars.profile.secrets {
-            if let Some(value) = self.store().secret_value(organization, name).await? {
-                values.insert(variable.clone(), value);
-            }
-        }
-        Ok(values)
-    }
-
     /// The score that follows from what the scorers said, and the records behind it.
     pub(super) fn judged(
         &self,
         judged: &Judged<'_>,
         scoring: &Scoring,
-        mask: &Mask,
     ) -> Result<(Scorecard, Vec<CriterionRun>), EngineError> {
         let now = self.now();
         let assertions = judged.assertions(now)?;
@@ -220,7 +194,7 @@ impl Engine {
         let mut records = Vec::with_capacity(judged.task.criteria.len());
         for criterion in &judged.task.criteria {
             let found = match &criterion.check {
-                Check::Scorer(_) => Found::by_scorer(criterion, scoring, mask),
+                Check::Scorer(_) => Found::by_scorer(criterion, scoring),
                 Check::Assertion(_) => assertions.get(&criterion.id).cloned(),
             };
             let found = found.unwrap_or_else(Found::nothing);
@@ -285,7 +259,7 @@ impl Judged<'_> {
 }
 
 impl Found {
-    fn by_scorer(criterion: &Criterion, scoring: &Scoring, mask: &Mask) -> Option<Self> {
+    fn by_scorer(criterion: &Criterion, scoring: &Scoring) -> Option<Self> {
         let finding = scoring
             .findings
             .iter()
@@ -303,7 +277,7 @@ impl Found {
         };
         Some(Self {
             score: *score,
-            details: mask.hide(output),
+            details: output.clone(),
             evidence: json!({
                 "state": state.as_str(),
                 "mode": scoring.mode,

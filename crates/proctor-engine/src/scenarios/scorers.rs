@@ -10,10 +10,10 @@ use proctor_core::{
     scoring::Score,
 };
 use proctor_devbox::{Error as DevboxError, LayerId, User};
-use proctor_fleet::{Fleet, FleetError, KeptDisk, Workplace};
+use proctor_fleet::{Fleet, FleetError, KeptDisk, Masks, Workplace};
 use proctor_scorers::{
-    JudgeError, JudgeOrder, Judgement, Mode, Scored, ScoredState, Scorer, ScoringFunction, judge,
-    rejudge, settings::ScoringSettings,
+    JudgeError, JudgeOrder, Judgement, Mode, Redaction, Scored, ScoredState, Scorer,
+    ScoringFunction, judge, rejudge, settings::ScoringSettings,
 };
 use serde_json::Value;
 
@@ -193,6 +193,7 @@ impl FleetJudge {
             user: worker.user,
             time_limit: order.time_limit,
             forerunners: Some(SCORING.to_owned()),
+            redaction: Redaction::by(move |text| worker.masks.apply(text)),
             cancel: order.cancel.clone(),
             ..JudgeOrder::new(name, plan.contract.functions.clone())
         }
@@ -206,6 +207,8 @@ struct Worker {
     /// Where scorers start.
     directory: String,
     environment: BTreeMap<String, String>,
+    /// The secrets among its values, which must not show.
+    masks: Masks,
 }
 
 impl Worker {
@@ -216,6 +219,7 @@ impl Worker {
             directory: directory.unwrap_or_else(|| place.home.clone()),
             home: place.home.clone(),
             environment: place.environment.clone(),
+            masks: place.masks.clone(),
         }
     }
 
@@ -226,6 +230,7 @@ impl Worker {
             directory: directory.unwrap_or_else(|| kept.home.clone()),
             home: kept.home.clone(),
             environment: kept.environment.clone(),
+            masks: kept.masks.clone(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What the engine needs of boxes and of scorers, and nothing more. Whoever makes boxes, and whoever runs scorers in them,
 //! says so by these two traits; tests have their own.
+//!
+//! Whatever comes out of a box here has no secrets in it any more: only whoever made the box knows which values it got.
 
 use std::{collections::BTreeMap, io, time::Duration};
 
@@ -13,7 +15,6 @@ use proctor_core::{
     task_run::Cause,
 };
 use proctor_scorers::quoted;
-use secrecy::SecretString;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -89,7 +90,7 @@ pub struct BoxCommand {
 pub struct CommandEnd {
     /// Its exit status; not zero if its time was over.
     pub status: i32,
-    /// What it printed.
+    /// What it printed, without secrets.
     pub output: String,
 }
 
@@ -132,7 +133,7 @@ pub enum WorkEnd {
     Exited {
         /// With this status.
         status: i32,
-        /// The end of what it printed.
+        /// The end of what it printed, without secrets.
         said: String,
     },
     /// Its time was over.
@@ -220,10 +221,6 @@ pub struct ScoringOrder {
     pub devbox: DevboxId,
     /// The frozen task: its scorers, and how it wants to be scored.
     pub task: Task,
-    /// The run's environment variables.
-    pub environment: BTreeMap<String, String>,
-    /// Those whose values are secrets.
-    pub secrets: BTreeMap<String, SecretString>,
     /// How long all scorers together may take.
     pub time_limit: Duration,
     /// Ends the scoring early.
@@ -239,7 +236,7 @@ pub struct ScorerFinding {
     pub score: Score,
     /// Whether the scorer came to a result.
     pub state: ScorerState,
-    /// What it printed.
+    /// What it printed, without secrets.
     pub output: String,
     /// How long it took.
     pub took: Duration,

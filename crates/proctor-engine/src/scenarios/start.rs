@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc};
 use proctor_core::{
     canonical::Digest,
     definition::{Benchmark, Requirements, Task, World},
-    id::kinds::{BenchmarkId, DevboxId, OrganizationId, RunId, TaskId, TaskRunId},
+    id::{
+        Dialect,
+        kinds::{BenchmarkId, DevboxId, OrganizationId, RunId, TaskId, TaskRunId},
+    },
     profile::{Particulars, RunProfile},
     refused::Refused,
     run::{Pinned, Run, RunState},
@@ -76,6 +79,9 @@ impl Engine {
             let message = "the benchmark is archived; unarchive it before it is run";
             return Err(EngineError::Unclear(message.to_owned()));
         }
+        if let Some(why) = self.put_away_in(new.benchmark).await? {
+            return Err(EngineError::Unclear(why));
+        }
         let profile = &new.particulars.profile;
         let required = &benchmark.draft.content.requires;
         self.check_brought(new.organization, required, profile)
@@ -102,6 +108,24 @@ impl Engine {
         };
         self.store().create_run(&run, &[], &[]).await?;
         Ok(run)
+    }
+
+    /// Why a benchmark cannot be run as long as scenarios of it are put away, if any are.
+    pub(crate) async fn put_away_in(
+        &self,
+        benchmark: BenchmarkId,
+    ) -> Result<Option<String>, EngineError> {
+        let archived = self.store().archived_scenarios_in(benchmark).await?;
+        let named: Vec<String> = archived
+            .iter()
+            .map(|scenario| scenario.wire(Dialect::Runloop))
+            .collect();
+        Ok((!named.is_empty()).then(|| {
+            format!(
+                "scenarios of this benchmark are archived: {}; unarchive them or take them out of it before it is run",
+                named.join(", ")
+            )
+        }))
     }
 
     /// Starts a scenario: its box is asked for, and comes to be in the background.

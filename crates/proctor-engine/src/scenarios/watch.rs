@@ -10,7 +10,7 @@ use proctor_core::{
 use crate::{engine::Engine, error::EngineError};
 
 impl Engine {
-    /// Fails the task run when its box ends before it is over.
+    /// Ends the task run when its box ends before it is over.
     pub(crate) fn watch(&self, organization: OrganizationId, id: TaskRunId, devbox: DevboxId) {
         let engine = self.clone();
         self.inner.tasks.spawn(async move {
@@ -21,7 +21,7 @@ impl Engine {
                 () = engine.inner.closing.cancelled() => return,
                 end = workshop.boxes.ended(organization, devbox) => end,
             };
-            if let Err(error) = engine.fail_scenario(id, end.cause()).await {
+            if let Err(error) = engine.lose_box(id, end).await {
                 let error = &error as &dyn std::error::Error;
                 tracing::error!(error, task_run = %id, "a scenario run without its devbox could not be ended");
             }
@@ -52,6 +52,10 @@ impl Engine {
                 self.score_in_background(task_run.id);
             }
             self.watch(owned.organization, task_run.id, devbox);
+        }
+        // A former process ended the last task run of these, and ended itself before it could say so of the run.
+        for run in self.store().runs_to_settle().await? {
+            self.settle(run).await?;
         }
         Ok(())
     }

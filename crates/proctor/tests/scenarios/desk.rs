@@ -2,7 +2,10 @@
 
 use std::{os::unix::fs::MetadataExt as _, time::Duration};
 
-use proctor_testkit::server::Caller;
+use proctor_testkit::{
+    archive::unzipped,
+    server::{Caller, KEY},
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -56,7 +59,12 @@ pub(crate) async fn scenario(caller: &Caller, mode: &str, scorers: &[Value]) -> 
 
 /// Starts a scenario with environment variables, and waits for its devbox.
 pub(crate) async fn start(caller: &Caller, scenario: &str, variables: Value) -> Taken {
-    let body = json!({"scenario_id": scenario, "runProfile": {"envVars": variables}});
+    start_with(caller, scenario, json!({"envVars": variables})).await
+}
+
+/// Starts a scenario with a profile, and waits for its devbox.
+pub(crate) async fn start_with(caller: &Caller, scenario: &str, profile: Value) -> Taken {
+    let body = json!({"scenario_id": scenario, "runProfile": profile});
     let started = post(caller, "/v1/scenarios/start_run", body).await;
     let text = |member: &str| started[member].as_str().unwrap().to_owned();
     let (run, devbox) = (text("id"), text("devbox_id"));
@@ -96,6 +104,13 @@ impl Taken {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+    }
+
+    /// Its logs, names and texts.
+    pub(crate) async fn logs(&self, caller: &Caller) -> Vec<(String, String)> {
+        let url = caller.url(&self.path("/download_logs"));
+        let request = reqwest::Client::new().post(url).bearer_auth(KEY);
+        unzipped(request.send().await.unwrap().bytes().await.unwrap())
     }
 
     /// Completes it, which ends its devbox.

@@ -2,10 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use proctor_testkit::{
-    archive::unzipped,
-    server::{Caller, KEY, Server, serve},
-};
+use proctor_testkit::server::{Caller, KEY, Server, serve};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -47,9 +44,7 @@ fn with_small_disk(data: &Path) -> Server {
 
 /// `results.json` of the logs of a scenario run.
 async fn results(caller: &Caller, taken: &Taken) -> Value {
-    let url = caller.url(&taken.path("/download_logs"));
-    let request = reqwest::Client::new().post(url).bearer_auth(KEY);
-    let files = unzipped(request.send().await.unwrap().bytes().await.unwrap());
+    let files = taken.logs(caller).await;
     let results = format!("{}_results.json", taken.run);
     let (_, text) = files.iter().find(|(name, _)| *name == results).unwrap();
     serde_json::from_str(text).unwrap()

@@ -1,7 +1,10 @@
-//! Scenarios on the real server with real devboxes: many at once, killed while they are scored, on a disk that is full.
+//! Scenarios on the real server with real devboxes: many at once, killed while they are scored, on a disk that is full, with secrets, and longer than
+//! their devboxes should live.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod desk;
 mod disk_full;
+mod keep_alive;
 mod killed;
 mod many;
+mod secrets;

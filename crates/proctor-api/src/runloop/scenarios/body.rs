@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use proctor_core::definition::{Requirements, Seconds, Validation};
+use proctor_scorers::settings::ScoringSettings;
 use proctor_store::{
     scenarios::{Scenario, ScoringFunction},
     tasks::TaskDraft,
@@ -240,6 +241,12 @@ impl Common {
             draft.devbox = Some(box_of(checks, &environment));
         }
         if let Some(metadata) = self.metadata {
+            if let Err(problems) = ScoringSettings::of_metadata(&metadata) {
+                for problem in problems.iter() {
+                    let place = format!("metadata.{}", problem.path);
+                    checks.refuse(&place, problem.message.clone());
+                }
+            }
             draft.metadata = metadata;
         }
         if let Some(reference) = self.reference {

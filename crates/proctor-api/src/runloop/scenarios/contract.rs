@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use proctor_core::scoring::{Weight, check_total_of_one};
+use proctor_scorers::Scorer;
 use proctor_store::scenarios::ScoringFunction;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -157,8 +158,24 @@ fn checked_name(checks: &mut Checks, place: &str, name: Option<String>) -> Strin
     name
 }
 
-/// A scorer without the members that its kind does not have.
+/// A scorer as it is kept. One that could not be run is refused now, not when an agent has done its work.
 fn scorer(checks: &mut Checks, place: &str, given: Option<Value>) -> Value {
+    let kept = known_members(checks, place, given);
+    if !kept.is_null()
+        && let Err(problems) = Scorer::read(&kept)
+    {
+        for problem in problems.iter() {
+            checks.refuse(
+                &format!("{place}.{}", problem.path),
+                problem.message.clone(),
+            );
+        }
+    }
+    kept
+}
+
+/// A scorer without the members that its kind does not have.
+fn known_members(checks: &mut Checks, place: &str, given: Option<Value>) -> Value {
     let Some(given) = checks.required(place, given) else {
         return Value::Null;
     };
@@ -315,6 +332,33 @@ mod tests {
             one(json!({"type": "command_scorer", "command": 5}))
                 .starts_with("c.0.scorer.command: invalid type")
         );
+    }
+
+    #[test]
+    fn what_could_not_be_run_is_refused() {
+        let one = |scorer: Value| told(json!([{"name": "a", "weight": 1, "scorer": scorer}]));
+        let escapes = json!([{"file_path": "ok.py"}, {"file_path": "../up.py"}]);
+        for (scorer, place) in [
+            (
+                json!({"type": "bash_script_scorer", "bash_script": ""}),
+                "bash_script",
+            ),
+            (
+                json!({"type": "ast_grep_scorer", "search_directory": ".", "pattern": "$A", "lang": "klingon"}),
+                "lang",
+            ),
+            (
+                json!({"type": "python_script_scorer", "python_script": "print(1)", "python_version_constraint": "new"}),
+                "python_version_constraint",
+            ),
+            (
+                json!({"type": "test_based_scorer", "test_command": "true", "test_files": escapes}),
+                "test_files.1.file_path",
+            ),
+        ] {
+            let told = one(scorer);
+            assert!(told.starts_with(&format!("c.0.scorer.{place}: ")), "{told}");
+        }
     }
 
     #[test]

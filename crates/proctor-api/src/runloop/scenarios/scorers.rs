@@ -3,12 +3,14 @@
 use axum::extract::State;
 use proctor_core::id::kinds::{ScorerId, ScorerKind};
 use proctor_store::{
+    StoreError,
     names::Sought,
     scorers::{ScorerDraft, ScorerRecord},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::TRIES;
 use crate::{
     auth::OrganizationCaller,
     extract::{Checks, Json, Path, Query},
@@ -58,7 +60,7 @@ pub(crate) struct ScorerListView {
 }
 
 /// What a custom scorer is.
-#[derive(Deserialize, ToSchema)]
+#[derive(Clone, Deserialize, ToSchema)]
 pub(crate) struct ScorerParameters {
     /// The type by which scenarios name it; unique.
     #[schema(value_type = String, required, min_length = 1, max_length = 200)]
@@ -154,8 +156,14 @@ pub(crate) async fn update_scorer(
     Path(id): Path<ScorerId>,
     Json(body): Json<ScorerParameters>,
 ) -> Result<Json<ScorerView>, Problem> {
-    let scorer = found(id, state.store().scorer(caller.id(), id).await?)?;
-    let draft = body.into_draft(Some(&scorer.content))?;
-    let scorer = state.store().update_scorer(&scorer, draft).await?;
-    Ok(ScorerView::of(scorer))
+    for _ in 0..TRIES {
+        let scorer = found(id, state.store().scorer(caller.id(), id).await?)?;
+        let draft = body.clone().into_draft(Some(&scorer.content))?;
+        match state.store().update_scorer(&scorer, draft).await {
+            Ok(scorer) => return Ok(ScorerView::of(scorer)),
+            Err(StoreError::Stale) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(StoreError::Stale.into())
 }

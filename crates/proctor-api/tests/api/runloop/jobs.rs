@@ -232,12 +232,8 @@ async fn an_agent_that_does_not_finish_is_not_judged(
     #[case] cause: &str,
 ) {
     let desk = Desk::new().await;
-    desk.post("/v1/secrets", json!({"name": "MINE", "value": "hush"}))
-        .await;
     let scenario = desk.scenario("fix", "true").await;
-    let mut config = runs(command);
-    config["agent_environment"] = json!({"secrets": {"KEY": "MINE"}});
-    let body = of_scenarios(&[&scenario], json!([config]), Value::Null);
+    let body = of_scenarios(&[&scenario], json!([runs(command)]), Value::Null);
     let (seen, outcome) = desk.outcome(body).await;
     assert_eq!(seen["state"], "completed", "the job itself went well");
     assert!(outcome.get("average_score").is_none());
@@ -247,7 +243,6 @@ async fn an_agent_that_does_not_finish_is_not_judged(
         (&json!(state), &json!(kind))
     );
     assert!(told.get("score").is_none());
-    assert!(!seen.to_string().contains("hush"), "no secret leaves");
     let run = desk.run(told["scenario_run_id"].as_str().unwrap()).await;
     assert_eq!(
         (&run["state"], &run["metadata"]["proctor.cause"]),

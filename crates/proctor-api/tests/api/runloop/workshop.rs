@@ -20,7 +20,6 @@ use proctor_engine::scenarios::{
     Judge, LogStream, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, WorkEnd,
     Workshop,
 };
-use secrecy::ExposeSecret as _;
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -107,7 +106,7 @@ impl Shop {
 
     /// How an agent's work ends, by what its script says. One that is flaky fails the first time.
     fn end_of(&self, script: &str, is_first: bool) -> WorkEnd {
-        let said = "hush: something went wrong".to_owned();
+        let said = "something went wrong".to_owned();
         match script.split_whitespace().collect::<Vec<_>>()[..] {
             ["sleep"] => WorkEnd::OutOfTime,
             ["flaky"] if is_first => WorkEnd::Exited { status: 1, said },
@@ -254,11 +253,12 @@ impl Judge for Shop {
             () = order.cancel.cancelled() => return Err(ScoringError::Cancelled),
             _ = slow.wait_for(|is_slow| !is_slow) => {}
         }
-        let secrets: Vec<&str> = order
-            .secrets
-            .values()
-            .map(|value| value.expose_secret())
-            .collect();
+        let is_lost = order.task.criteria.iter().any(|criterion| {
+            matches!(&criterion.check, Check::Scorer(scorer) if scorer["command"] == "lost")
+        });
+        if is_lost {
+            return Err(ScoringError::BoxLost);
+        }
         let find = |criterion: &Criterion| {
             let Check::Scorer(scorer) = &criterion.check else {
                 return None;
@@ -276,7 +276,7 @@ impl Judge for Shop {
                 criterion: criterion.id,
                 score,
                 state,
-                output: format!("ran {command} {}", secrets.join(" ")),
+                output: format!("ran {command}"),
                 took: Duration::from_millis(3),
             })
         };
