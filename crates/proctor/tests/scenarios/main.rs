@@ -1,7 +1,9 @@
-//! Scenarios on the real server with real devboxes: many at once, killed while they are scored, on a disk that is full.
+//! Scenarios on the real server with real devboxes: imported and proved, many at once, killed while they are scored, on a disk that is full.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod desk;
 mod disk_full;
 mod killed;
 mod many;
+mod proved;
+mod repository;
