@@ -186,9 +186,8 @@ async fn the_repository_of_a_blueprint_is_put_on_the_commit_of_each_instance() {
         assert!(said.contains("untouched: 0.000\n"), "{said}");
         assert!(said.contains("reference: 1.000\n"), "{said}");
     }
-    let why = not_launched(&server, &scenarios[2]).await;
-    let expected = "/testbed: its repository does not have the commit 0123456789012345678901234567890123456789";
-    assert!(why.contains(expected), "{why}");
+    let lost = "its repository does not have the commit 0123456789012345678901234567890123456789";
+    does_not_launch(&server, &scenarios[2], &format!("/testbed: {lost}")).await;
     let mut wrong = vec![
         ("/nowhere", "is not in the blueprint's image"),
         ("/etc", "is no git repository"),
@@ -201,20 +200,28 @@ async fn the_repository_of_a_blueprint_is_put_on_the_commit_of_each_instance() {
         let elsewhere: &[&dyn AsRef<OsStr>] =
             &[&"--blueprint", &blueprint, &"--working-directory", &place];
         let scenarios = imported(&server, &file, elsewhere);
-        let why = not_launched(&server, &scenarios[0]).await;
-        assert!(why.contains(&format!("{place}: {expected}")), "{why}");
+        does_not_launch(&server, &scenarios[0], &format!("{place}: {expected}")).await;
     }
 }
 
-/// Starts a scenario whose devbox cannot be launched: what its log says about the set-up.
-async fn not_launched(server: &Server, scenario: &str) -> String {
+/// Whoever takes a scenario finds in the log of its devbox why that cannot be launched, and whoever proves it is told.
+async fn does_not_launch(server: &Server, scenario: &str, expected: &str) {
+    let caller = server.caller();
     let body = json!({"scenario_id": scenario});
-    let started = server.caller().post("/v1/scenarios/start_run", body).await;
+    let started = caller.post("/v1/scenarios/start_run", body).await;
     let devbox = format!("/v1/devboxes/{}", started["devbox_id"].as_str().unwrap());
     let wait = format!("{devbox}/wait_for_status");
-    let seen = server.caller().wait(&wait, &["running", "failure"]).await;
+    let seen = caller.wait(&wait, &["running", "failure"]).await;
     assert_eq!(seen["status"], "failure", "{seen:#}");
-    server.caller().text(&format!("{devbox}/logs")).await
+    let log = caller.text(&format!("{devbox}/logs")).await;
+    assert!(log.contains(expected), "{log}");
+
+    let (code, said) = validated(server, scenario);
+    assert_eq!(code, Some(1), "{said}");
+    let refuted = "no  ID  FORWARD: the reference could not be applied\n    \
+         untouched: no score, failed\n    reference: no score, failed\n        the devbox failed: ";
+    assert!(said.starts_with(refuted), "{said}");
+    assert!(said.contains(expected), "{said}");
 }
 
 #[tokio::test]
