@@ -220,7 +220,7 @@ scenarios:
             "scenarios.0.scoring.mode: 'loud' is no way of scoring; live, quiet, clone and artifacts are; \
              scenarios.0.scorers: there is no scorer 'other' in this file; \
              scenarios.1.name: there is another scenario 'one'; \
-             scenarios.1.scoring_function_parameters: the weights total 0.5, not 1"
+             scenarios.1.scoring_function_parameters: the weights of all scoring functions must total 1, not 0.5"
         );
         let said = read_file("name: x\nscenarioss: []")
             .unwrap_err()

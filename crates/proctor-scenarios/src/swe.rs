@@ -22,15 +22,25 @@ pub enum Collection {
     SweSmith,
 }
 
-/// Where the files of an instance's repository come from.
+/// Where the files of an instance's repository come from. Never from a server: boxes reach none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Repository {
-    /// A server that boxes can reach.
-    Url(String),
     /// A compressed archive (`tar.gz`) of the commit, which becomes part of the scenario.
     Archive(Vec<u8>),
-    /// They are in the box already, which is made from this blueprint.
+    /// They are in the box already, with their history, which is made from this blueprint.
     Blueprint(String),
+}
+
+impl Repository {
+    /// Where it is in a box, unless somebody says otherwise.
+    const fn usual_directory(&self) -> &'static str {
+        match self {
+            // Commands of a launch run as the box's user, who can only make directories at home.
+            Self::Archive(_) => "/home/user/testbed",
+            // Where the images of both collections have it.
+            Self::Blueprint(_) => "/testbed",
+        }
+    }
 }
 
 /// What all scenarios of an import have in common.
@@ -38,8 +48,8 @@ pub enum Repository {
 pub struct ImportOptions {
     /// Which collection.
     pub collection: Collection,
-    /// Where the repository is in the box.
-    pub working_directory: String,
+    /// Where the repository is in the box: without it at home, or where a blueprint's image usually has it.
+    pub working_directory: Option<String>,
     /// How tests are run; `{tests}` is where their files go.
     pub test_command: String,
 }
@@ -49,7 +59,7 @@ impl ImportOptions {
     pub fn new(collection: Collection) -> Self {
         Self {
             collection,
-            working_directory: "/testbed".to_owned(),
+            working_directory: None,
             test_command:
                 "python3 -m pytest -rA --no-header --tb=short -p no:cacheprovider {tests}"
                     .to_owned(),
@@ -73,15 +83,19 @@ pub fn scenario(instance: &Instance, repository: &Repository, options: &ImportOp
     let metadata = metadata
         .into_iter()
         .filter_map(|(key, value)| Some((key.to_owned(), value?.to_owned())));
+    let directory = options
+        .working_directory
+        .as_deref()
+        .unwrap_or_else(|| repository.usual_directory());
     Scenario {
         name: instance.id.clone(),
         problem_statement: instance.problem_statement.clone(),
         additional_context: instance.hints.as_ref().map(|hints| json!({"hints": hints})),
-        working_directory: Some(options.working_directory.clone()),
-        launch_commands: setup::commands(instance, repository, options),
+        working_directory: Some(directory.to_owned()),
+        launch_commands: setup::commands(instance, repository, options.collection, directory),
         blueprint_id: match repository {
             Repository::Blueprint(id) => Some(id.clone()),
-            Repository::Url(_) | Repository::Archive(_) => None,
+            Repository::Archive(_) => None,
         },
         scoring_functions: vec![json!({
             "name": "tests",
@@ -139,17 +153,21 @@ fn judge(instance: &Instance, options: &ImportOptions) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_instance_becomes_a_scenario_that_can_be_read_back() {
+    fn instance() -> Instance {
         let text = json!({
             "instance_id": "tiny__tiny-1", "repo": "tiny/tiny", "base_commit": "abc", "problem_statement": "Repair it.",
             "patch": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "test_patch": "", "version": "1.0",
             "FAIL_TO_PASS": "[\"tests/test_x.py::test_a\"]", "PASS_TO_PASS": ["tests/test_x.py::test_b", "tests/it's.py::t"],
         });
-        let instance = &read_instances(&text.to_string()).unwrap()[0];
+        read_instances(&text.to_string()).unwrap().remove(0)
+    }
+
+    #[test]
+    fn an_instance_becomes_a_scenario_that_can_be_read_back() {
+        let instance = instance();
         let options = ImportOptions::new(Collection::SweBench);
-        let repository = Repository::Url("https://example.org/tiny.git".to_owned());
-        let scenario = scenario(instance, &repository, &options);
+        let repository = Repository::Archive(b"an archive".to_vec());
+        let scenario = scenario(&instance, &repository, &options);
         assert!(scenario.scorers().is_ok());
         assert_eq!(
             scenario.reference_output.as_deref(),
@@ -161,10 +179,32 @@ mod tests {
         insta::assert_snapshot!(format!("{parameters:#}"));
 
         let smith = ImportOptions::new(Collection::SweSmith);
-        let scenario = super::scenario(instance, &repository, &smith);
+        let scenario = super::scenario(&instance, &repository, &smith);
         assert_eq!(
             scenario.reference_output.as_deref(),
             Some("--- a/x\n+++ b/x\n@@ -1 +1 @@\n+a\n-b\n")
+        );
+    }
+
+    #[test]
+    fn the_repository_of_a_blueprint_is_put_on_the_commit_of_its_instance() {
+        let repository = Repository::Blueprint("bpt_1".to_owned());
+        let options = ImportOptions::new(Collection::SweBench);
+        let made = scenario(&instance(), &repository, &options);
+        assert_eq!(made.blueprint_id.as_deref(), Some("bpt_1"));
+        assert_eq!(made.working_directory.as_deref(), Some("/testbed"));
+        insta::assert_snapshot!(made.launch_commands.join("\n\n"));
+
+        let elsewhere = ImportOptions {
+            working_directory: Some("/srv/it's".to_owned()),
+            ..options
+        };
+        let made = scenario(&instance(), &repository, &elsewhere);
+        assert_eq!(made.working_directory.as_deref(), Some("/srv/it's"));
+        assert!(
+            made.launch_commands
+                .iter()
+                .all(|command| !command.contains("/testbed"))
         );
     }
 }

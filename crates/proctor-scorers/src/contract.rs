@@ -2,12 +2,10 @@
 
 use std::cell::RefCell;
 
+use proctor_core::scoring::{Weight, check_total_of_one};
 use serde_json::Value;
 
 use crate::{members::Members, problem::Problems, scorer::Scorer};
-
-/// How far the weights may be off from making up the whole.
-pub const WEIGHT_TOLERANCE: f64 = 0.001;
 
 /// A scorer with the name and the weight that a definition gives it.
 #[derive(Clone, Debug)]
@@ -30,19 +28,21 @@ pub fn read_contract(contract: &Value) -> Result<Vec<ScoringFunction>, Problems>
 fn read(members: &Members<'_>) -> Option<Vec<ScoringFunction>> {
     members.required(FUNCTIONS)?;
     let functions = members.objects(FUNCTIONS);
-    let read: Vec<ScoringFunction> = functions.iter().filter_map(read_function).collect();
-    let total: f64 = read.iter().map(|function| function.weight).sum();
+    let read: Vec<(ScoringFunction, Weight)> = functions.iter().filter_map(read_function).collect();
     if functions.is_empty() {
         members.refuse(FUNCTIONS, "must hold at least one scoring function");
-    } else if read.len() == functions.len() && (total - 1.0).abs() > WEIGHT_TOLERANCE {
-        members.refuse(FUNCTIONS, format!("the weights total {total}, not 1"));
+    } else if read.len() == functions.len() {
+        let weights: Vec<Weight> = read.iter().map(|(_, weight)| *weight).collect();
+        if let Err(bad) = check_total_of_one(&weights) {
+            members.refuse(FUNCTIONS, bad.to_string());
+        }
     }
-    Some(read)
+    Some(read.into_iter().map(|(function, _)| function).collect())
 }
 
 const FUNCTIONS: &str = "scoring_function_parameters";
 
-fn read_function(members: &Members<'_>) -> Option<ScoringFunction> {
+fn read_function(members: &Members<'_>) -> Option<(ScoringFunction, Weight)> {
     let name = members.text("name").filter(|name| {
         let right = name
             .bytes()
@@ -52,21 +52,21 @@ fn read_function(members: &Members<'_>) -> Option<ScoringFunction> {
         }
         right
     });
-    let weight = members.number("weight").filter(|weight| {
-        let right = weight.is_finite() && *weight >= 0.0;
-        if !right {
-            members.refuse("weight", "must be a number that is not negative");
-        }
-        right
+    let weight = members.number("weight").and_then(|weight| {
+        Weight::new(weight)
+            .inspect_err(|bad| members.refuse("weight", bad.to_string()))
+            .ok()
     });
     let scorer = members
         .object("scorer")
         .and_then(|scorer| crate::kinds::read(&scorer));
-    Some(ScoringFunction {
-        name: name?.to_owned(),
-        weight: weight?,
+    let (name, weight) = (name?.to_owned(), weight?);
+    let function = ScoringFunction {
+        name,
+        weight: weight.value(),
         scorer: Scorer::from(scorer?),
-    })
+    };
+    Some((function, weight))
 }
 
 #[cfg(test)]
@@ -88,19 +88,34 @@ mod tests {
 
     #[test]
     fn weights_make_up_the_whole_but_for_rounding() {
+        let total = |weights: &[f64]| {
+            let named = weights.iter().enumerate();
+            let functions: Vec<Value> = named
+                .map(|(place, weight)| function(&format!("s{place}"), *weight))
+                .collect();
+            said(&json!(functions))
+        };
+        // A thousandth off is allowed, on both sides and as sums of decimals come out in binary; these are what the API takes.
+        for good in [
+            &[0.333, 0.667][..],
+            &[0.4, 0.5995],
+            &[0.334, 0.334, 0.333],
+            &[0.333, 0.333, 0.333],
+            &[0.5, 0.499],
+            &[0.1; 10],
+        ] {
+            assert_eq!(total(good), "", "{good:?}");
+        }
         assert_eq!(
-            said(&json!([function("a", 0.333), function("b", 0.667)])),
-            ""
+            total(&[0.5, 0.25]),
+            "scoring_function_parameters: the weights of all scoring functions must total 1, not 0.75"
         );
+        assert_ne!(total(&[0.5, 0.502]), "");
+        assert_ne!(total(&[0.5, 0.498]), "");
         assert_eq!(
-            said(&json!([function("a", 0.4), function("b", 0.5995)])),
-            ""
+            total(&[2.0, -1.0]),
+            "scoring_function_parameters.1.weight: a weight is a finite number of at least 0, not -1"
         );
-        assert_eq!(
-            said(&json!([function("a", 0.5), function("b", 0.25)])),
-            "scoring_function_parameters: the weights total 0.75, not 1"
-        );
-        assert!(said(&json!([function("a", 2.0), function("b", -1.0)])).contains("not negative"));
     }
 
     #[test]

@@ -207,17 +207,18 @@ pub(crate) struct Import {
     /// Directory with the repositories of instances, as owner/name; they become part of the scenarios
     #[arg(long, value_name = "DIR", conflicts_with = "blueprint")]
     pub(crate) mirror: Option<PathBuf>,
-    /// Blueprint whose boxes hold the repository already
+    /// Blueprint whose boxes hold the repository already; it is put on the commit of each instance
     #[arg(long, value_name = "ID")]
     pub(crate) blueprint: Option<String>,
-    /// Where boxes clone the repositories of instances from, without a mirror or a blueprint
+    /// Where repositories of instances are cloned from, on this machine, without a mirror or a
+    /// blueprint; they become part of the scenarios
     #[arg(
         long,
         value_name = "URL",
         default_value = "https://github.com/{repo}.git"
     )]
     pub(crate) git_url: String,
-    /// Where the repository is in the box [default: /testbed]
+    /// Where the repository is in the box [default: /home/user/testbed, with a blueprint /testbed]
     #[arg(long, value_name = "PATH")]
     pub(crate) working_directory: Option<String>,
     /// How tests are run; {tests} is where their files go [default: pytest]

@@ -87,11 +87,12 @@ impl Boxes for ScenarioBoxes {
     ) -> Result<CommandEnd, BoxError> {
         let (fleet, limit) = (&self.fleet, command.time_limit);
         let waited = fleet.wait_for(organization, devbox, &SETTLED, limit).await;
-        if waited.map_err(failed)?.is_none() {
-            return Ok(CommandEnd {
-                status: -1,
-                output: "the devbox took too long to come to be".to_owned(),
-            });
+        let not_run = |output| Ok(CommandEnd { status: -1, output });
+        let Some(record) = waited.map_err(failed)? else {
+            return not_run("the devbox took too long to come to be".to_owned());
+        };
+        if let Some((_, why)) = record.life.failure() {
+            return not_run(format!("the devbox failed: {why}"));
         }
         let place = fleet.workplace(devbox).await.map_err(failed)?;
         run_in(&place, fleet, command).await.map_err(box_failed)

@@ -6,6 +6,7 @@ use proctor_core::{
     definition::{Task, Validation, World},
     id::kinds::{OrganizationId, TaskId, TaskRunId},
     profile::{Particulars, RunProfile},
+    refused::Refused,
     scoring::Score,
 };
 use proctor_scenarios::Reference;
@@ -156,7 +157,11 @@ impl Engine {
             let boxes = &self.workshop()?.boxes;
             applied = Some(boxes.run(organization, devbox, command).await?);
         }
-        self.score_now(id).await?;
+        match self.score_now(id).await {
+            // The box failed and its run with it, which then says so; that is an answer too.
+            Err(EngineError::Refused(Refused::TaskRunOver(_))) => {}
+            other => other?,
+        }
         Ok(applied)
     }
 

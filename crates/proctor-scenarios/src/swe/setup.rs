@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use proctor_scorers::quoted;
 
-use super::{Collection, ImportOptions, Instance, Repository};
+use super::{Collection, Instance, Repository};
 
 /// How much of a file goes into one command: a program takes at most 128 KiB in one argument.
 const PIECE: usize = 90_000;
@@ -12,33 +12,48 @@ const PIECE: usize = 90_000;
 const ARCHIVE: &str = "/tmp/proctor-repository";
 const FAULT: &str = "/tmp/proctor-fault";
 
+/// Puts the repository in `$directory` on `$commit`, as it was committed, and leaves what was built beside its files. Says what is
+/// wrong where an image is not as it has to be, because whoever reads the set-up's log did not write this.
+const CHECK_OUT: &str = r#"fail() {
+    echo "$directory: $*" >&2
+    exit 1
+}
+git=(git -c safe.directory=* -c advice.detachedHead=false -C "$directory")
+[ -d "$directory" ] || fail "is not in the blueprint's image; --working-directory says where the repository is"
+[ -e "$directory/.git" ] || fail "is no git repository in the blueprint's image, so its commit cannot be chosen"
+[ -w "$directory" ] && [ -w "$directory/.git" ] ||
+    fail "belongs to somebody else than $(id -un), who works in this box; have the blueprint change its owner, or say USER"
+found=$("${git[@]}" rev-parse --quiet --verify --end-of-options "$commit^{commit}") ||
+    fail "its repository does not have the commit $commit; have the blueprint fetch it"
+"${git[@]}" checkout --quiet --force --detach "$found" ||
+    fail "cannot be put on the commit $commit""#;
+
 /// Everything that must happen before an agent starts.
 pub(super) fn commands(
     instance: &Instance,
     repository: &Repository,
-    options: &ImportOptions,
+    collection: Collection,
+    directory: &str,
 ) -> Vec<String> {
-    let directory = quoted(&options.working_directory);
+    let directory = quoted(directory);
     let mut commands = Vec::new();
-    match repository {
-        Repository::Url(url) => {
-            commands.push(format!("git clone --quiet {} {directory}", quoted(url)));
-            if let Some(commit) = &instance.base_commit {
-                commands.push(format!(
-                    "git -C {directory} checkout --quiet {}",
-                    quoted(commit)
-                ));
-            }
-        }
-        Repository::Archive(archive) => {
+    match (repository, &instance.base_commit) {
+        (Repository::Archive(archive), _) => {
             commands.extend(bring(archive, ARCHIVE));
             commands.push(format!(
                 "mkdir -p {directory} && tar -xzf {ARCHIVE} -C {directory} && rm {ARCHIVE}"
             ));
         }
-        Repository::Blueprint(_) => {}
+        (Repository::Blueprint(_), Some(commit)) => {
+            let commit = quoted(commit);
+            commands.push(format!(
+                "directory={directory} commit={commit}\n{CHECK_OUT}"
+            ));
+        }
+        // The image has the state that is meant.
+        (Repository::Blueprint(_), None) => {}
     }
-    if options.collection == Collection::SweSmith {
+    if collection == Collection::SweSmith {
         commands.extend(bring(instance.patch.as_bytes(), FAULT));
         // A mirror's branch may have the fault already: then it can be taken out, and stays.
         commands.push(format!(

@@ -1,18 +1,16 @@
 //! `proctor import`.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+mod repositories;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use proctor_benchmarks::{Api, PushedScenarios, push_scenarios};
 use proctor_scenarios::{
     ScenarioSet, read_file,
-    swe::{self, Collection, ImportOptions, Instance, Repository, read_instances},
+    swe::{self, Collection, ImportOptions, Repository, read_instances},
 };
 use serde_json::json;
 
+use self::repositories::{Repositories, Source};
 use super::benchmark::answered;
 use crate::{
     cli::{Import, ImportFormat},
@@ -20,13 +18,18 @@ use crate::{
     terminal,
 };
 
-/// The largest archive that becomes part of a scenario.
-const LARGEST_ARCHIVE: usize = 8 << 20;
-
 pub(crate) async fn run(arguments: Import) -> anyhow::Result<Exit> {
+    tokio::select! {
+        exit = import(arguments) => exit,
+        // Here rather than by the signal itself, so that repositories which were fetched go away.
+        _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+    }
+}
+
+async fn import(arguments: Import) -> anyhow::Result<Exit> {
     let text =
         fs_err::read_to_string(&arguments.file).map_err(|error| WrongUse(error.to_string()))?;
-    let set = match read(&arguments, &text)? {
+    let set = match read(&arguments, &text).await? {
         Ok(set) => set,
         Err(why) => {
             eprintln!("{}: error: {why}", arguments.file.display());
@@ -51,16 +54,16 @@ pub(crate) async fn run(arguments: Import) -> anyhow::Result<Exit> {
 }
 
 /// Reads the file as what it is; what is wrong with it is an answer, what is wrong with the command an error.
-fn read(arguments: &Import, text: &str) -> anyhow::Result<Result<ScenarioSet, String>> {
+async fn read(arguments: &Import, text: &str) -> anyhow::Result<Result<ScenarioSet, String>> {
     let collection = match arguments.format() {
         ImportFormat::Yaml => return Ok(read_file(text).map_err(|bad| bad.to_string())),
         ImportFormat::SweBench => Collection::SweBench,
         ImportFormat::SweSmith => Collection::SweSmith,
     };
     let mut options = ImportOptions::new(collection);
-    if let Some(directory) = &arguments.working_directory {
-        options.working_directory.clone_from(directory);
-    }
+    options
+        .working_directory
+        .clone_from(&arguments.working_directory);
     if let Some(command) = &arguments.test_command {
         options.test_command.clone_from(command);
     }
@@ -68,10 +71,20 @@ fn read(arguments: &Import, text: &str) -> anyhow::Result<Result<ScenarioSet, St
         Ok(instances) => instances,
         Err(bad) => return Ok(Err(bad.to_string())),
     };
+    let mut repositories = Repositories::new(match &arguments.mirror {
+        Some(mirror) => Source::Mirror(mirror),
+        None => Source::Url(&arguments.git_url),
+    })?;
     let mut scenarios = Vec::with_capacity(instances.len());
     for instance in &instances {
-        let repository = repository(arguments, instance)
-            .with_context(|| format!("the repository of {}", instance.id))?;
+        let repository = match &arguments.blueprint {
+            Some(blueprint) => Repository::Blueprint(blueprint.clone()),
+            None => repositories
+                .archive(instance)
+                .await
+                .map(Repository::Archive)
+                .with_context(|| format!("the repository of {}", instance.id))?,
+        };
         scenarios.push(swe::scenario(instance, &repository, &options));
     }
     let name = arguments.benchmark.clone().unwrap_or_else(|| {
@@ -84,56 +97,6 @@ fn read(arguments: &Import, text: &str) -> anyhow::Result<Result<ScenarioSet, St
         scenarios,
         ..ScenarioSet::default()
     }))
-}
-
-fn repository(arguments: &Import, instance: &Instance) -> anyhow::Result<Repository> {
-    if let Some(blueprint) = &arguments.blueprint {
-        return Ok(Repository::Blueprint(blueprint.clone()));
-    }
-    if let Some(mirror) = &arguments.mirror {
-        return archive(mirror, instance).map(Repository::Archive);
-    }
-    Ok(Repository::Url(
-        arguments.git_url.replace("{repo}", &instance.repo),
-    ))
-}
-
-/// The instance's commit in a local mirror: `DIR/owner/name`, `DIR/owner__name` or `DIR/name`, each also with `.git` behind it.
-fn archive(mirror: &Path, instance: &Instance) -> anyhow::Result<Vec<u8>> {
-    let name = instance.repo.rsplit('/').next().unwrap_or(&instance.repo);
-    let names = [
-        instance.repo.clone(),
-        instance.repo.replace('/', "__"),
-        name.to_owned(),
-    ];
-    let places: Vec<PathBuf> = names
-        .iter()
-        .flat_map(|name| [mirror.join(name), mirror.join(format!("{name}.git"))])
-        .collect();
-    let Some(place) = places.iter().find(|place| place.is_dir()) else {
-        let first = mirror.join(&instance.repo);
-        return Err(WrongUse(format!("there is no {}", first.display())).into());
-    };
-    let commit = instance.base_commit.as_deref().unwrap_or("HEAD");
-    let done = Command::new("git")
-        .arg("-C")
-        .arg(place)
-        .args(["archive", "--format=tar.gz", commit])
-        .output()
-        .context("git cannot be run")?;
-    if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr);
-        return Err(WrongUse(format!("{}: {}", place.display(), said.trim())).into());
-    }
-    if done.stdout.len() > LARGEST_ARCHIVE {
-        return Err(WrongUse(format!(
-            "{} is {} bytes as an archive, more than the {LARGEST_ARCHIVE} that fit into a scenario; use --blueprint or --git-url",
-            place.display(),
-            done.stdout.len()
-        ))
-        .into());
-    }
-    Ok(done.stdout)
 }
 
 fn tell(set: &ScenarioSet, pushed: &PushedScenarios, json: bool) {

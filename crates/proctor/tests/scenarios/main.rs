@@ -1,5 +1,5 @@
-//! Scenarios on the real server with real devboxes: many at once, killed while they are scored, on a disk that is full, with secrets, and longer than
-//! their devboxes should live.
+//! Scenarios on the real server with real devboxes: imported and proved, many at once, killed while they are scored, on a disk that is full, with
+//! secrets, and longer than their devboxes should live.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod desk;
@@ -7,4 +7,6 @@ mod disk_full;
 mod keep_alive;
 mod killed;
 mod many;
+mod proved;
+mod repository;
 mod secrets;
