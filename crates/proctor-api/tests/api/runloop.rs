@@ -11,6 +11,7 @@ mod jobs;
 mod lists;
 mod network_policies;
 mod objects;
+mod publishing;
 mod run_ends;
 mod runs;
 mod scenarios;

@@ -9,7 +9,7 @@ use proctor_core::{
     refused::Step,
     run::Run,
     scoring::{Score, Scorecard},
-    task_run::TaskRun,
+    task_run::{Cause, TaskRun},
 };
 use proctor_store::{
     page::{Page, PageRequest},
@@ -22,7 +22,7 @@ use crate::{engine::Engine, error::EngineError};
 pub struct ScenarioRun {
     /// The task run.
     pub task_run: TaskRun,
-    /// What each scorer said last; empty while there is no score.
+    /// What each scorer said last; empty while none has.
     pub functions: Vec<ScoredFunction>,
     /// Whether the disk that was scored is kept, so that it can be scored again.
     pub is_kept: bool,
@@ -141,14 +141,14 @@ impl Engine {
         // Also one that has no score, because its scorers took too long.
         let may_be_kept = ids(|task_run| task_run.card().is_some() || task_run.is_over());
         let kept = self.store().task_runs_with_kept_disks(&may_be_kept).await?;
-        let scored = ids(|task_run| task_run.card().is_some());
-        let mut records = self.store().criterion_runs_of(&scored).await?;
+        let judged = ids(was_judged);
+        let mut records = self.store().criterion_runs_of(&judged).await?;
         let mut definitions = BTreeMap::new();
         let mut found = Vec::with_capacity(task_runs.len());
         for task_run in task_runs {
-            let functions = match task_run.card() {
-                None => Vec::new(),
-                Some(_) => {
+            let functions = match was_judged(&task_run) {
+                false => Vec::new(),
+                true => {
                     let prepared = match definitions.entry((task_run.definition, task_run.run)) {
                         Entry::Occupied(known) => known.into_mut(),
                         Entry::Vacant(unknown) => {
@@ -167,6 +167,11 @@ impl Engine {
         }
         Ok(found)
     }
+}
+
+/// Whether there may be records of what scorers said: also of those that took too long all together, which is no score.
+fn was_judged(task_run: &TaskRun) -> bool {
+    task_run.card().is_some() || task_run.cause() == Some(Cause::ScorerError)
 }
 
 /// The last record of each criterion, in the order of the criteria: what is scored again has older ones too.

@@ -146,18 +146,16 @@ impl Engine {
             let after = match after {
                 Step::Unchanged(after) => {
                     // Whoever ended it may not have come to settle its run.
-                    if let (true, Some(run)) = (after.is_over(), after.run) {
-                        self.settle(run).await?;
-                    }
+                    self.settle_after(&after).await?;
                     return Ok(Step::Unchanged(after));
                 }
                 Step::Changed(after) => after,
             };
             let progress = Progress {
                 task_runs: vec![(before, after.clone())],
-                criterion_runs: match after.card() {
-                    Some(_) if came_in_time => criterion_runs.clone(),
-                    _ => Vec::new(),
+                criterion_runs: match came_in_time {
+                    true => criterion_runs.clone(),
+                    false => Vec::new(),
                 },
                 ..Progress::default()
             };
@@ -168,9 +166,7 @@ impl Engine {
             }
             if after.is_over() {
                 self.let_go(organization, &after).await;
-                if let Some(run) = after.run {
-                    self.settle(run).await?;
-                }
+                self.settle_after(&after).await?;
             } else if let Some(deadline) = after.deadline() {
                 self.inner.deadlines.keep(id, deadline);
             }
@@ -179,6 +175,15 @@ impl Engine {
             }
         }
         Err(StoreError::Stale.into())
+    }
+
+    /// Completes the run of a task run that is over, if nothing of it is left to do.
+    async fn settle_after(&self, task_run: &TaskRun) -> Result<(), EngineError> {
+        match task_run.run {
+            // Apart, because every step would be as large as this.
+            Some(run) if task_run.is_over() => Box::pin(self.settle(run)).await,
+            _ => Ok(()),
+        }
     }
 
     /// Completes a run by itself if nothing of it is left to do.

@@ -22,6 +22,8 @@ use super::{
 };
 use crate::{engine::Engine, error::EngineError, runs::judge::judge};
 
+/// By how much the scorers' time is over before the clock of the task run, at most: what they said until then is to be on record.
+const HEADROOM: Duration = Duration::from_secs(2);
 /// How long is waited for a store that is out of reach.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -117,7 +119,10 @@ impl Engine {
             task_run: id,
             devbox,
             task: task.clone(),
-            time_limit: deadline.since(began),
+            time_limit: {
+                let left = deadline.since(began);
+                left - HEADROOM.min(left / 10)
+            },
             cancel: cancel.clone(),
         };
         let workshop = self.workshop()?;
@@ -128,14 +133,6 @@ impl Engine {
             Err(other) => (Err(ScoringError::Failed(Box::new(other))), None),
         };
         match scored {
-            Ok(scoring) if scoring.timed_out => {
-                self.step(
-                    id,
-                    |task_run, now| Ok(task_run.time_out_scoring(now)),
-                    Vec::new(),
-                )
-                .await?;
-            }
             Ok(scoring) => {
                 let judged = Judged {
                     task,
@@ -144,14 +141,11 @@ impl Engine {
                     began,
                 };
                 let (card, criterion_runs) = self.judged(&judged, &scoring)?;
-                let recorded = self
-                    .step(
-                        id,
-                        |task_run, now| task_run.record_score(now, card.clone()),
-                        criterion_runs,
-                    )
-                    .await;
-                match recorded {
+                let record = |task_run: TaskRun, now| match scoring.timed_out {
+                    true => Ok(task_run.time_out_scoring(now)),
+                    false => task_run.record_score(now, card.clone()),
+                };
+                match self.step(id, record, criterion_runs).await {
                     // It was stopped in between.
                     Ok(_) | Err(EngineError::Refused(_)) => {}
                     Err(error) => return Err(error),

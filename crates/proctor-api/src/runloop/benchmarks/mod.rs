@@ -20,7 +20,7 @@ use super::{
     ids::{self, found, wire},
     lists::{MetadataKey, MetadataKeysView, MetadataValuesView, SoughtQuery},
     page::{RunloopPage, RunloopPageQuery},
-    scenarios::{ScenarioListView, TRIES},
+    scenarios::{ScenarioListView, TRIES, check_made_by_all},
 };
 use crate::{
     auth::OrganizationCaller,
@@ -325,6 +325,15 @@ pub(crate) async fn publish_runloop_benchmark(
     if benchmark.archived {
         return Err(ids::archived(id));
     }
+    let mut checks = Checks::default();
+    let scenarios = state.store().scenarios_in(&[id]).await?;
+    for scenario in scenarios.into_values().flatten() {
+        let scenario = state.store().scenario(caller.id(), scenario).await?;
+        if let Some(scenario) = &scenario {
+            check_made_by_all(&mut checks, scenario);
+        }
+    }
+    checks.finish()?;
     state.store().publish_suite(id).await?;
     let benchmark = find(&state, &caller, id).await?;
     view(&state, benchmark).await

@@ -22,7 +22,7 @@ use utoipa::IntoParams;
 use self::body::{ScenarioCreateParameters, ScenarioUpdateParameters};
 pub(crate) use self::view::{ScenarioListView, ScenarioView};
 use super::{
-    ids::{self, found},
+    ids::{self, found, wire},
     lists::{MetadataKey, MetadataKeysView, MetadataValuesView, SoughtQuery, several},
     page::{RunloopPage, RunloopPageQuery},
 };
@@ -83,6 +83,27 @@ async fn find_own(
 fn view(scenario: &Scenario, caller: &OrganizationCaller) -> Json<ScenarioView> {
     let is_own = scenario.placed.owner == caller.id();
     Json(ScenarioView::of(scenario, is_own))
+}
+
+/// Refuses what only its owner could run, because its box is made of things that are the owner's alone.
+pub(super) fn check_made_by_all(checks: &mut Checks, scenario: &Scenario) {
+    let Some(devbox) = &scenario.placed.draft.content.devbox else {
+        return;
+    };
+    let launch = &devbox["launch_parameters"];
+    for (what, id) in [
+        ("blueprint", &devbox["blueprint_id"]),
+        ("snapshot", &devbox["snapshot_id"]),
+        ("network policy", &launch["network_policy_id"]),
+    ] {
+        if let Some(id) = id.as_str() {
+            let place = wire(scenario.placed.id());
+            let message = format!(
+                "needs the {what} '{id}', which is its owner's alone; nobody else could run it"
+            );
+            checks.refuse(&place, message);
+        }
+    }
 }
 
 /// Refuses custom scorers that nobody registered.
@@ -260,6 +281,9 @@ pub(crate) async fn publish_scenario(
     if scenario.placed.archived {
         return Err(ids::archived(id));
     }
+    let mut checks = Checks::default();
+    check_made_by_all(&mut checks, &scenario);
+    checks.finish()?;
     state.store().publish_scenario(id).await?;
     Ok(view(&find(&state, &caller, id).await?, &caller))
 }

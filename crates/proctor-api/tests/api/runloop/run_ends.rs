@@ -8,7 +8,7 @@ use proctor_engine::{Engine, scenarios::BoxEnd};
 use proctor_store::runs::Progress;
 use serde_json::json;
 
-use super::runs::Desk;
+use super::runs::{Desk, files};
 
 impl Desk {
     /// Ends a scenario run as a process does that ends itself right after it.
@@ -52,6 +52,20 @@ async fn a_box_that_ends_while_it_is_scored_says_why() {
     let over = desk.leaves(&run, "scoring").await;
     assert_eq!(over["state"], "failed");
     assert_eq!(over["metadata"]["proctor.cause"], "agent_crash");
+}
+
+#[tokio::test]
+async fn scorers_that_take_too_long_leave_what_they_said_in_the_logs() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("slow", "sleep").await;
+    let run = desk.start(json!({"scenario_id": scenario})).await;
+    let over = desk.scored(&run).await;
+    assert_eq!(over["state"], "timeout");
+    assert!(over.get("scoring_contract_result").is_none(), "{over}");
+    let logs = files(&desk, &format!("/v1/scenarios/runs/{run}/download_logs")).await;
+    let (name, said) = &logs[3];
+    assert_eq!(name, &format!("{run}_scoring.log"));
+    assert!(said.contains("ran sleep"), "{said}");
 }
 
 #[tokio::test]
