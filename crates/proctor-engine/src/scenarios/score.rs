@@ -18,12 +18,15 @@ use proctor_verify::Rubric;
 use serde_json::json;
 
 use super::{
-    BoxError, Disk, ScenarioRun, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder,
+    BoxEnd, BoxError, Disk, ScenarioRun, ScorerFinding, ScorerState, Scoring, ScoringError,
+    ScoringOrder,
 };
 use crate::{engine::Engine, error::EngineError, runs::judge::judge};
 
 /// By how much the scorers' time is over before the clock of the task run, at most: what they said until then is to be on record.
 const HEADROOM: Duration = Duration::from_secs(2);
+/// How long a box that cannot be scored has to say how it ended.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How long is waited for a store that is out of reach.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -154,9 +157,10 @@ impl Engine {
             // Stopped by whoever ended the task run, or by the server's end: then it is scored again after the next start.
             Err(ScoringError::Cancelled) => {}
             Err(ScoringError::BoxLost) => {
+                let end = workshop.boxes.ended(organization, devbox);
                 let end = tokio::select! {
                     () = self.inner.closing.cancelled() => return Ok(()),
-                    end = workshop.boxes.ended(organization, devbox) => end,
+                    end = tokio::time::timeout(PATIENCE, end) => end.unwrap_or(BoxEnd::Lost),
                 };
                 self.lose_box(id, end).await?;
             }
