@@ -166,3 +166,18 @@ fn is_json(response: &Response) -> bool {
         .get(header::CONTENT_TYPE)
         .is_some_and(|value| value.as_bytes().starts_with(b"application/json"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_otherwise_the_next_time_is_not_kept() {
+        for passing in [408, 409, 429, 500, 503] {
+            assert!(!is_lasting(StatusCode::from_u16(passing).unwrap()));
+        }
+        for lasting in [200, 400, 403, 404, 413] {
+            assert!(is_lasting(StatusCode::from_u16(lasting).unwrap()));
+        }
+    }
+}

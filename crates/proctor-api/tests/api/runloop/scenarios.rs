@@ -115,6 +115,8 @@ async fn a_scenario_has_a_life() {
     "environment_parameters": {"blueprint_id": "a", "snapshot_id": "b"},
     "input_context": {"problem_statement": "x", "additional_context": [1]}})))]
 #[case("size", with(parameters("a"), json!({"environment_parameters": {"launch_parameters": {"resource_size_request": "HUGE"}}})))]
+#[case("mode", with(parameters("a"), json!({"metadata": {"proctor.scoring": "loud"}})))]
+#[case("artifacts", with(parameters("a"), json!({"metadata": {"proctor.scoring": "artifacts"}})))]
 #[tokio::test]
 async fn a_wrong_scenario_is_400(#[case] name: &str, #[case] body: Value) {
     let server = TestServer::start().await;

@@ -253,10 +253,12 @@ impl Judge for Shop {
             () = order.cancel.cancelled() => return Err(ScoringError::Cancelled),
             _ = slow.wait_for(|is_slow| !is_slow) => {}
         }
-        let is_lost = order.task.criteria.iter().any(|criterion| {
-            matches!(&criterion.check, Check::Scorer(scorer) if scorer["command"] == "lost")
-        });
-        if is_lost {
+        let has = |command: &str| {
+            order.task.criteria.iter().any(|criterion| {
+                matches!(&criterion.check, Check::Scorer(scorer) if scorer["command"] == command)
+            })
+        };
+        if has("lost") {
             return Err(ScoringError::BoxLost);
         }
         let find = |criterion: &Criterion| {
@@ -280,20 +282,14 @@ impl Judge for Shop {
                 took: Duration::from_millis(3),
             })
         };
-        let timed_out = order.task.criteria.iter().any(|criterion| {
-            matches!(&criterion.check, Check::Scorer(scorer) if scorer["command"] == "sleep")
-        });
-        let impossible = order.task.criteria.iter().any(|criterion| {
-            matches!(&criterion.check, Check::Scorer(scorer) if scorer["command"] == "crash")
-        });
-        if impossible {
+        if has("crash") {
             return Err(ScoringError::Failed("the disk is full".into()));
         }
         self.0.scored.lock().unwrap().insert(order.task_run);
         Ok(Scoring {
             mode: "live".to_owned(),
             findings: order.task.criteria.iter().filter_map(find).collect(),
-            timed_out,
+            timed_out: has("sleep"),
             disk: Disk::NotKept("there is no disk".to_owned()),
         })
     }
