@@ -14,7 +14,10 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, header};
 use proctor_core::canonical::Digest;
-use proctor_store::idempotency::{Answer, Begun, Claim};
+use proctor_store::{
+    fault,
+    idempotency::{Answer, Begun, Claim},
+};
 use tower::Service as _;
 use tracing::Instrument as _;
 
@@ -80,6 +83,7 @@ async fn answer_or_problem(
                 let response = Guarded::new(route.call(request), time_out)
                     .await
                     .unwrap_or_else(Problem::into_response);
+                fault::point("request.done");
                 keep(&state, claim, response).await
             };
             tasks

@@ -9,7 +9,7 @@ use object_store::{
 };
 use proctor_core::canonical::{Digest, Hasher};
 
-use crate::StoreError;
+use crate::{StoreError, fault};
 
 pub use place::BlobPlace;
 
@@ -102,10 +102,12 @@ impl Blobs {
             return Ok((digest, 0));
         }
         upload.finish().await.map_err(StoreError::from)?;
+        fault::point("blobs.put/before");
         self.objects
             .rename(&unfinished, &self.path(&digest))
             .await
             .map_err(StoreError::from)?;
+        fault::point("blobs.put/after");
         Ok((digest, size))
     }
 
@@ -113,14 +115,17 @@ impl Blobs {
     pub async fn put(&self, bytes: Bytes) -> Result<Digest, StoreError> {
         let digest = Digest::of_bytes(&bytes);
         let options = PutOptions::from(PutMode::Create);
+        fault::point("blobs.put/before");
         match self
             .objects
             .put_opts(&self.path(&digest), PutPayload::from_bytes(bytes), options)
             .await
         {
-            Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => Ok(digest),
-            Err(error) => Err(error.into()),
+            Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => {}
+            Err(error) => return Err(error.into()),
         }
+        fault::point("blobs.put/after");
+        Ok(digest)
     }
 
     /// The bytes with this digest, checked against it.
@@ -149,10 +154,13 @@ impl Blobs {
 
     /// Removes the bytes with this digest, if they are there.
     pub async fn delete(&self, digest: &Digest) -> Result<(), StoreError> {
+        fault::point("blobs.delete/before");
         match self.objects.delete(&self.path(digest)).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+            Err(error) => return Err(error.into()),
         }
+        fault::point("blobs.delete/after");
+        Ok(())
     }
 
     /// The common area is spread over 256 directories, because some file systems are slow in large ones.

@@ -25,6 +25,7 @@ pub mod drafts;
 pub mod entities;
 pub mod environments;
 mod error;
+pub mod fault;
 pub mod frozen_disks;
 pub mod idempotency;
 pub mod jobs;

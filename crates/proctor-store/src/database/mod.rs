@@ -19,6 +19,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
+use self::transaction::Statements;
 pub(crate) use self::{
     insert::Inserts,
     query::{Param, Query},
@@ -26,7 +27,7 @@ pub(crate) use self::{
     sqlite::Sqlite,
     transaction::{Transaction, WriteConnection},
 };
-use crate::{StoreError, error::DatabaseError};
+use crate::{StoreError, error::DatabaseError, fault::Writes};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
 
@@ -140,30 +141,34 @@ impl Database {
 
     /// The same; the caller says when it must be on disk.
     pub(crate) async fn execute_when(&self, query: Query, when: OnDisk) -> Result<u64, StoreError> {
-        match self {
+        let writes = Writes::of([&query]);
+        writes.before_commit();
+        let touched = match self {
             Self::Sqlite(sqlite) => sqlite.execute(query, when).await,
             // Saying that it need not be would take as long as waiting does.
             Self::Postgres(pool) => query.execute(pool).await,
-        }
+        }?;
+        writes.after_commit();
+        Ok(touched)
     }
 
     /// Begins a transaction that writes. Dropping it undoes it.
     pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
-        Ok(match self {
-            Self::Sqlite(sqlite) => Transaction::Sqlite(sqlite.begin().await?),
-            Self::Postgres(pool) => Transaction::Postgres(pool.begin().await?),
-        })
+        Ok(Transaction::on(match self {
+            Self::Sqlite(sqlite) => Statements::Sqlite(sqlite.begin().await?),
+            Self::Postgres(pool) => Statements::Postgres(pool.begin().await?),
+        }))
     }
 
     /// Begins a transaction that only reads, and sees everything as it is at one moment.
     pub(crate) async fn snapshot(&self) -> Result<Transaction, StoreError> {
-        Ok(match self {
-            Self::Sqlite(sqlite) => Transaction::Moment(sqlite.snapshot().await?),
-            Self::Postgres(pool) => Transaction::Postgres(
+        Ok(Transaction::on(match self {
+            Self::Sqlite(sqlite) => Statements::Moment(sqlite.snapshot().await?),
+            Self::Postgres(pool) => Statements::Postgres(
                 pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                     .await?,
             ),
-        })
+        }))
     }
 
     /// A connection to keep for a series of writes, until [`Database::others_wait_to_write`] or

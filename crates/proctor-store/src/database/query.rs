@@ -119,7 +119,7 @@ impl Query {
     }
 
     /// The text that SQLite reads, and its values.
-    pub(super) fn for_sqlite(&self) -> (&str, &[Param]) {
+    pub(crate) fn for_sqlite(&self) -> (&str, &[Param]) {
         let text = match &self.text {
             Text::Fixed(text) | Text::Either { sqlite: text, .. } => text,
             Text::Assembled(text) => text.as_str(),

@@ -4,47 +4,63 @@ use sqlx::{Connection as _, Postgres, pool::PoolConnection};
 
 use super::{
     Query, Row,
-    sqlite::{Reader, Statements, Writer},
+    sqlite::{self, Reader, Writer},
 };
-use crate::{StoreError, error::DatabaseError};
+use crate::{StoreError, error::DatabaseError, fault::Writes};
 
 /// Several statements that hold together: all of them after [`Transaction::commit`], none of
 /// them when it is dropped.
-pub(crate) enum Transaction {
-    Sqlite(Statements<Writer>),
-    /// One that only reads.
-    Moment(Statements<Reader>),
+pub(crate) struct Transaction {
+    statements: Statements,
+    writes: Writes,
+}
+
+/// Where the statements are carried out.
+pub(super) enum Statements {
+    Sqlite(sqlite::Statements<Writer>),
+    /// Only reads.
+    Moment(sqlite::Statements<Reader>),
     Postgres(sqlx::Transaction<'static, Postgres>),
 }
 
 impl Transaction {
+    pub(super) fn on(statements: Statements) -> Self {
+        Self {
+            statements,
+            writes: Writes::default(),
+        }
+    }
+
     pub(crate) async fn read_optional(&mut self, query: Query) -> Result<Option<Row>, StoreError> {
-        match self {
-            Self::Sqlite(statements) => Ok(statements.read(query, 1).await?.pop()),
-            Self::Moment(statements) => Ok(statements.read(query, 1).await?.pop()),
-            Self::Postgres(transaction) => query.fetch_optional(&mut **transaction).await,
+        self.writes.note(&query);
+        match &mut self.statements {
+            Statements::Sqlite(statements) => Ok(statements.read(query, 1).await?.pop()),
+            Statements::Moment(statements) => Ok(statements.read(query, 1).await?.pop()),
+            Statements::Postgres(transaction) => query.fetch_optional(&mut **transaction).await,
         }
     }
 
     pub(crate) async fn read_all(&mut self, query: Query) -> Result<Vec<Row>, StoreError> {
-        match self {
-            Self::Sqlite(statements) => statements.read(query, usize::MAX).await,
-            Self::Moment(statements) => statements.read(query, usize::MAX).await,
-            Self::Postgres(transaction) => query.fetch_all(&mut **transaction).await,
+        self.writes.note(&query);
+        match &mut self.statements {
+            Statements::Sqlite(statements) => statements.read(query, usize::MAX).await,
+            Statements::Moment(statements) => statements.read(query, usize::MAX).await,
+            Statements::Postgres(transaction) => query.fetch_all(&mut **transaction).await,
         }
     }
 
     pub(crate) async fn execute(&mut self, query: Query) -> Result<u64, StoreError> {
-        match self {
-            Self::Sqlite(statements) => statements.execute(query).await,
-            Self::Moment(statements) => statements.execute(query).await,
-            Self::Postgres(transaction) => query.execute(&mut **transaction).await,
+        self.writes.note(&query);
+        match &mut self.statements {
+            Statements::Sqlite(statements) => statements.execute(query).await,
+            Statements::Moment(statements) => statements.execute(query).await,
+            Statements::Postgres(transaction) => query.execute(&mut **transaction).await,
         }
     }
 
     /// Lets nobody else write to `table` until the end. SQLite's one writer has that already.
     pub(crate) async fn lock_table(&mut self, table: &'static str) -> Result<(), StoreError> {
-        if let Self::Postgres(_) = self {
+        if let Statements::Postgres(_) = self.statements {
             let text = format!("LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE");
             self.execute(Query::assembled(text, Vec::new())).await?;
         }
@@ -52,11 +68,14 @@ impl Transaction {
     }
 
     pub(crate) async fn commit(self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite(statements) => statements.commit().await,
-            Self::Moment(statements) => statements.commit().await,
-            Self::Postgres(transaction) => Ok(transaction.commit().await?),
-        }
+        self.writes.before_commit();
+        match self.statements {
+            Statements::Sqlite(statements) => statements.commit().await,
+            Statements::Moment(statements) => statements.commit().await,
+            Statements::Postgres(transaction) => Ok(transaction.commit().await?),
+        }?;
+        self.writes.after_commit();
+        Ok(())
     }
 }
 
@@ -70,6 +89,8 @@ pub(crate) enum WriteConnection {
 impl WriteConnection {
     /// Carries out all of `queries`, or none of them.
     pub(crate) async fn execute_all(&mut self, queries: Vec<Query>) -> Result<(), StoreError> {
+        let writes = Writes::of(&queries);
+        writes.before_commit();
         match self {
             Self::Sqlite(kept) => {
                 let writer = kept.take().ok_or(DatabaseError::Closed)?;
@@ -85,9 +106,11 @@ impl WriteConnection {
                     for query in queries {
                         query.execute(&mut *transaction).await?;
                     }
-                    Ok(transaction.commit().await?)
+                    transaction.commit().await.map_err(StoreError::from)
                 }
             },
-        }
+        }?;
+        writes.after_commit();
+        Ok(())
     }
 }
