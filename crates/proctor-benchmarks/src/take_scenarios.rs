@@ -88,12 +88,12 @@ pub async fn take_scenarios(
         let path = "/v1/scenarios/start_run";
         let body = json!({"scenario_id": place.id, "benchmark_run_id": run.id, "run_name": agent.as_str()});
         let started: ScenarioRun = api.read(path, api.post(path, &body).await?)?;
-        let attempt = Attempt {
+        let this_try = Try {
             api,
             scenario,
             run: &started,
         };
-        let taken = attempt.make(agent).await?;
+        let taken = this_try.make(agent).await?;
         progress(&taken);
         tasks.push(taken);
     }
@@ -110,13 +110,13 @@ pub async fn take_scenarios(
 }
 
 /// A scenario being taken.
-struct Attempt<'a> {
+struct Try<'a> {
     api: &'a Api,
     scenario: &'a Scenario,
     run: &'a ScenarioRun,
 }
 
-impl Attempt<'_> {
+impl Try<'_> {
     async fn make(&self, agent: Agent) -> Result<TakenTask, TakeError> {
         self.box_is_ready().await?;
         if agent == Agent::Oracle {

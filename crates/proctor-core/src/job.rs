@@ -5,20 +5,20 @@
 //!        └──────────┴────────┴────→ failed, timed out, cancelled
 //! ```
 //! * [`JobPlan`]: what is to be done; it never changes.
-//! * [`Attempt`]: one agent with one scenario, once; every try is kept.
-//! * [`Board`]: what follows from a plan and its attempts: what is next, and what came of it.
+//! * An *attempt* is a planned repeat of a task by an agent; a [`Try`] is one execution of it, a *retry* a further one. Every try is kept.
+//! * [`Board`]: what follows from a plan and its tries: what is next, and what came of it.
 
-mod attempt;
 mod board;
 mod plan;
+mod tries;
 
 pub use self::{
-    attempt::{Attempt, AttemptEnd, AttemptOutcome, Failure, FailureKind},
     board::{AgentOutcome, Board, ScenarioOutcome, ScenarioState, Turn},
     plan::{
         BUILT_IN_AGENTS, JobAgent, JobPlan, JobSource, LONGEST_AGENT_TIME, Orchestration,
         PlannedScenario, Program,
     },
+    tries::{Failure, FailureKind, Try, TryEnd, TryOutcome},
 };
 
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! Jobs and their attempts.
+//! Jobs and their tries.
 
 use proctor_core::{
     id::kinds::{JobId, JobKind, OrganizationId},
-    job::{Attempt, Job},
+    job::{Job, Try},
     run::Run,
 };
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 const COLUMNS: &str = "id, organization, name, machine, plan, state, created_at, revision";
-const ATTEMPT_COLUMNS: &str = "run, task, number, task_run, began_at, agent_began_at, ending";
+const TRY_COLUMNS: &str = "run, task, number, task_run, began_at, agent_began_at, ending";
 
 fn read(row: &Row) -> Result<Revised<Job>, StoreError> {
     let value = Job {
@@ -33,8 +33,8 @@ fn read(row: &Row) -> Result<Revised<Job>, StoreError> {
     })
 }
 
-fn read_attempt(row: &Row) -> Result<Attempt, StoreError> {
-    Ok(Attempt {
+fn read_try(row: &Row) -> Result<Try, StoreError> {
+    Ok(Try {
         run: row.id("run")?,
         task: row.id("task")?,
         number: row.number("number")?,
@@ -138,48 +138,48 @@ impl Store {
         runs.collect()
     }
 
-    /// The attempts of a job, in the order in which they began.
-    pub async fn attempts(&self, job: JobId) -> Result<Vec<Attempt>, StoreError> {
+    /// The tries of a job, in the order in which they began.
+    pub async fn tries(&self, job: JobId) -> Result<Vec<Try>, StoreError> {
         let text = format!(
-            "SELECT {ATTEMPT_COLUMNS} FROM job_attempts WHERE job = $1 ORDER BY began_at, run, task, number"
+            "SELECT {TRY_COLUMNS} FROM job_tries WHERE job = $1 ORDER BY began_at, run, task, number"
         );
         let query = Query::assembled(text, vec![job.into()]);
         let rows = self.database().read_all(query).await?;
-        rows.iter().map(read_attempt).collect()
+        rows.iter().map(read_try).collect()
     }
 
-    /// Writes that an attempt begins; [`StoreError::Taken`] if somebody else began it.
-    pub async fn begin_attempt(&self, job: JobId, attempt: &Attempt) -> Result<(), StoreError> {
+    /// Writes that a try begins; [`StoreError::Taken`] if somebody else began it.
+    pub async fn begin_try(&self, job: JobId, this_try: &Try) -> Result<(), StoreError> {
         let query = Query::new(
-            "INSERT INTO job_attempts (job, run, task, number, task_run, began_at, agent_began_at, ending) \
+            "INSERT INTO job_tries (job, run, task, number, task_run, began_at, agent_began_at, ending) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
         )
         .bind(job)
-        .bind(attempt.run)
-        .bind(attempt.task)
-        .bind(attempt.number)
-        .bind(attempt.task_run)
-        .bind(attempt.began_at)
-        .bind(attempt.agent_began_at)
-        .bind(attempt.end.as_ref().map(document).transpose()?);
+        .bind(this_try.run)
+        .bind(this_try.task)
+        .bind(this_try.number)
+        .bind(this_try.task_run)
+        .bind(this_try.began_at)
+        .bind(this_try.agent_began_at)
+        .bind(this_try.end.as_ref().map(document).transpose()?);
         let written = self.database().execute(query).await;
-        written.map_err(|error| error.or_taken("an attempt of this number"))?;
+        written.map_err(|error| error.or_taken("a try of this number"))?;
         Ok(())
     }
 
-    /// Writes how far an attempt is; [`StoreError::Stale`] if it has ended already.
-    pub async fn update_attempt(&self, job: JobId, attempt: &Attempt) -> Result<(), StoreError> {
+    /// Writes how far a try is; [`StoreError::Stale`] if it has ended already.
+    pub async fn update_try(&self, job: JobId, this_try: &Try) -> Result<(), StoreError> {
         let query = Query::new(
-            "UPDATE job_attempts SET task_run = $1, agent_began_at = $2, ending = $3 \
+            "UPDATE job_tries SET task_run = $1, agent_began_at = $2, ending = $3 \
              WHERE job = $4 AND run = $5 AND task = $6 AND number = $7 AND ending IS NULL",
         )
-        .bind(attempt.task_run)
-        .bind(attempt.agent_began_at)
-        .bind(attempt.end.as_ref().map(document).transpose()?)
+        .bind(this_try.task_run)
+        .bind(this_try.agent_began_at)
+        .bind(this_try.end.as_ref().map(document).transpose()?)
         .bind(job)
-        .bind(attempt.run)
-        .bind(attempt.task)
-        .bind(attempt.number);
+        .bind(this_try.run)
+        .bind(this_try.task)
+        .bind(this_try.number);
         match self.database().execute(query).await? {
             0 => Err(StoreError::Stale),
             _ => Ok(()),

@@ -1,22 +1,22 @@
-//! What follows from a plan and its attempts: what is to be done next, and what came of it. Nothing here decides by time or
-//! chance, so whoever looks at the same attempts sees the same.
+//! What follows from a plan and its tries: what is to be done next, and what came of it. Nothing here decides by time or
+//! chance, so whoever looks at the same tries sees the same.
 
 use std::{collections::HashMap, time::Duration};
 
 use super::{
-    attempt::{Attempt, AttemptOutcome, Failure},
     plan::JobPlan,
+    tries::{Failure, Try, TryOutcome},
 };
 use crate::id::kinds::{RunId, TaskId, TaskRunId};
 
-/// How often an attempt may be interrupted by the server's own end before that counts as a failure.
+/// How often a try may be interrupted by the server's own end before that counts as a failure.
 const FREE_INTERRUPTIONS: usize = 3;
 
-/// A plan with its attempts.
+/// A plan with its tries.
 pub struct Board<'a> {
     plan: &'a JobPlan,
     /// The tries of each agent with each scenario, in order.
-    tries: HashMap<(RunId, TaskId), Vec<&'a Attempt>>,
+    tries: HashMap<(RunId, TaskId), Vec<&'a Try>>,
     under_way: usize,
 }
 
@@ -44,13 +44,13 @@ pub struct AgentOutcome {
     pub timed_out: u32,
     /// The mean score of those that were completed; none if none was.
     pub average: Option<f64>,
-    /// From the beginning of the first attempt to the end of the last.
+    /// From the beginning of the first try to the end of the last.
     pub duration: Option<Duration>,
     /// What came of each scenario, in order.
     pub scenarios: Vec<ScenarioOutcome>,
 }
 
-/// What came of a scenario, by its last attempt.
+/// What came of a scenario, by its last try.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScenarioOutcome {
     /// Which.
@@ -63,7 +63,7 @@ pub struct ScenarioOutcome {
     pub state: ScenarioState,
     /// The score of what was completed.
     pub score: Option<f64>,
-    /// How long the last attempt took.
+    /// How long the last try took.
     pub duration: Option<Duration>,
     /// Why there is no score.
     pub failure: Option<Failure>,
@@ -89,25 +89,24 @@ enum Standing<'a> {
     /// It is being tried.
     UnderWay,
     /// Nothing more is to be done.
-    Settled(&'a Attempt),
+    Settled(&'a Try),
 }
 
 impl<'a> Board<'a> {
     /// The board of a job.
-    pub fn of(plan: &'a JobPlan, attempts: impl IntoIterator<Item = &'a Attempt>) -> Self {
-        let mut tries: HashMap<_, Vec<&Attempt>> = HashMap::new();
+    pub fn of(plan: &'a JobPlan, tries: impl IntoIterator<Item = &'a Try>) -> Self {
+        let mut of_slot: HashMap<_, Vec<&Try>> = HashMap::new();
         let mut under_way = 0;
-        for attempt in attempts {
-            under_way += usize::from(attempt.end.is_none());
-            let of = tries.entry((attempt.run, attempt.task)).or_default();
-            of.push(attempt);
+        for one in tries {
+            under_way += usize::from(one.end.is_none());
+            of_slot.entry((one.run, one.task)).or_default().push(one);
         }
-        for tries in tries.values_mut() {
-            tries.sort_by_key(|attempt| attempt.number);
+        for tries in of_slot.values_mut() {
+            tries.sort_by_key(|one| one.number);
         }
         Self {
             plan,
-            tries,
+            tries: of_slot,
             under_way,
         }
     }
@@ -138,14 +137,14 @@ impl<'a> Board<'a> {
         })
     }
 
-    /// How long the agent may take in an attempt that is under way.
-    pub fn limit_of(&self, attempt: &Attempt) -> Duration {
-        let of = self.tries.get(&(attempt.run, attempt.task));
+    /// How long the agent may take in a try that is under way.
+    pub fn limit_of(&self, this_try: &Try) -> Duration {
+        let of = self.tries.get(&(this_try.run, this_try.task));
         let before = of.into_iter().flatten().copied();
-        let before: Vec<&Attempt> = before
-            .filter(|other| other.number < attempt.number)
+        let before: Vec<&Try> = before
+            .filter(|other| other.number < this_try.number)
             .collect();
-        match self.plan.agent_of(attempt.run) {
+        match self.plan.agent_of(this_try.run) {
             Some(agent) => self.plan.time_limit(agent, counted(&before)),
             None => Duration::ZERO,
         }
@@ -166,7 +165,7 @@ impl<'a> Board<'a> {
     pub fn has_run(&self, agent: usize) -> bool {
         let run = self.plan.agents[agent].run;
         let mut of_agent = self.tries.iter().filter(|((of, _), _)| *of == run);
-        of_agent.any(|(_, tries)| tries.iter().any(|attempt| attempt.task_run.is_some()))
+        of_agent.any(|(_, tries)| tries.iter().any(|one| one.task_run.is_some()))
     }
 
     /// Why nothing at all could run; none if something did.
@@ -213,31 +212,29 @@ impl<'a> Board<'a> {
         let mut outcome = ScenarioOutcome {
             task: planned.id,
             name: planned.name.clone(),
-            task_run: last.and_then(|attempt| attempt.task_run),
+            task_run: last.and_then(|one| one.task_run),
             state: ScenarioState::Cancelled,
             score: None,
-            duration: last.and_then(|attempt| {
-                let end = attempt.end.as_ref()?;
-                Some(end.at.since(attempt.began_at))
+            duration: last.and_then(|one| {
+                let end = one.end.as_ref()?;
+                Some(end.at.since(one.began_at))
             }),
             failure: None,
         };
         match self.standing(agent, scenario) {
             Standing::Waiting { .. } | Standing::UnderWay => outcome,
-            Standing::Settled(attempt) => {
-                match attempt.outcome() {
-                    None | Some(AttemptOutcome::Cancelled) => {}
-                    Some(AttemptOutcome::Completed { score }) => {
+            Standing::Settled(last) => {
+                match last.outcome() {
+                    None | Some(TryOutcome::Cancelled) => {}
+                    Some(TryOutcome::Completed { score }) => {
                         outcome.state = ScenarioState::Completed;
                         outcome.score = Some(score.map_or(0.0, |score| score.value()));
                     }
-                    Some(
-                        AttemptOutcome::Failed(failure) | AttemptOutcome::Interrupted(failure),
-                    ) => {
+                    Some(TryOutcome::Failed(failure) | TryOutcome::Interrupted(failure)) => {
                         outcome.state = ScenarioState::Failed;
                         outcome.failure = Some(failure.clone());
                     }
-                    Some(AttemptOutcome::TimedOut(failure)) => {
+                    Some(TryOutcome::TimedOut(failure)) => {
                         outcome.state = ScenarioState::TimedOut;
                         outcome.failure = Some(failure.clone());
                     }
@@ -249,17 +246,17 @@ impl<'a> Board<'a> {
 
     fn duration(&self, agent: usize) -> Option<Duration> {
         let run = self.plan.agents[agent].run;
-        let attempts = || {
+        let tries = || {
             let of_agent = self.tries.iter().filter(move |((of, _), _)| *of == run);
             of_agent.flat_map(|(_, tries)| tries)
         };
-        let began = attempts().map(|attempt| attempt.began_at).min()?;
-        let ends = attempts().filter_map(|attempt| attempt.end.as_ref());
+        let began = tries().map(|one| one.began_at).min()?;
+        let ends = tries().filter_map(|one| one.end.as_ref());
         let ended = ends.map(|end| end.at).max()?;
         Some(ended.since(began))
     }
 
-    fn tries(&self, agent: usize, scenario: usize) -> &[&'a Attempt] {
+    fn tries(&self, agent: usize, scenario: usize) -> &[&'a Try] {
         let slot = (
             self.plan.agents[agent].run,
             self.plan.scenarios[scenario].id,
@@ -275,14 +272,10 @@ impl<'a> Board<'a> {
         let counted = counted(tries);
         match last.outcome() {
             None => Standing::UnderWay,
-            Some(AttemptOutcome::Completed { .. } | AttemptOutcome::Cancelled) => {
-                Standing::Settled(last)
-            }
-            Some(
-                AttemptOutcome::Failed(_)
-                | AttemptOutcome::TimedOut(_)
-                | AttemptOutcome::Interrupted(_),
-            ) if counted <= self.plan.orchestration.retries() => {
+            Some(TryOutcome::Completed { .. } | TryOutcome::Cancelled) => Standing::Settled(last),
+            Some(TryOutcome::Failed(_) | TryOutcome::TimedOut(_) | TryOutcome::Interrupted(_))
+                if counted <= self.plan.orchestration.retries() =>
+            {
                 Standing::Waiting { retry: counted }
             }
             Some(_) => Standing::Settled(last),
@@ -291,9 +284,8 @@ impl<'a> Board<'a> {
 }
 
 /// How many of these tries count: not those that the server's own end interrupted, as long as they are few.
-fn counted(tries: &[&Attempt]) -> usize {
-    let is_interrupted =
-        |attempt: &&&Attempt| matches!(attempt.outcome(), Some(AttemptOutcome::Interrupted(_)));
+fn counted(tries: &[&Try]) -> usize {
+    let is_interrupted = |one: &&&Try| matches!(one.outcome(), Some(TryOutcome::Interrupted(_)));
     let interrupted = tries.iter().filter(is_interrupted).count();
     tries.len() - interrupted.min(FREE_INTERRUPTIONS)
 }

@@ -1,6 +1,6 @@
 //! A job from its beginning to its end.
 //!
-//! What is to be done next is asked of the board; each attempt is written down before it begins. So whoever takes a job up
+//! What is to be done next is asked of the board; each try is written down before it begins. So whoever takes a job up
 //! again, after whatever end of the server, does the same as if nothing had happened.
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
@@ -8,7 +8,7 @@ use std::{num::NonZeroU32, sync::Arc, time::Duration};
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use proctor_core::{
     id::{Dialect, kinds::JobId},
-    job::{Attempt, Board, Job, JobAgent, Turn},
+    job::{Board, Job, JobAgent, Try, Turn},
     profile::Particulars,
     refused::{Refused, Step},
     run::{Run, RunState},
@@ -30,11 +30,11 @@ pub(super) const JOB: &str = "proctor.job";
 struct Course<'a> {
     engine: &'a Engine,
     job: Arc<Job>,
-    /// Every attempt, as far as it is known to have come.
-    attempts: Vec<Attempt>,
+    /// Every try, as far as it is known to have come.
+    tries: Vec<Try>,
     /// Those that are under way; each says what became of it, or nothing if the server is about to end. They are tasks of
     /// their own: one that holds a connection to the database must go on while this one waits for another.
-    live: FuturesUnordered<JoinHandle<Option<Attempt>>>,
+    live: FuturesUnordered<JoinHandle<Option<Try>>>,
 }
 
 impl Engine {
@@ -98,7 +98,7 @@ impl Engine {
         let job = self.step_job(id, |job, now| job.begin(now)).await?;
         let mut course = Course {
             engine: self,
-            attempts: self.store().attempts(id).await?,
+            tries: self.store().tries(id).await?,
             job: Arc::new(job),
             live: FuturesUnordered::new(),
         };
@@ -164,9 +164,9 @@ impl Engine {
 
     /// Ends a job whose agents are all done.
     async fn end_job(&self, id: JobId) -> Result<(), EngineError> {
-        let attempts = self.store().attempts(id).await?;
+        let tries = self.store().tries(id).await?;
         self.step_job(id, |job, now| {
-            match Board::of(&job.plan, &attempts).why_nothing_ran() {
+            match Board::of(&job.plan, &tries).why_nothing_ran() {
                 Some(reason) => Ok(job.fail(now, reason)),
                 None => job.complete(now),
             }
@@ -177,13 +177,13 @@ impl Engine {
 }
 
 impl Course<'_> {
-    /// Goes on with the attempts that a former process left.
+    /// Goes on with the tries that a former process left.
     fn take_up(&self) {
-        let board = Board::of(&self.job.plan, &self.attempts);
-        let left = self.attempts.iter().filter(|one| one.end.is_none());
-        for attempt in left {
-            let limit = board.limit_of(attempt);
-            self.begin(attempt.clone(), limit, true);
+        let board = Board::of(&self.job.plan, &self.tries);
+        let left = self.tries.iter().filter(|one| one.end.is_none());
+        for this_try in left {
+            let limit = board.limit_of(this_try);
+            self.begin(this_try.clone(), limit, true);
         }
     }
 
@@ -211,8 +211,8 @@ impl Course<'_> {
             tokio::select! {
                 ended = self.live.next() => match ended {
                     None | Some(Ok(None) | Err(_)) => is_stopped = true,
-                    Some(Ok(Some(attempt))) => {
-                        self.note(attempt);
+                    Some(Ok(Some(this_try))) => {
+                        self.note(this_try);
                         if let Err(error) = self.end_runs().await {
                             (is_stopped, broken) = (true, Some(error));
                         }
@@ -238,27 +238,27 @@ impl Course<'_> {
             if self.engine.read_job(self.job.id).await?.value.is_over() {
                 return Ok(false);
             }
-            let attempt = self.attempt(turn);
+            let this_try = self.new_try(turn);
             let store = self.engine.store();
-            store.begin_attempt(self.job.id, &attempt).await?;
-            self.attempts.push(attempt.clone());
-            self.begin(attempt, turn.limit, false);
+            store.begin_try(self.job.id, &this_try).await?;
+            self.tries.push(this_try.clone());
+            self.begin(this_try, turn.limit, false);
         }
         Ok(true)
     }
 
-    fn begin(&self, attempt: Attempt, limit: Duration, is_resumed: bool) {
+    fn begin(&self, this_try: Try, limit: Duration, is_resumed: bool) {
         let (engine, job) = (self.engine.clone(), Arc::clone(&self.job));
-        let trial = async move { engine.carry_out(&job, attempt, limit, is_resumed).await };
+        let trial = async move { engine.carry_out(&job, this_try, limit, is_resumed).await };
         self.live.push(self.engine.inner.tasks.spawn(trial));
     }
 
     fn next_turn(&self) -> Option<Turn> {
-        Board::of(&self.job.plan, &self.attempts).next_turn()
+        Board::of(&self.job.plan, &self.tries).next_turn()
     }
 
-    fn attempt(&self, turn: Turn) -> Attempt {
-        Attempt {
+    fn new_try(&self, turn: Turn) -> Try {
+        Try {
             run: self.job.plan.agents[turn.agent].run,
             task: self.job.plan.scenarios[turn.scenario].id,
             number: turn.number,
@@ -269,18 +269,18 @@ impl Course<'_> {
         }
     }
 
-    /// Notes what became of an attempt.
-    fn note(&mut self, ended: Attempt) {
-        let key = |attempt: &Attempt| (attempt.run, attempt.task, attempt.number);
+    /// Notes what became of a try.
+    fn note(&mut self, ended: Try) {
+        let key = |one: &Try| (one.run, one.task, one.number);
         let of = key(&ended);
-        if let Some(known) = self.attempts.iter_mut().find(|one| key(one) == of) {
+        if let Some(known) = self.tries.iter_mut().find(|one| key(one) == of) {
             *known = ended;
         }
     }
 
     /// Ends the runs of agents that are done.
     async fn end_runs(&mut self) -> Result<(), EngineError> {
-        let board = Board::of(&self.job.plan, &self.attempts);
+        let board = Board::of(&self.job.plan, &self.tries);
         for (place, agent) in self.job.plan.agents.iter().enumerate() {
             if board.is_done(place) {
                 self.engine.end_run(agent, board.has_run(place)).await?;

@@ -2,7 +2,7 @@
 
 use proctor_core::{
     id::kinds::{JobId, JobKind, OrganizationId, RunId},
-    job::{AgentOutcome, Attempt, Board, Job, JobAgent},
+    job::{AgentOutcome, Board, Job, JobAgent, Try},
     run::Run,
 };
 use proctor_store::{
@@ -16,7 +16,7 @@ use crate::{engine::Engine, error::EngineError};
 pub struct JobDetails {
     /// The job.
     pub job: Job,
-    attempts: Vec<Attempt>,
+    tries: Vec<Try>,
     runs: Vec<Run>,
 }
 
@@ -40,7 +40,7 @@ impl JobDetails {
     }
 
     fn board(&self) -> Board<'_> {
-        Board::of(&self.job.plan, &self.attempts)
+        Board::of(&self.job.plan, &self.tries)
     }
 
     /// Nothing more is done when the job is over.
@@ -67,7 +67,7 @@ impl Engine {
         if job.organization != organization {
             return Err(EngineError::NotFound("benchmark job"));
         }
-        self.with_attempts(job).await
+        self.with_tries(job).await
     }
 
     /// The organization's jobs, newest first.
@@ -80,7 +80,7 @@ impl Engine {
         let page = self.store().jobs(organization, sought, page).await?;
         let mut items = Vec::with_capacity(page.items.len());
         for job in page.items {
-            items.push(self.with_attempts(job).await?);
+            items.push(self.with_tries(job).await?);
         }
         Ok(Page {
             items,
@@ -90,9 +90,9 @@ impl Engine {
         })
     }
 
-    async fn with_attempts(&self, job: Job) -> Result<JobDetails, EngineError> {
+    async fn with_tries(&self, job: Job) -> Result<JobDetails, EngineError> {
         Ok(JobDetails {
-            attempts: self.store().attempts(job.id).await?,
+            tries: self.store().tries(job.id).await?,
             runs: self.store().runs_of_job(job.id).await?,
             job,
         })

@@ -5,7 +5,7 @@
 //! whose boxes it uses.
 //!
 //! * [`create`]: what is asked for is checked, and becomes a plan.
-//! * `drive`: a job from its beginning to its end. `trial`: one agent with one scenario, once.
+//! * `drive`: a job from its beginning to its end. `trial`: one try, one agent with one scenario once.
 //! * `agents`: what an agent is in a box.
 
 mod agents;

@@ -1,4 +1,4 @@
-//! One agent with one scenario, once: set up, let work, judged.
+//! One try of a job, one agent with one scenario once: set up, let work, judged.
 //!
 //! Every part may be begun again: what has happened is read from the store and from the box, and goes on from there.
 
@@ -10,7 +10,7 @@ use proctor_core::{
         Dialect,
         kinds::{DevboxId, TaskRunId},
     },
-    job::{Attempt, AttemptOutcome, Failure, FailureKind, Job, JobAgent, Program},
+    job::{Failure, FailureKind, Job, JobAgent, Program, Try, TryOutcome},
     profile::Particulars,
     task_run::{Cause, TaskRun, TaskRunState},
 };
@@ -26,12 +26,14 @@ use crate::{
     scenarios::{BoxError, NewScenarioRun, WorkEnd},
 };
 
-/// The label that says which try of its scenario a scenario run is.
+/// The label that says which attempt at its scenario a scenario run belongs to: every scenario is planned once.
 const ATTEMPT: &str = "proctor.attempt";
+/// The label that says which try of its attempt a scenario run is.
+const TRY: &str = "proctor.try";
 /// How often a scoring that somebody else began is looked at.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// An attempt that is under way.
+/// A try that is under way.
 struct Trial<'a> {
     job: &'a Job,
     agent: &'a JobAgent,
@@ -39,42 +41,42 @@ struct Trial<'a> {
     limit: Duration,
 }
 
-/// Where an attempt is after a part of it.
+/// Where a try is after a part of it.
 enum Part {
     /// The next part can begin.
     Done,
     /// There is no next part; what happened, if there are words for it.
     Over(Option<String>),
     /// This is what became of it, whatever the task run says.
-    Is(AttemptOutcome),
+    Is(TryOutcome),
     /// The server is about to end: the next one goes on with it.
     Stopped,
 }
 
 impl Engine {
-    /// Carries an attempt out, and writes what became of it; nothing if the server is about to end.
+    /// Carries a try out, and writes what became of it; nothing if the server is about to end.
     pub(super) async fn carry_out(
         &self,
         job: &Job,
-        mut attempt: Attempt,
+        mut this_try: Try,
         limit: Duration,
         mut is_resumed: bool,
-    ) -> Option<Attempt> {
-        let agent = job.plan.agent_of(attempt.run)?;
+    ) -> Option<Try> {
+        let agent = job.plan.agent_of(this_try.run)?;
         let trial = Trial { job, agent, limit };
         loop {
-            let outcome = match self.attempt(&trial, &mut attempt).await {
+            let outcome = match self.carry_try_on(&trial, &mut this_try).await {
                 Ok(None) => return None,
                 Ok(Some(outcome)) if is_resumed => Ok(outcome.after_interruption()),
                 Ok(Some(outcome)) => Ok(outcome),
                 Err(error @ (EngineError::Store(_) | EngineError::SharedStore(_))) => Err(error),
-                Err(error) => Ok(self.broken(&attempt, &error).await),
+                Err(error) => Ok(self.broken(&this_try, &error).await),
             };
             let error = match outcome {
                 Err(error) => error,
                 Ok(outcome) => {
-                    let ended = attempt.clone().ended(self.now(), outcome);
-                    match self.store().update_attempt(job.id, &ended).await {
+                    let ended = this_try.clone().ended(self.now(), outcome);
+                    match self.store().update_try(job.id, &ended).await {
                         Ok(()) | Err(StoreError::Stale) => return Some(ended),
                         Err(error) => error.into(),
                     }
@@ -83,7 +85,7 @@ impl Engine {
             is_resumed = true;
             report(
                 &error,
-                "an attempt could not be carried on; it will be tried again",
+                "a try could not be carried on; it will be tried again",
             );
             tokio::select! {
                 () = self.inner.closing.cancelled() => return None,
@@ -92,42 +94,42 @@ impl Engine {
         }
     }
 
-    /// What became of an attempt that cannot be carried on.
-    async fn broken(&self, attempt: &Attempt, error: &EngineError) -> AttemptOutcome {
-        report(error, "an attempt broke off");
-        if let Some(id) = attempt.task_run
+    /// What became of a try that cannot be carried on.
+    async fn broken(&self, this_try: &Try, error: &EngineError) -> TryOutcome {
+        report(error, "a try broke off");
+        if let Some(id) = this_try.task_run
             && let Err(error) = self.fail_scenario(id, Cause::Infrastructure).await
         {
             report(&error, "a scenario run could not be ended");
         }
-        AttemptOutcome::Failed(Failure {
+        TryOutcome::Failed(Failure {
             kind: FailureKind::Infrastructure,
             message: error.to_string(),
         })
     }
 
-    /// Carries an attempt on from wherever it is.
-    async fn attempt(
+    /// Carries a try on from wherever it is.
+    async fn carry_try_on(
         &self,
         trial: &Trial<'_>,
-        attempt: &mut Attempt,
-    ) -> Result<Option<AttemptOutcome>, EngineError> {
-        let Some(id) = attempt.task_run else {
-            return Ok(Some(AttemptOutcome::Cancelled));
+        this_try: &mut Try,
+    ) -> Result<Option<TryOutcome>, EngineError> {
+        let Some(id) = this_try.task_run else {
+            return Ok(Some(TryOutcome::Cancelled));
         };
         let task_run = match self.store().boxed_task_run(id).await? {
             Some(found) => found.task_run.value,
-            None => match self.set_up(trial, attempt, id).await? {
+            None => match self.set_up(trial, this_try, id).await? {
                 Ok(task_run) => task_run,
                 Err(outcome) => {
-                    attempt.task_run = None;
+                    this_try.task_run = None;
                     return Ok(Some(outcome));
                 }
             },
         };
         let part = match (&task_run.state, task_run.devbox) {
             (TaskRunState::Started(_), Some(devbox)) => {
-                self.let_work(trial, attempt, &task_run, devbox).await?
+                self.let_work(trial, this_try, &task_run, devbox).await?
             }
             _ => Part::Done,
         };
@@ -139,29 +141,30 @@ impl Engine {
         }
     }
 
-    /// Starts the task run; or what became of the attempt, if it cannot be started.
+    /// Starts the task run; or what became of the try, if it cannot be started.
     async fn set_up(
         &self,
         trial: &Trial<'_>,
-        attempt: &Attempt,
+        this_try: &Try,
         id: TaskRunId,
-    ) -> Result<Result<TaskRun, AttemptOutcome>, EngineError> {
+    ) -> Result<Result<TaskRun, TryOutcome>, EngineError> {
         let digest = &trial.job.plan.pinned.digest;
         let prepared = self.inner.catalog.benchmark(self.store(), digest).await?;
-        let (task, _) = prepared.task(attempt.task)?;
+        let (task, _) = prepared.task(this_try.task)?;
         if let Some(why) = agents::unfit(trial.agent, task) {
-            return Ok(Err(AttemptOutcome::not_set_up(why.to_owned())));
+            return Ok(Err(TryOutcome::not_set_up(why.to_owned())));
         }
         let label = |name: &str, value: String| (name.to_owned(), value);
         let new = NewScenarioRun {
             organization: trial.job.organization,
-            scenario: attempt.task,
-            run: Some(attempt.run),
+            scenario: this_try.task,
+            run: Some(this_try.run),
             particulars: Particulars {
                 name: Some(format!("{}: {}", trial.agent.name, task.name)),
                 metadata: [
                     label(JOB, trial.job.id.wire(Dialect::Runloop)),
-                    label(ATTEMPT, attempt.number.to_string()),
+                    label(ATTEMPT, "1".to_owned()),
+                    label(TRY, this_try.number.to_string()),
                 ]
                 .into(),
                 profile: agents::task_profile(trial.agent, task),
@@ -170,11 +173,11 @@ impl Engine {
         match self.start_scenario_as(Some(id), new).await {
             Ok(task_run) => Ok(Ok(task_run)),
             // The run was ended in between.
-            Err(EngineError::Refused(_)) => Ok(Err(AttemptOutcome::Cancelled)),
+            Err(EngineError::Refused(_)) => Ok(Err(TryOutcome::Cancelled)),
             Err(error @ (EngineError::Store(_) | EngineError::SharedStore(_))) => Err(error),
             Err(error) => {
                 report(&error, "a scenario could not be set up");
-                Ok(Err(AttemptOutcome::not_set_up(error.to_string())))
+                Ok(Err(TryOutcome::not_set_up(error.to_string())))
             }
         }
     }
@@ -183,7 +186,7 @@ impl Engine {
     async fn let_work(
         &self,
         trial: &Trial<'_>,
-        attempt: &mut Attempt,
+        this_try: &mut Try,
         task_run: &TaskRun,
         devbox: DevboxId,
     ) -> Result<Part, EngineError> {
@@ -198,29 +201,30 @@ impl Engine {
         }
         let prepared = self.definition_of_task_run(task_run).await?;
         let (task, _) = prepared.task(task_run.task)?;
-        if trial.agent.program == Program::Oracle && attempt.agent_began_at.is_some() {
+        if trial.agent.program == Program::Oracle && this_try.agent_began_at.is_some() {
             // Nobody knows how much of the reference was applied; it takes but a moment to begin anew.
             self.cancel_scenario(id).await?;
-            return Ok(Part::Is(AttemptOutcome::Interrupted(Failure {
+            return Ok(Part::Is(TryOutcome::Interrupted(Failure {
                 kind: FailureKind::Infrastructure,
                 message: "the server ended while the reference was applied".to_owned(),
             })));
         }
-        self.work_held(trial, attempt, task, task_run, devbox).await
+        self.work_held(trial, this_try, task, task_run, devbox)
+            .await
     }
 
     /// Lets the agent work while no clock but its own can end it.
     async fn work_held(
         &self,
         trial: &Trial<'_>,
-        attempt: &mut Attempt,
+        this_try: &mut Try,
         task: &Task,
         task_run: &TaskRun,
         devbox: DevboxId,
     ) -> Result<Part, EngineError> {
         let (organization, id) = (trial.job.organization, task_run.id);
         let boxes = &self.workshop()?.boxes;
-        let began = attempt.agent_began_at.unwrap_or_else(|| self.now());
+        let began = this_try.agent_began_at.unwrap_or_else(|| self.now());
         let left = trial.limit.saturating_sub(self.now().since(began));
         let Some(work) = agents::work(trial.agent, task, id.uuid(), left)? else {
             return Ok(Part::Done);
@@ -229,9 +233,9 @@ impl Engine {
             Ok(hold) => hold,
             Err(error) => return self.without_box(trial, id, devbox, error).await,
         };
-        if attempt.agent_began_at.is_none() {
-            attempt.agent_began_at = Some(began);
-            self.store().update_attempt(trial.job.id, attempt).await?;
+        if this_try.agent_began_at.is_none() {
+            this_try.agent_began_at = Some(began);
+            self.store().update_try(trial.job.id, this_try).await?;
         }
         let end = tokio::select! {
             () = self.inner.closing.cancelled() => return Ok(Part::Stopped),
@@ -296,11 +300,11 @@ impl Engine {
         &self,
         id: TaskRunId,
         details: Option<String>,
-    ) -> Result<Option<AttemptOutcome>, EngineError> {
+    ) -> Result<Option<TryOutcome>, EngineError> {
         loop {
             let task_run = self.boxed(id).await?.task_run.value;
             match &task_run.state {
-                TaskRunState::Ended { .. } => return Ok(AttemptOutcome::of(&task_run, details)),
+                TaskRunState::Ended { .. } => return Ok(TryOutcome::of(&task_run, details)),
                 TaskRunState::Created | TaskRunState::Started(_) => {
                     if self.inner.closing.is_cancelled() {
                         return Ok(None);

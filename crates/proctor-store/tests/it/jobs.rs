@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use proctor_core::{
     id::kinds::{OrganizationId, RunId},
     job::{
-        Attempt, AttemptOutcome, Job, JobAgent, JobPlan, JobSource, JobState, Orchestration,
-        PlannedScenario, Program,
+        Job, JobAgent, JobPlan, JobSource, JobState, Orchestration, PlannedScenario, Program, Try,
+        TryOutcome,
     },
     run::Run,
     scoring::Score,
@@ -120,12 +120,12 @@ async fn a_job_changes_only_from_where_it_was_read(#[values(On::Sqlite, On::Post
 
 #[rstest]
 #[tokio::test]
-async fn an_attempt_begins_and_ends_once(#[values(On::Sqlite, On::Postgres)] on: On) {
+async fn a_try_begins_and_ends_once(#[values(On::Sqlite, On::Postgres)] on: On) {
     let fixture = Fixture::open(on).await;
     let store = &fixture.store;
     let clinic = fixture.organization("Clinic").await;
     let (job, run) = job_with_run(store, clinic, "Nightly").await;
-    let begun = Attempt {
+    let begun = Try {
         run: run.id,
         task: job.plan.scenarios[0].id,
         number: 1,
@@ -134,29 +134,29 @@ async fn an_attempt_begins_and_ends_once(#[values(On::Sqlite, On::Postgres)] on:
         agent_began_at: None,
         end: None,
     };
-    store.begin_attempt(job.id, &begun).await.unwrap();
-    let twice = store.begin_attempt(job.id, &begun).await;
+    store.begin_try(job.id, &begun).await.unwrap();
+    let twice = store.begin_try(job.id, &begun).await;
     assert!(matches!(twice, Err(StoreError::Taken(_))), "{twice:?}");
     assert_eq!(
-        store.attempts(job.id).await.unwrap(),
+        store.tries(job.id).await.unwrap(),
         std::slice::from_ref(&begun)
     );
-    let at_work = Attempt {
+    let at_work = Try {
         agent_began_at: Some(START),
         ..begun
     };
-    store.update_attempt(job.id, &at_work).await.unwrap();
+    store.update_try(job.id, &at_work).await.unwrap();
     assert_eq!(
-        store.attempts(job.id).await.unwrap(),
+        store.tries(job.id).await.unwrap(),
         std::slice::from_ref(&at_work)
     );
     let score = Some(Score::new(0.25).unwrap());
     let ended = at_work
         .clone()
-        .ended(START, AttemptOutcome::Completed { score });
-    store.update_attempt(job.id, &ended).await.unwrap();
-    let late = at_work.ended(START, AttemptOutcome::Cancelled);
-    let late = store.update_attempt(job.id, &late).await;
+        .ended(START, TryOutcome::Completed { score });
+    store.update_try(job.id, &ended).await.unwrap();
+    let late = at_work.ended(START, TryOutcome::Cancelled);
+    let late = store.update_try(job.id, &late).await;
     assert!(matches!(late, Err(StoreError::Stale)), "{late:?}");
-    assert_eq!(store.attempts(job.id).await.unwrap(), [ended]);
+    assert_eq!(store.tries(job.id).await.unwrap(), [ended]);
 }

@@ -87,7 +87,7 @@ pub(crate) struct BenchmarkOutcomeView {
     scenario_outcomes: Vec<ScenarioOutcomeView>,
 }
 
-/// What came of a scenario, by its last attempt.
+/// What came of a scenario, by its last try.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ScenarioOutcomeView {
     /// Absent if the scenario could not be set up.

@@ -53,8 +53,8 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_millis(second * 1000)
 }
 
-fn begin(plan: &JobPlan, turn: Turn, now: i64) -> Attempt {
-    Attempt {
+fn begin(plan: &JobPlan, turn: Turn, now: i64) -> Try {
+    Try {
         run: plan.agents[turn.agent].run,
         task: plan.scenarios[turn.scenario].id,
         number: turn.number,
@@ -74,34 +74,34 @@ fn failure(kind: FailureKind) -> Failure {
     }
 }
 
-fn outcome(word: &str) -> AttemptOutcome {
+fn outcome(word: &str) -> TryOutcome {
     match word {
-        "solved" => AttemptOutcome::Completed {
+        "solved" => TryOutcome::Completed {
             score: Some(Score::ONE),
         },
-        "missed" => AttemptOutcome::Completed {
+        "missed" => TryOutcome::Completed {
             score: Some(Score::ZERO),
         },
-        "crashed" => AttemptOutcome::Failed(failure(FailureKind::AgentCrash)),
-        "slow" => AttemptOutcome::TimedOut(failure(FailureKind::AgentTimeout)),
-        "stopped" => AttemptOutcome::Cancelled,
-        "interrupted" => AttemptOutcome::Interrupted(failure(FailureKind::Infrastructure)),
+        "crashed" => TryOutcome::Failed(failure(FailureKind::AgentCrash)),
+        "slow" => TryOutcome::TimedOut(failure(FailureKind::AgentTimeout)),
+        "stopped" => TryOutcome::Cancelled,
+        "interrupted" => TryOutcome::Interrupted(failure(FailureKind::Infrastructure)),
         other => panic!("{other} is no outcome"),
     }
 }
 
 /// Takes turns one after the other, each with the next of `words`.
-fn play(plan: &JobPlan, words: &[&str]) -> Vec<Attempt> {
-    let mut attempts = Vec::new();
+fn play(plan: &JobPlan, words: &[&str]) -> Vec<Try> {
+    let mut tries = Vec::new();
     for (second, word) in (1i64..).step_by(10).zip(words) {
-        let turn = Board::of(plan, &attempts).next_turn().unwrap();
-        attempts.push(begin(plan, turn, second).ended(at(second + 5), outcome(word)));
+        let turn = Board::of(plan, &tries).next_turn().unwrap();
+        tries.push(begin(plan, turn, second).ended(at(second + 5), outcome(word)));
     }
-    attempts
+    tries
 }
 
-fn next(plan: &JobPlan, attempts: &[Attempt]) -> Option<(usize, usize, u32, u64)> {
-    let turn = Board::of(plan, attempts).next_turn()?;
+fn next(plan: &JobPlan, tries: &[Try]) -> Option<(usize, usize, u32, u64)> {
+    let turn = Board::of(plan, tries).next_turn()?;
     Some((turn.agent, turn.scenario, turn.number, turn.limit.as_secs()))
 }
 
@@ -136,13 +136,13 @@ fn only_what_failed_or_timed_out_is_tried_again_with_more_time() {
 fn an_interruption_is_tried_again_without_counting_unless_it_goes_on() {
     let plan = plan(1, 1, 0);
     let mut words = vec!["interrupted"; FREE_INTERRUPTIONS];
-    let attempts = play(&plan, &words);
+    let tries = play(&plan, &words);
     let number = u32::try_from(FREE_INTERRUPTIONS).unwrap() + 1;
-    assert_eq!(next(&plan, &attempts), Some((0, 0, number, 10)));
+    assert_eq!(next(&plan, &tries), Some((0, 0, number, 10)));
     words.push("interrupted");
-    let attempts = play(&plan, &words);
-    assert_eq!(next(&plan, &attempts), None);
-    let board = Board::of(&plan, &attempts);
+    let tries = play(&plan, &words);
+    assert_eq!(next(&plan, &tries), None);
+    let board = Board::of(&plan, &tries);
     assert_eq!(
         board.outcome(0).scenarios[0].state,
         ScenarioState::Failed,
@@ -154,24 +154,24 @@ fn an_interruption_is_tried_again_without_counting_unless_it_goes_on() {
 fn no_more_is_under_way_than_may_be() {
     let mut plan = plan(1, 3, 0);
     plan.orchestration.trials_at_once = NonZeroU32::new(2);
-    let mut attempts = Vec::new();
+    let mut tries = Vec::new();
     for second in 1..=2 {
-        let turn = Board::of(&plan, &attempts).next_turn().unwrap();
-        attempts.push(begin(&plan, turn, second));
+        let turn = Board::of(&plan, &tries).next_turn().unwrap();
+        tries.push(begin(&plan, turn, second));
     }
-    let board = Board::of(&plan, &attempts);
+    let board = Board::of(&plan, &tries);
     assert_eq!(board.next_turn(), None);
     assert!(!board.is_done(0));
-    assert_eq!(board.limit_of(&attempts[1]).as_secs(), 10);
-    attempts[0] = attempts[0].clone().ended(at(9), outcome("solved"));
-    assert_eq!(next(&plan, &attempts), Some((0, 2, 1, 10)));
+    assert_eq!(board.limit_of(&tries[1]).as_secs(), 10);
+    tries[0] = tries[0].clone().ended(at(9), outcome("solved"));
+    assert_eq!(next(&plan, &tries), Some((0, 2, 1, 10)));
 }
 
 #[test]
 fn the_mean_is_over_what_was_completed() {
     let plan = plan(1, 4, 0);
-    let attempts = play(&plan, &["solved", "missed", "crashed", "slow"]);
-    let board = Board::of(&plan, &attempts);
+    let tries = play(&plan, &["solved", "missed", "crashed", "slow"]);
+    let board = Board::of(&plan, &tries);
     assert!(board.is_all_done());
     let outcome = board.outcome(0);
     assert_eq!(
@@ -192,10 +192,10 @@ fn the_mean_is_over_what_was_completed() {
 #[test]
 fn what_was_stopped_is_neither_completed_nor_failed() {
     let plan = plan(1, 3, 0);
-    let mut attempts = play(&plan, &["solved"]);
-    let turn = Board::of(&plan, &attempts).next_turn().unwrap();
-    attempts.push(begin(&plan, turn, 50));
-    let outcome = Board::of(&plan, &attempts).outcome(0);
+    let mut tries = play(&plan, &["solved"]);
+    let turn = Board::of(&plan, &tries).next_turn().unwrap();
+    tries.push(begin(&plan, turn, 50));
+    let outcome = Board::of(&plan, &tries).outcome(0);
     let states: Vec<ScenarioState> = outcome.scenarios.iter().map(|one| one.state).collect();
     assert_eq!(
         states,
@@ -212,13 +212,10 @@ fn what_was_stopped_is_neither_completed_nor_failed() {
 fn a_job_of_which_nothing_could_be_set_up_says_why() {
     let plan = plan(1, 1, 0);
     let turn = Board::of(&plan, &[]).next_turn().unwrap();
-    let mut attempt = begin(&plan, turn, 1);
-    attempt.task_run = None;
-    let attempts = [attempt.ended(
-        at(2),
-        AttemptOutcome::not_set_up("no such image".to_owned()),
-    )];
-    let board = Board::of(&plan, &attempts);
+    let mut this_try = begin(&plan, turn, 1);
+    this_try.task_run = None;
+    let tries = [this_try.ended(at(2), TryOutcome::not_set_up("no such image".to_owned()))];
+    let board = Board::of(&plan, &tries);
     assert!(!board.has_run(0));
     assert_eq!(
         board.why_nothing_ran().unwrap(),
@@ -247,27 +244,27 @@ proptest! {
     ) {
         let mut plan = plan(agents, scenarios, retries);
         plan.orchestration.trials_at_once = NonZeroU32::new(at_once);
-        let mut attempts: Vec<Attempt> = Vec::new();
+        let mut tries: Vec<Try> = Vec::new();
         let mut second = 0;
         for (word, pick) in words.iter().zip(&picks) {
-            while let Some(turn) = Board::of(&plan, &attempts).next_turn() {
+            while let Some(turn) = Board::of(&plan, &tries).next_turn() {
                 second += 1;
-                let attempt = begin(&plan, turn, second);
-                let same = attempts
+                let this_try = begin(&plan, turn, second);
+                let same = tries
                     .iter()
-                    .filter(|one| (one.run, one.task) == (attempt.run, attempt.task));
+                    .filter(|one| (one.run, one.task) == (this_try.run, this_try.task));
                 for earlier in same {
-                    prop_assert!(earlier.number < attempt.number);
+                    prop_assert!(earlier.number < this_try.number);
                     let settles = matches!(
                         earlier.outcome(),
-                        None | Some(AttemptOutcome::Completed { .. } | AttemptOutcome::Cancelled)
+                        None | Some(TryOutcome::Completed { .. } | TryOutcome::Cancelled)
                     );
                     prop_assert!(!settles, "tried again: {earlier:?}");
                 }
-                attempts.push(attempt);
+                tries.push(this_try);
             }
-            let live: Vec<usize> = (0..attempts.len())
-                .filter(|place| attempts[*place].end.is_none())
+            let live: Vec<usize> = (0..tries.len())
+                .filter(|place| tries[*place].end.is_none())
                 .collect();
             prop_assert!(live.len() <= at_once as usize);
             if live.is_empty() {
@@ -275,12 +272,12 @@ proptest! {
             }
             second += 1;
             let place = live[pick.index(live.len())];
-            attempts[place] = attempts[place].clone().ended(at(second), outcome(WORDS[*word]));
+            tries[place] = tries[place].clone().ended(at(second), outcome(WORDS[*word]));
         }
         let most = (retries as usize + 1 + FREE_INTERRUPTIONS) * (agents * scenarios) as usize;
-        prop_assert!(attempts.len() <= most);
-        let board = Board::of(&plan, &attempts);
-        if attempts.iter().all(|attempt| attempt.end.is_some()) {
+        prop_assert!(tries.len() <= most);
+        let board = Board::of(&plan, &tries);
+        if tries.iter().all(|one| one.end.is_some()) {
             prop_assert!(board.is_all_done());
             for agent in 0..plan.agents.len() {
                 let outcome = board.outcome(agent);

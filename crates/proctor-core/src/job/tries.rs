@@ -1,4 +1,4 @@
-//! One agent with one scenario, once.
+//! One execution of an attempt: one agent with one scenario, once.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +9,9 @@ use crate::{
     time::Timestamp,
 };
 
-/// One agent with one scenario, once. It is written down before anything is done about it, so that nothing is done twice.
+/// One execution of an attempt: one agent with one scenario, once. It is written down before anything is done about it, so that nothing is done twice.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Attempt {
+pub struct Try {
     /// The agent's run.
     pub run: RunId,
     /// The scenario.
@@ -25,22 +25,22 @@ pub struct Attempt {
     /// When the agent itself began, if it did.
     pub agent_began_at: Option<Timestamp>,
     /// How it ended, if it has.
-    pub end: Option<AttemptEnd>,
+    pub end: Option<TryEnd>,
 }
 
-/// The end of an attempt.
+/// The end of a try.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AttemptEnd {
+pub struct TryEnd {
     /// When.
     pub at: Timestamp,
     /// How.
-    pub outcome: AttemptOutcome,
+    pub outcome: TryOutcome,
 }
 
-/// How an attempt ended.
+/// How a try ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AttemptOutcome {
+pub enum TryOutcome {
     /// The agent came to its end and was judged, however well it did.
     Completed {
         /// The score; none if somebody completed the task run before it was scored.
@@ -56,7 +56,7 @@ pub enum AttemptOutcome {
     Interrupted(Failure),
 }
 
-/// Why an attempt has no score.
+/// Why a try has no score.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// What broke.
@@ -104,8 +104,8 @@ impl FailureKind {
     }
 }
 
-impl AttemptOutcome {
-    /// What the end of a task run means for its attempt; `details` say more than the record does. None while it is not over.
+impl TryOutcome {
+    /// What the end of a task run means for its try; `details` say more than the record does. None while it is not over.
     pub fn of(task_run: &TaskRun, details: Option<String>) -> Option<Self> {
         let TaskRunState::Ended { outcome, .. } = &task_run.state else {
             return None;
@@ -135,7 +135,7 @@ impl AttemptOutcome {
         })
     }
 
-    /// The same, if the server ended in the middle of the attempt: what the platform broke then is no failure.
+    /// The same, if the server ended in the middle of the try: what the platform broke then is no failure.
     #[must_use]
     pub fn after_interruption(self) -> Self {
         match self {
@@ -147,18 +147,18 @@ impl AttemptOutcome {
     }
 }
 
-impl Attempt {
-    /// The same attempt, ended.
+impl Try {
+    /// The same try, ended.
     #[must_use]
-    pub fn ended(self, at: Timestamp, outcome: AttemptOutcome) -> Self {
+    pub fn ended(self, at: Timestamp, outcome: TryOutcome) -> Self {
         Self {
-            end: Some(AttemptEnd { at, outcome }),
+            end: Some(TryEnd { at, outcome }),
             ..self
         }
     }
 
     /// How it ended, if it has.
-    pub fn outcome(&self) -> Option<&AttemptOutcome> {
+    pub fn outcome(&self) -> Option<&TryOutcome> {
         self.end.as_ref().map(|end| &end.outcome)
     }
 }
@@ -177,51 +177,46 @@ mod tests {
 
     #[test]
     fn a_task_run_that_goes_on_has_no_outcome() {
-        assert_eq!(AttemptOutcome::of(&started(), None), None);
+        assert_eq!(TryOutcome::of(&started(), None), None);
     }
 
     #[test]
-    fn the_end_of_a_task_run_says_what_came_of_the_attempt() {
+    fn the_end_of_a_task_run_says_what_came_of_the_try() {
         let completed = started().complete(at(2), at(2), card(0.0)).unwrap();
         assert_eq!(
-            AttemptOutcome::of(&completed.into_inner(), Some("ignored".to_owned())),
-            Some(AttemptOutcome::Completed {
+            TryOutcome::of(&completed.into_inner(), Some("ignored".to_owned())),
+            Some(TryOutcome::Completed {
                 score: Some(Score::ZERO)
             }),
             "a low score is no failure"
         );
         let cancelled = started().cancel(at(2)).into_inner();
-        let outcome = AttemptOutcome::of(&cancelled, None);
-        assert_eq!(outcome, Some(AttemptOutcome::Cancelled));
+        let outcome = TryOutcome::of(&cancelled, None);
+        assert_eq!(outcome, Some(TryOutcome::Cancelled));
         let out_of_time = started().expire(at(100)).into_inner();
-        let Some(AttemptOutcome::TimedOut(failure)) = AttemptOutcome::of(&out_of_time, None) else {
+        let Some(TryOutcome::TimedOut(failure)) = TryOutcome::of(&out_of_time, None) else {
             panic!("a clock ran out");
         };
         assert_eq!(failure.kind, FailureKind::AgentTimeout);
         let crashed = started().fail(at(2), Cause::AgentCrash).into_inner();
-        let outcome = AttemptOutcome::of(&crashed, Some("status 3".to_owned()));
+        let outcome = TryOutcome::of(&crashed, Some("status 3".to_owned()));
         let failure = Failure {
             kind: FailureKind::AgentCrash,
             message: "status 3".to_owned(),
         };
-        assert_eq!(outcome, Some(AttemptOutcome::Failed(failure)));
+        assert_eq!(outcome, Some(TryOutcome::Failed(failure)));
     }
 
     #[test]
     fn only_what_the_platform_broke_counts_as_interrupted() {
         let failed = |cause| {
             let over = started().fail(at(2), cause).into_inner();
-            AttemptOutcome::of(&over, None)
-                .unwrap()
-                .after_interruption()
+            TryOutcome::of(&over, None).unwrap().after_interruption()
         };
         assert!(matches!(
             failed(Cause::Infrastructure),
-            AttemptOutcome::Interrupted(_)
+            TryOutcome::Interrupted(_)
         ));
-        assert!(matches!(
-            failed(Cause::AgentCrash),
-            AttemptOutcome::Failed(_)
-        ));
+        assert!(matches!(failed(Cause::AgentCrash), TryOutcome::Failed(_)));
     }
 }
