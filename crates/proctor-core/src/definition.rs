@@ -12,7 +12,7 @@ use crate::{
     canonical::Digest,
     environment::Entity,
     id::kinds::{BenchmarkId, CriterionId, EntityId, EnvironmentId, TaskId},
-    scoring::Weight,
+    scoring::{Scorecard, Weight},
     time::Timestamp,
 };
 
@@ -228,6 +228,12 @@ impl Task {
     /// How long judging it in a box may take.
     pub fn scoring_limit(&self) -> Duration {
         self.scoring_timeout.map_or(SCORING_LIMIT, Duration::from)
+    }
+
+    /// The scorecard of nothing done: zero on every axis of the criteria.
+    pub fn missed(&self) -> Scorecard {
+        let criteria = self.criteria.iter();
+        Scorecard::missed(criteria.map(|one| (one.weight, one.axis.as_deref())))
     }
 }
 

@@ -1,11 +1,16 @@
 //! A benchmark being taken once.
 
-use std::{num::NonZeroU32, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    num::NonZeroU32,
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     canonical::Digest,
+    definition::Task,
     id::kinds::{BenchmarkId, JobId, OrganizationId, RunId, SolverId, TaskId},
     profile::Particulars,
     refused::{Refused, Step},
@@ -145,27 +150,35 @@ impl Run {
     /// and all of its task runs are over: call it in the transaction that ended one of them. A run
     /// without task runs does not complete by itself, and neither does a job's: it may try a task again.
     #[must_use]
-    pub fn settle(
+    pub fn settle<'a>(
         self,
         now: Timestamp,
         tasks: &[TaskRun],
-        wanted: impl IntoIterator<Item = TaskId>,
+        wanted: impl IntoIterator<Item = &'a Task>,
     ) -> Step<Self> {
-        let was_taken = |task: TaskId| tasks.iter().any(|one| one.task == task);
         if self.is_over()
             || self.job.is_some()
             || tasks.is_empty()
             || !tasks.iter().all(TaskRun::is_over)
-            || !wanted.into_iter().all(was_taken)
         {
             return Step::Unchanged(self);
         }
-        let card = whole(tasks);
+        let wanted: Vec<&Task> = wanted.into_iter().collect();
+        let taken: HashSet<TaskId> = tasks.iter().map(|one| one.task).collect();
+        if !wanted.iter().all(|task| taken.contains(&task.id)) {
+            return Step::Unchanged(self);
+        }
+        let card = whole(tasks, wanted);
         Step::Changed(self.end(now, Ending::Completed { card }))
     }
 
     /// Completes the run because somebody asks for it; what was not scored counts zero.
-    pub fn complete(self, now: Timestamp, tasks: &[TaskRun]) -> Result<Step<Self>, Refused> {
+    pub fn complete<'a>(
+        self,
+        now: Timestamp,
+        tasks: &[TaskRun],
+        wanted: impl IntoIterator<Item = &'a Task>,
+    ) -> Result<Step<Self>, Refused> {
         match &self.state {
             RunState::Ended {
                 ending: Ending::Completed { .. },
@@ -173,7 +186,7 @@ impl Run {
             } => Ok(Step::Unchanged(self)),
             RunState::Ended { .. } => Err(Refused::RunOver(self.status())),
             RunState::Created | RunState::Started { .. } => {
-                let card = whole(tasks);
+                let card = whole(tasks, wanted);
                 Ok(Step::Changed(self.end(now, Ending::Completed { card })))
             }
         }
@@ -301,9 +314,14 @@ impl Run {
     }
 }
 
-/// The score over all of `tasks`; zero when nothing counts.
-fn whole(tasks: &[TaskRun]) -> Scorecard {
-    let counted: Vec<Counted<'_>> = tasks.iter().map(TaskRun::counted).collect();
+/// The score over all of `tasks`, whose definitions are among `wanted`; zero when nothing counts.
+fn whole<'a>(tasks: &[TaskRun], wanted: impl IntoIterator<Item = &'a Task>) -> Scorecard {
+    let definitions: HashMap<TaskId, &Task> =
+        wanted.into_iter().map(|task| (task.id, task)).collect();
+    let counted: Vec<Counted<'_>> = tasks
+        .iter()
+        .map(|task_run| task_run.counted(definitions.get(&task_run.task).copied()))
+        .collect();
     Scorecard::of_run(&counted).unwrap_or_else(Scorecard::zero)
 }
 
@@ -313,8 +331,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        scoring::Verdict,
-        task_run::tests::{at, card, task_run},
+        scoring::{DEFAULT_AXIS, Verdict},
+        task_run::tests::{at, card, task, task_run},
     };
 
     fn run(concurrency: u32) -> Run {
@@ -339,8 +357,8 @@ mod tests {
         }
     }
 
-    fn tasks(count: u128) -> impl Iterator<Item = TaskId> {
-        (1..=count).map(|number| task_run(number).task)
+    fn tasks(count: u128) -> Vec<Task> {
+        (1..=count).map(task).collect()
     }
 
     fn started(number: u128) -> TaskRun {
@@ -382,13 +400,13 @@ mod tests {
 
     #[test]
     fn a_run_completes_with_its_last_task() {
-        let open = run(1).settle(at(3), &[completed(1, 1.0), task_run(2)], tasks(2));
+        let open = run(1).settle(at(3), &[completed(1, 1.0), task_run(2)], &tasks(2));
         assert!(!open.is_changed());
-        let untaken = run(1).settle(at(3), &[completed(1, 1.0)], tasks(2));
+        let untaken = run(1).settle(at(3), &[completed(1, 1.0)], &tasks(2));
         assert!(!untaken.is_changed(), "the second task was never started");
         let timed_out = started(2).expire(at(11)).into_inner();
         let done = run(1)
-            .settle(at(11), &[completed(1, 1.0), timed_out], tasks(2))
+            .settle(at(11), &[completed(1, 1.0), timed_out], &tasks(2))
             .into_inner();
         let result = done.card().unwrap();
         assert_eq!(
@@ -399,15 +417,45 @@ mod tests {
     }
 
     #[test]
+    fn a_task_that_timed_out_counts_zero_on_its_axes() {
+        let wanted = tasks(4);
+        let lost = started(3).fail(at(5), Cause::Infrastructure).into_inner();
+        let ended = [
+            completed(1, 1.0),
+            started(2).expire(at(11)).into_inner(),
+            started(4).fail(at(5), Cause::AgentCrash).into_inner(),
+        ];
+        let done = run(4).settle(at(11), &ended, &wanted[..2]).into_inner();
+        let result = done.card().unwrap();
+        let axis = result.axes[DEFAULT_AXIS];
+        assert_eq!(result.score.value(), 1.0 / 3.0);
+        assert_eq!(axis.score.value(), 0.5, "of the tasks that are known");
+        let [one, two, four] = ended;
+        let ended = [one, two, lost, four];
+        let done = run(4).settle(at(11), &ended, &wanted).into_inner();
+        let result = done.card().unwrap();
+        let axis = result.axes[DEFAULT_AXIS];
+        assert_eq!(result.score.value(), 0.25, "as the dialects prescribe");
+        assert_eq!(
+            (axis.score.value(), axis.weight),
+            (1.0 / 3.0, 3.0),
+            "what the platform broke is on no axis"
+        );
+    }
+
+    #[test]
     fn a_run_of_a_job_ends_when_the_job_says_so() {
         let of_job = Run {
             job: Some(JobId::from_uuid(Uuid::from_u128(9))),
             ..run(1)
         };
         let task_runs = [completed(1, 1.0)];
-        let open = of_job.settle(at(3), &task_runs, tasks(1));
+        let open = of_job.settle(at(3), &task_runs, &tasks(1));
         assert!(!open.is_changed());
-        let done = open.into_inner().complete(at(4), &task_runs).unwrap();
+        let done = open
+            .into_inner()
+            .complete(at(4), &task_runs, &tasks(1))
+            .unwrap();
         assert_eq!(done.into_inner().card().unwrap().score.value(), 1.0);
     }
 
@@ -424,7 +472,7 @@ mod tests {
                 .is_changed()
         );
         assert_eq!(
-            cancelled.complete(at(4), &tasks),
+            cancelled.complete(at(4), &tasks, []),
             Err(Refused::RunOver("cancelled"))
         );
         assert_eq!(
@@ -440,11 +488,11 @@ mod tests {
     #[test]
     fn a_completed_run_cannot_be_cancelled() {
         let done = run(1)
-            .complete(at(3), &[completed(1, 1.0), task_run(2)])
+            .complete(at(3), &[completed(1, 1.0), task_run(2)], &tasks(2))
             .unwrap()
             .into_inner();
         assert_eq!(done.card().unwrap().score.value(), 0.5);
-        assert!(!done.clone().complete(at(4), &[]).unwrap().is_changed());
+        assert!(!done.clone().complete(at(4), &[], []).unwrap().is_changed());
         assert_eq!(
             done.clone().cancel(at(4), &[]),
             Err(Refused::RunOver("completed"))

@@ -221,8 +221,20 @@ impl Scorecard {
         }
     }
 
+    /// The scorecard of a task of these weights and axes that nothing was done about: zero, on every axis it has.
+    pub fn missed<'a>(criteria: impl Iterator<Item = (Weight, Option<&'a str>)>) -> Self {
+        let marks: Vec<Mark> = criteria
+            .map(|(weight, axis)| Mark {
+                score: Score::ZERO,
+                weight,
+                axis: axis.map(str::to_owned),
+            })
+            .collect();
+        Self::of_task(&marks)
+    }
+
     /// The scorecard of a run: the plain mean over what counts, or `None` when nothing does.
-    /// Each axis is the mean over the tasks that have it.
+    /// Each axis is the mean over the tasks that have it, those that count zero included.
     pub fn of_run(tasks: &[Counted<'_>]) -> Option<Self> {
         let counted: Vec<&Counted<'_>> = tasks
             .iter()
@@ -233,14 +245,17 @@ impl Scorecard {
         }
         let score = mean(counted.iter().map(|task| match task {
             Counted::Scored(card) => card.score.0,
-            Counted::Zero | Counted::Not => 0.0,
+            Counted::Zero(_) | Counted::Void | Counted::Not => 0.0,
         }));
         let mut by_axis: BTreeMap<&str, Vec<AxisScore>> = BTreeMap::new();
         for task in &counted {
-            if let Counted::Scored(card) = task {
-                for (axis, scored) in &card.axes {
-                    by_axis.entry(axis).or_default().push(*scored);
-                }
+            let axes = match task {
+                Counted::Scored(card) => &card.axes,
+                Counted::Zero(missed) => &missed.axes,
+                Counted::Void | Counted::Not => continue,
+            };
+            for (axis, scored) in axes {
+                by_axis.entry(axis).or_default().push(*scored);
             }
         }
         let axes = by_axis
@@ -264,13 +279,16 @@ impl Scorecard {
     }
 }
 
-/// How one task run enters the mean of its run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// How one task run enters the score of its run, as the dialects prescribe it. Ours is [`crate::results`].
+#[derive(Clone, Debug, PartialEq)]
 pub enum Counted<'a> {
     /// With its score.
     Scored(&'a Scorecard),
-    /// As a zero: it timed out, failed, or was never scored.
-    Zero,
+    /// As a zero, in the mean and on each axis of this [missed](Scorecard::missed) task: its agent took too long, crashed, or
+    /// was never scored.
+    Zero(Scorecard),
+    /// As a zero in the mean, which the dialects prescribe, and on no axis: the platform or the scorers broke it.
+    Void,
     /// Not at all: it was cancelled.
     Not,
 }

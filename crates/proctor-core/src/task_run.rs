@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     canonical::Digest,
+    definition::Task,
     id::kinds::{DevboxId, RunId, TaskId, TaskRunId},
     profile::Particulars,
     refused::{Refused, Step},
@@ -130,6 +131,41 @@ pub enum Cause {
     ScorerError,
     /// It was stopped on request.
     Cancelled,
+}
+
+impl Cause {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Infrastructure,
+        Self::AgentTimeout,
+        Self::AgentCrash,
+        Self::ScorerError,
+        Self::Cancelled,
+    ];
+
+    /// Whether it says nothing about the agent: what it ended is left out of means, and counted.
+    pub const fn is_void(self) -> bool {
+        match self {
+            Self::Infrastructure | Self::ScorerError | Self::Cancelled => true,
+            Self::AgentTimeout | Self::AgentCrash => false,
+        }
+    }
+
+    /// Whether the agent itself ended it: that counts 0.
+    pub const fn is_agent_fault(self) -> bool {
+        !self.is_void()
+    }
+
+    /// The word on the wire and in the store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Infrastructure => "infrastructure",
+            Self::AgentTimeout => "agent_timeout",
+            Self::AgentCrash => "agent_crash",
+            Self::ScorerError => "scorer_error",
+            Self::Cancelled => "cancelled",
+        }
+    }
 }
 
 impl TaskRun {
@@ -400,17 +436,13 @@ impl TaskRun {
         }
     }
 
-    /// How this task run enters its run's mean.
-    pub const fn counted(&self) -> Counted<'_> {
-        match &self.state {
-            TaskRunState::Ended {
-                outcome: Outcome::Cancelled { .. },
-                ..
-            } => Counted::Not,
-            _ => match self.card() {
-                Some(card) => Counted::Scored(card),
-                None => Counted::Zero,
-            },
+    /// How this task run, of `task`, enters its run's score.
+    pub fn counted(&self, task: Option<&Task>) -> Counted<'_> {
+        match (self.cause(), self.card()) {
+            (Some(Cause::Cancelled), _) => Counted::Not,
+            (_, Some(card)) => Counted::Scored(card),
+            (Some(cause), None) if cause.is_void() => Counted::Void,
+            (_, None) => Counted::Zero(task.map_or_else(Scorecard::zero, Task::missed)),
         }
     }
 

@@ -99,20 +99,27 @@ fn extreme_weights_stay_finite() {
 fn a_run_counts_zeros_and_leaves_out_what_was_cancelled() {
     let full = Scorecard::of_task(&[mark(1.0, 2.0, Some("safety"))]);
     let half = Scorecard::of_task(&[mark(0.5, 1.0, Some("quality"))]);
+    let missed = Scorecard::missed(
+        [3.0]
+            .map(|one| (Weight::new(one).unwrap(), Some("safety")))
+            .into_iter(),
+    );
     let run = Scorecard::of_run(&[
         Counted::Scored(&full),
         Counted::Scored(&half),
-        Counted::Zero,
+        Counted::Zero(missed),
+        Counted::Void,
         Counted::Not,
     ])
     .unwrap();
-    assert_eq!(run.score.value(), 0.5);
+    assert_eq!(run.score.value(), 0.375);
     assert_eq!(
         run.axes["safety"],
         AxisScore {
-            score: Score::ONE,
-            weight: 2.0
-        }
+            score: Score::new(0.5).unwrap(),
+            weight: 5.0
+        },
+        "the task that was missed has this axis too"
     );
     assert_eq!(run.axes["quality"].score.value(), 0.5);
     assert_eq!(Scorecard::of_run(&[Counted::Not]), None);
@@ -162,7 +169,7 @@ proptest! {
             prop_assert!((0.0..=1.0).contains(&axis.score.value()));
             prop_assert!(axis.weight.is_finite());
         }
-        let run = Scorecard::of_run(&[Counted::Scored(&card), Counted::Zero]).unwrap();
+        let run = Scorecard::of_run(&[Counted::Scored(&card), Counted::Zero(Scorecard::zero())]).unwrap();
         prop_assert!(run.score <= card.score);
     }
 

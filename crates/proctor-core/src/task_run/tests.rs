@@ -21,6 +21,21 @@ pub(crate) fn task_run(number: u128) -> TaskRun {
     )
 }
 
+/// A task with one criterion of weight 1 that names no axis.
+pub(crate) fn task(number: u128) -> Task {
+    serde_json::from_value(serde_json::json!({
+        "id": task_run(number).task,
+        "name": format!("task {number}"),
+        "world": {"devbox": {"parameters": {}}},
+        "criteria": [{
+            "id": crate::id::kinds::CriterionId::from_uuid(Uuid::from_u128(number)),
+            "label": "done",
+            "check": {"scorer": {}},
+        }],
+    }))
+    .unwrap()
+}
+
 pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::from_millis(second * 1000)
 }
@@ -66,7 +81,7 @@ fn a_complete_at_the_deadline_is_too_late() {
         (late.status(), late.cause()),
         ("timed_out", Some(Cause::AgentTimeout))
     );
-    assert_eq!(late.counted(), Counted::Zero);
+    assert_eq!(late.counted(None), Counted::Zero(Scorecard::zero()));
     assert_eq!(
         late.clone().complete(at(13), at(13), card(1.0)).unwrap(),
         Step::Unchanged(late)
@@ -85,7 +100,7 @@ fn what_was_not_started_cannot_complete_and_what_was_cancelled_stays_so() {
         cancelled.clone().complete(at(3), at(3), card(1.0)),
         Err(Refused::TaskRunOver("cancelled"))
     );
-    assert_eq!(cancelled.counted(), Counted::Not);
+    assert_eq!(cancelled.counted(None), Counted::Not);
     assert!(!cancelled.cancel(at(4)).is_changed());
 }
 

@@ -143,7 +143,8 @@ impl Engine {
     pub async fn complete_run(&self, id: RunId) -> Result<Run, EngineError> {
         self.decide(id, |standing, now| {
             let (task_runs, after) = standing.step_all(|task_run| task_run.sweep(now));
-            let run = match standing.run.value.clone().complete(now, &after)? {
+            let run = standing.run.value.clone();
+            let run = match run.complete(now, &after, standing.wanted())? {
                 Step::Unchanged(run) => return Ok(Decided::Unchanged(run)),
                 Step::Changed(run) => run,
             };

@@ -26,8 +26,8 @@ pub use self::{
 use std::sync::Arc;
 
 use proctor_core::{
-    definition::World,
-    id::kinds::{RunId, TaskId, TaskRunId},
+    definition::{Task, World},
+    id::kinds::{RunId, TaskRunId},
     refused::Step,
     run::Run,
     task_run::TaskRun,
@@ -85,12 +85,10 @@ impl Standing {
 
     /// The tasks that are to be taken before the run completes by itself. Only a run with a token can take those that
     /// are done in playgrounds.
-    pub(crate) fn wanted(&self) -> impl Iterator<Item = TaskId> {
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = &Task> {
         let has_token = self.run.value.expires_at.is_some();
         let tasks = self.prepared.benchmark.tasks.iter();
-        tasks
-            .filter(move |task| has_token || matches!(task.world, World::Devbox { .. }))
-            .map(|task| task.id)
+        tasks.filter(move |task| has_token || matches!(task.world, World::Devbox { .. }))
     }
 
     /// The task runs.

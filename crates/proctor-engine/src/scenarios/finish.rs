@@ -91,7 +91,8 @@ impl Engine {
                     Err(_) => task_run.sweep(now),
                 }
             });
-            let run = match standing.run.value.clone().complete(now, &after)? {
+            let run = standing.run.value.clone();
+            let run = match run.complete(now, &after, standing.wanted())? {
                 Step::Unchanged(run) => return Ok(Decided::Unchanged(run)),
                 Step::Changed(run) => run,
             };

@@ -95,6 +95,11 @@ async fn a_task_that_takes_too_long_counts_zero_and_the_run_goes_on() {
     run.solve().await;
     let last = run.complete(1).await;
     assert_eq!(last.body["benchmark_run"]["score"], 0.5);
+    let axes = run.look().await.body["axes"].clone();
+    for axis in ["workflow", "payer", "safety"] {
+        let expected = json!({"score": 0.5, "weight": 4.0});
+        assert_eq!(axes[axis], expected, "it counts zero on its axes too");
+    }
     assert_eq!(run.start(0).await.status, 409);
 }
 
