@@ -34,7 +34,8 @@ pub trait Backend: Send + Sync {
     /// Every box there is, whoever made it.
     async fn list(&self) -> Result<Vec<BoxRecord>>;
 
-    /// Destroys every box that is not in `owned`, and every remainder of boxes that are no more.
+    /// Destroys every box that is not in `owned`, and every remainder of boxes that are no more. To be called before anything is
+    /// made: a box or a layer that is coming to be looks like a remainder.
     async fn sweep(&self, owned: &BTreeSet<BoxId>) -> Result<Sweep>;
 
     /// Makes the root file system in `directory` usable as a base. It must not change while boxes use it.

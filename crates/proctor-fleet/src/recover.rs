@@ -7,7 +7,7 @@ use proctor_core::{
     devbox::{DevboxFailure, DevboxStatus},
     refused::Refused,
 };
-use proctor_devbox::{BoxState, Devbox, Error};
+use proctor_devbox::{BoxId, BoxState, Devbox, Error};
 use proctor_store::{devboxes::DevboxRecord, runs::Revised};
 use uuid::Uuid;
 
@@ -30,17 +30,30 @@ impl Fleet {
         }
         let records = self.store().live_devboxes(&self.inner.node).await?;
         let mut owned = BTreeSet::new();
+        let mut left = Vec::new();
         for record in records {
             let live = self.remember(record)?;
             owned.insert(box_id(live.id));
+            left.push(live);
+        }
+        self.clean_up(&owned).await?;
+        // Only now: what a launch is making looks like the remainder of one that died.
+        for live in left {
             if let Err(error) = self.take_up(&live).await {
                 let message = format!("the devbox was lost: {}", chain(&error));
                 self.fail(&live, DevboxFailure::HealthCheckFailed, &message)
                     .await;
             }
         }
+        self.keep_clocks();
+        Ok(())
+    }
+
+    /// Removes what belongs to none of the `owned` boxes, and settles what an earlier process was taking. Nothing may be made
+    /// meanwhile.
+    async fn clean_up(&self, owned: &BTreeSet<BoxId>) -> Result<(), FleetError> {
         // One remainder that resists must not keep the server from starting.
-        match self.backend()?.sweep(&owned).await {
+        match self.backend()?.sweep(owned).await {
             Ok(swept) if swept.boxes.is_empty() => {}
             Ok(swept) => tracing::info!(
                 boxes = swept.boxes.len(),
@@ -64,7 +77,6 @@ impl Fleet {
             );
         }
         self.clear_shown();
-        self.keep_clocks();
         Ok(())
     }
 

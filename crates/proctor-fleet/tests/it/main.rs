@@ -8,6 +8,7 @@
 mod clocks;
 mod commands;
 mod frozen;
+mod interrupted_launches;
 mod lives;
 mod recovery;
 mod shells;

@@ -57,6 +57,12 @@ impl House {
         Self::on(directory, clock, keep_frozen, keeping).await
     }
 
+    /// One in a directory that an earlier one may have used.
+    pub(crate) async fn in_directory(directory: TempDir) -> Self {
+        let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_790_000_000_000)));
+        Self::on(directory, clock, KeepFrozen::default(), Keeping::default()).await
+    }
+
     async fn on(
         directory: TempDir,
         clock: Arc<ManualClock>,
@@ -97,6 +103,19 @@ impl House {
         let (keep_frozen, keeping) = (self.keep_frozen, self.keeping);
         let (directory, clock) = self.leave().await;
         Self::on(directory, clock, keep_frozen, keeping).await
+    }
+
+    /// Another fleet on the same devboxes, which takes up nothing.
+    pub(crate) async fn fleet_on(&self, backend: Arc<dyn Backend>) -> Fleet {
+        let options = FleetOptions::new(self.directory.path().join("fleet"));
+        Fleet::open(options, self.store.clone(), backend, self.clock.clone())
+            .await
+            .unwrap()
+    }
+
+    /// Leaves everything where it is. What goes on ends with its runtime, and then the backend must be let go.
+    pub(crate) fn abandon(self) -> (TempDir, Arc<dyn Backend>) {
+        (self.directory, self.backend)
     }
 
     async fn leave(self) -> (TempDir, Arc<ManualClock>) {
