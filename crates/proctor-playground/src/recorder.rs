@@ -56,6 +56,13 @@ pub struct Ticket {
     is_crowded: bool,
 }
 
+impl Ticket {
+    /// The epoch that it belongs to.
+    pub fn epoch(self) -> Epoch {
+        self.epoch
+    }
+}
+
 /// Why an event was not written.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NotRecorded {
@@ -93,6 +100,24 @@ struct Queue {
     recorded: u64,
     /// Notes of an earlier epoch that still have to be written.
     left_over: Vec<NewEvent>,
+}
+
+impl Queue {
+    /// Stands for everything recorded so far in `epoch`.
+    fn so_far(&self, epoch: Epoch, progress: &Progress) -> Ticket {
+        let is_all_durable = progress.epoch == epoch && progress.durable >= self.recorded;
+        let number = match self.epoch == epoch {
+            true if is_all_durable => 0,
+            true => self.recorded,
+            // What was looked at is void already: this ticket never comes true.
+            false => u64::MAX,
+        };
+        Ticket {
+            epoch,
+            number,
+            is_crowded: false,
+        }
+    }
 }
 
 struct Entry {
@@ -166,19 +191,6 @@ impl Recorder {
     pub async fn resume(&self) -> Result<(Epoch, Vec<Event>), StoreError> {
         let shared = &self.shared;
         let mut next = shared.next.lock().await;
-        let epoch = {
-            let mut queue = shared.queue();
-            let durable = shared.progress.borrow().durable;
-            queue.epoch = Epoch(queue.epoch.0 + 1);
-            queue
-                .entries
-                .retain(|entry| entry.standing.is_kept_note(durable));
-            for entry in &mut queue.entries {
-                entry.standing = Standing::Noted { after: 0 };
-            }
-            queue.recorded = 0;
-            queue.epoch
-        };
         let mut events = Vec::new();
         loop {
             let from = events.last().map_or(0, |event: &Event| event.seq + 1);
@@ -192,6 +204,21 @@ impl Recorder {
             }
             events.extend(more);
         }
+        // From here on nothing is awaited: a caller that goes away while the journal is read has
+        // changed nothing.
+        let epoch = {
+            let mut queue = shared.queue();
+            let durable = shared.progress.borrow().durable;
+            queue.epoch = Epoch(queue.epoch.0 + 1);
+            queue
+                .entries
+                .retain(|entry| entry.standing.is_kept_note(durable));
+            for entry in &mut queue.entries {
+                entry.standing = Standing::Noted { after: 0 };
+            }
+            queue.recorded = 0;
+            queue.epoch
+        };
         let frozen = events.last().is_some_and(|event| &*event.kind == SEAL);
         shared
             .progress
@@ -262,22 +289,13 @@ impl Recorder {
         payload: Payload,
     ) -> Ticket {
         let mut queue = self.shared.queue();
-        let mut ticket = Ticket {
-            epoch,
-            number: u64::MAX,
-            is_crowded: false,
-        };
-        if queue.epoch != epoch {
-            // What was looked at is void already: this ticket never comes true.
-            return ticket;
-        }
         let progress = self.shared.progress.borrow();
-        let is_all_durable = progress.epoch == epoch && progress.durable >= queue.recorded;
-        ticket.number = if is_all_durable { 0 } else { queue.recorded };
-        if matches!(progress.failure, Some(NotRecorded::Frozen)) {
+        let mut ticket = queue.so_far(epoch, &progress);
+        let is_frozen = matches!(progress.failure, Some(NotRecorded::Frozen));
+        drop(progress);
+        if is_frozen || queue.epoch != epoch {
             return ticket;
         }
-        drop(progress);
         queue.entries.push(Entry {
             at,
             kind,
@@ -295,10 +313,22 @@ impl Recorder {
         ticket
     }
 
-    /// Freezes the world: everything taken so far is written, and the seal after it.
-    pub async fn seal(&self, at: Timestamp) -> Result<Head, NotRecorded> {
+    /// What must be on disk before an answer leaves that was made from the state as it is now:
+    /// everything recorded so far.
+    pub fn so_far(&self, epoch: Epoch) -> Ticket {
+        self.shared
+            .queue()
+            .so_far(epoch, &self.shared.progress.borrow())
+    }
+
+    /// Freezes the world: everything taken so far in `epoch` is written, and the seal after it.
+    /// Refused when another epoch has begun, because what was taken in this one is then not written.
+    pub async fn seal(&self, epoch: Epoch, at: Timestamp) -> Result<Head, NotRecorded> {
         let shared = &self.shared;
         let mut next = shared.next.lock().await;
+        if shared.queue().epoch != epoch {
+            return Err(NotRecorded::Overtaken);
+        }
         shared.write_queue(&mut next).await;
         if let Some(failure) = &shared.progress.borrow().failure {
             return Err(failure.clone());

@@ -2,83 +2,21 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-use std::sync::Arc;
+mod clinic;
 
+use clinic::{Bench, ask, bench, origin, patients};
 use http::Method;
 use proctor_core::{
-    environment::{Dataset, DatasetType, Environment, Simulator, SimulatorType},
-    id::kinds::{DatasetId, SimulatorId, WorldId},
-    time::{Clock, ManualClock, Timestamp},
+    environment::{Dataset, DatasetType},
+    id::kinds::DatasetId,
+    time::Clock,
 };
 use proctor_playground::{
-    environment::Blueprint,
-    exchange::Request,
     scenario::Step,
-    seed::Seed,
-    world::{NotOpened, Origin, Rehearsal, Surroundings, World, frozen},
+    world::{NotOpened, Rehearsal, World, frozen},
 };
-use proctor_store::{Store, StoreOptions};
-use serde_json::{Value, json};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use serde_json::json;
 use uuid::Uuid;
-
-struct Bench {
-    _directory: tempfile::TempDir,
-    store: Store,
-    around: Surroundings,
-    clock: Arc<ManualClock>,
-}
-
-async fn bench() -> Bench {
-    let directory = tempfile::tempdir().unwrap();
-    let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_776_790_800_000)));
-    let store = Store::open(
-        &StoreOptions::embedded(directory.path()),
-        Arc::clone(&clock) as Arc<dyn Clock>,
-        Arc::new(proctor_store::ambient::RandomIds::default()),
-    )
-    .await
-    .unwrap();
-    let around = Surroundings {
-        journal: store.journal().clone(),
-        clock: Arc::clone(&clock) as Arc<dyn Clock>,
-        tasks: TaskTracker::new(),
-        closing: CancellationToken::new(),
-    };
-    Bench {
-        _directory: directory,
-        store,
-        around,
-        clock,
-    }
-}
-
-fn environment() -> Environment {
-    Environment {
-        name: "Clinic".to_owned(),
-        simulators: vec![Simulator {
-            id: SimulatorId::from_uuid(Uuid::from_u128(1)),
-            kind: SimulatorType::Fhir,
-            name: "EHR".to_owned(),
-            config: Value::Null,
-            datasets: vec![Dataset {
-                id: DatasetId::from_uuid(Uuid::from_u128(2)),
-                name: "patients".to_owned(),
-                kind: DatasetType::Fhir,
-                data: json!([{"resourceType": "Patient", "id": "ada"}]),
-            }],
-        }],
-    }
-}
-
-fn origin(number: u128) -> Origin {
-    Origin {
-        id: WorldId::from_uuid(Uuid::from_u128(number)),
-        blueprint: Arc::new(Blueprint::read(&environment()).unwrap()),
-        seed: Seed::from_number(7),
-        base_url: "http://localhost/v1/task-runs/tr_1".to_owned(),
-    }
-}
 
 fn steps() -> Vec<Step> {
     let step = json!({"type": "fhir_upsert", "resource": {"resourceType": "Patient", "id": "bob"}});
@@ -86,45 +24,27 @@ fn steps() -> Vec<Step> {
 }
 
 async fn begin(bench: &Bench, steps: &[Step]) -> World {
-    let rehearsal = Rehearsal::of(origin(1), steps, bench.clock.now()).unwrap();
-    World::begin(rehearsal, &bench.around).await.unwrap()
-}
-
-async fn ask(world: &World, method: Method, target: &str, body: Option<Value>) -> (u16, Value) {
-    let mut request = Request::new(method, target, Timestamp::from_millis(0));
-    if let Some(body) = body {
-        request = request.with_json(&body);
-    }
-    let door = world
-        .origin()
-        .blueprint
-        .door_of_path(&request.path)
-        .unwrap();
-    let response = world.handle(door, request).await;
-    (
-        response.status.as_u16(),
-        serde_json::from_slice(&response.body).unwrap_or_default(),
-    )
-}
-
-fn patients(world: &World) -> usize {
-    world.look(|exhibits| exhibits.fhir[0].resource_count())
+    clinic::begin(bench, 1, steps).await
 }
 
 #[tokio::test]
 async fn a_world_begins_once_and_is_the_same_when_opened_again() {
     let bench = bench().await;
     let world = begin(&bench, &steps()).await;
-    assert_eq!(patients(&world), 2);
+    assert_eq!(patients(&world).await, 2);
     let new = json!({"resourceType": "Patient"});
     assert_eq!(
         ask(&world, Method::POST, "fhir/Patient", Some(new)).await.0,
         201
     );
     let again = begin(&bench, &steps()).await;
-    assert_eq!(patients(&again), 3, "the scenario does not happen twice");
+    assert_eq!(
+        patients(&again).await,
+        3,
+        "the scenario does not happen twice"
+    );
     let opened = World::open(origin(1), &bench.around).await.unwrap();
-    assert_eq!(patients(&opened), 3);
+    assert_eq!(patients(&opened).await, 3);
     assert!(
         bench
             .store
@@ -177,7 +97,7 @@ async fn a_frozen_world_can_be_read_and_never_changes() {
         ask(&world, Method::GET, "fhir/Patient/ada", None).await.0,
         200
     );
-    assert_eq!(patients(&world), 1);
+    assert_eq!(patients(&world).await, 1);
     let (contents, frozen_at) = frozen(&origin(1), bench.store.journal()).await.unwrap();
     assert_eq!(frozen_at, Some(at));
     assert_eq!(contents.exhibits(at).fhir[0].resource_count(), 1);
@@ -197,7 +117,7 @@ async fn two_handles_on_one_world_never_lose_each_others_changes() {
         assert_eq!((a, b), (201, 201));
     }
     let opened = World::open(origin(1), &bench.around).await.unwrap();
-    assert_eq!(patients(&opened), 11);
+    assert_eq!(patients(&opened).await, 11);
 }
 
 #[tokio::test]
@@ -251,9 +171,9 @@ async fn data_can_be_put_in_and_taken_out_while_the_world_lives() {
         ]}),
     };
     world.load(0, &dataset).await.unwrap();
-    assert_eq!(patients(&world), 3);
+    assert_eq!(patients(&world).await, 3);
     world.unload(0, &dataset).await.unwrap();
-    assert_eq!(patients(&world), 1);
+    assert_eq!(patients(&world).await, 1);
     let files = Dataset {
         kind: DatasetType::Files,
         ..dataset

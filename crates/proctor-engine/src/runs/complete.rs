@@ -76,7 +76,9 @@ impl Engine {
         // A world that was frozen in time counts, however often judging had to be tried.
         let frozen = world.freeze(arrived).await?;
         let began = self.now();
-        let judged = world.look(|exhibits| judge(&prepared.rubric, &before.value, exhibits))?;
+        let judged = world
+            .look(|exhibits| judge(&prepared.rubric, &before.value, exhibits))
+            .await??;
         let now = self.now();
         let after = before
             .value

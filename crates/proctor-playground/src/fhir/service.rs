@@ -289,7 +289,8 @@ impl FhirService {
             return Ok(None);
         };
         for _ in 0..TRIES {
-            match recorder.seal(self.inner.clock.now()).await {
+            let epoch = self.read().epoch.ok_or(NotRecorded::Overtaken)?;
+            match recorder.seal(epoch, self.inner.clock.now()).await {
                 Ok(head) => return Ok(Some(head)),
                 Err(NotRecorded::Overtaken) => self.rebuild().await?,
                 Err(error) => return Err(error.into()),

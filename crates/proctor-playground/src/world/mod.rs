@@ -4,17 +4,19 @@
 //! the recorder in the same order, and the answer leaves when the event is on disk; a reader never
 //! sees what could still be lost, for it waits for the writes that it saw. The state is a cache of
 //! the journal: when the journal says otherwise (another node wrote first, the disk was full), it is
-//! made anew.
+//! made anew. While a world is being frozen nothing changes, and a frozen world shows its journal
+//! and nothing else.
 
 mod contents;
+mod current;
+mod freezing;
 mod line;
 mod opening;
+mod requests;
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use http::StatusCode;
 use proctor_core::{
-    environment::Dataset,
     id::kinds::WorldId,
     time::{Clock, Timestamp},
 };
@@ -24,6 +26,7 @@ use proctor_store::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use self::current::Current;
 pub use self::{
     contents::{BadEvent, Contents},
     line::WorldEvent,
@@ -31,12 +34,10 @@ pub use self::{
 };
 use crate::{
     environment::Blueprint,
-    exchange::{Request, Response},
     exhibits::Exhibits,
-    machine::Happened,
-    recorder::{Epoch, NotRecorded, Recorder, Ticket},
+    recorder::{Epoch, NotRecorded, Recorder},
     seed::Seed,
-    simulator::{NotProvided, Provision},
+    simulator::NotProvided,
 };
 
 /// The kind of a journal's event that changed something.
@@ -92,17 +93,10 @@ struct Inner {
     recorder: Recorder,
     /// Ends the recorder when the last handle goes.
     _closing: tokio_util::sync::DropGuard,
+    tasks: TaskTracker,
     current: RwLock<Current>,
-}
-
-/// The state, and the epoch of the journal that it follows from.
-struct Current {
-    contents: Contents,
-    epoch: Option<Epoch>,
-    /// Whether the state may hold what the journal does not.
-    is_void: bool,
-    /// When the world was frozen, if it was.
-    frozen_at: Option<Timestamp>,
+    /// Held while the world is being frozen.
+    freezing: tokio::sync::Mutex<()>,
 }
 
 /// Why a world could not be made from its journal.
@@ -170,12 +164,7 @@ impl World {
             &around.tasks,
             closing.clone(),
         );
-        let current = RwLock::new(Current {
-            contents: Contents::branch(&origin),
-            epoch: None,
-            is_void: true,
-            frozen_at: None,
-        });
+        let current = RwLock::new(Current::void(Contents::branch(&origin)));
         Self {
             inner: Arc::new(Inner {
                 origin,
@@ -183,7 +172,9 @@ impl World {
                 journal: around.journal.clone(),
                 recorder,
                 _closing: closing.drop_guard(),
+                tasks: around.tasks.clone(),
                 current,
+                freezing: tokio::sync::Mutex::default(),
             }),
         }
     }
@@ -195,147 +186,28 @@ impl World {
 
     /// When it was frozen, if it was.
     pub fn frozen_at(&self) -> Option<Timestamp> {
-        self.read().frozen_at
+        self.read().frozen_at()
     }
 
-    /// Shows what checks may look at, as it is now.
-    pub fn look<T>(&self, look: impl FnOnce(&Exhibits<'_>) -> T) -> T {
-        let current = self.read();
-        let now = current
-            .frozen_at
-            .unwrap_or_else(|| self.inner.clock.now().max(current.contents.latest()));
-        look(&current.contents.exhibits(now))
-    }
-
-    /// Answers a request at a door. Its time is set here.
-    pub async fn handle(&self, door: usize, mut request: Request) -> Response {
+    /// Shows what checks may look at, as it is now. Everything that is shown is in the journal;
+    /// `look` is called again when what it was shown turns out not to be.
+    pub async fn look<T>(&self, look: impl Fn(&Exhibits<'_>) -> T) -> Result<T, WorldError> {
         for _ in 0..TRIES {
-            if self.must_rebuild()
-                && let Err(error) = self.rebuild().await
-            {
-                return unavailable(&error);
-            }
-            request.at = self.inner.clock.now();
-            let outcome = match self.attempt(door, &request) {
-                Ok((response, ticket)) => match self.inner.recorder.written(ticket).await {
-                    Ok(()) => return response,
-                    // A frozen world takes no notes, and needs none to be read.
-                    Err(NotRecorded::Frozen) if is_read(&request) => return response,
-                    Err(error) => error,
-                },
-                Err(error) => error,
-            };
-            match outcome {
-                NotRecorded::Overtaken => self.write().is_void = true,
-                NotRecorded::Frozen => {
-                    self.write().is_void = true;
-                    return Response::conflict(
-                        "the world is frozen: it can be read, but no longer changed",
-                    );
-                }
-                NotRecorded::Failed(error) => {
-                    self.write().is_void = true;
-                    return unavailable(&*error);
-                }
-            }
-        }
-        unavailable(&NotRecorded::Overtaken)
-    }
-
-    /// Carries a request out in memory and gives its event to the recorder.
-    fn attempt(&self, door: usize, request: &Request) -> Result<(Response, Ticket), NotRecorded> {
-        if is_read(request) {
-            let current = self.read();
-            let epoch = current.trusted()?;
-            if let Some(answered) = current.contents.look(door, request) {
-                let at = request.at.max(current.contents.latest());
-                return Ok((
-                    answered.response,
-                    self.note(epoch, door, at, answered.happened),
-                ));
-            }
-        }
-        let mut current = self.write();
-        let epoch = current.trusted()?;
-        let (answered, at) = current.contents.act(door, request);
-        let ticket = if answered.happened.is_change {
-            let recorded = self.record(epoch, CHANGE, door, at, answered.happened);
-            current.is_void |= recorded.is_err();
-            recorded?
-        } else {
-            self.note(epoch, door, at, answered.happened)
-        };
-        Ok((answered.response, ticket))
-    }
-
-    /// Puts something in at a door.
-    pub async fn load(&self, door: usize, dataset: &Dataset) -> Result<(), WorldError> {
-        self.provide(door, &Provision::Load(dataset)).await
-    }
-
-    /// Takes out what a data set brought.
-    pub async fn unload(&self, door: usize, dataset: &Dataset) -> Result<(), WorldError> {
-        self.provide(door, &Provision::Unload(dataset)).await
-    }
-
-    async fn provide(&self, door: usize, provision: &Provision<'_>) -> Result<(), WorldError> {
-        for _ in 0..TRIES {
-            if self.must_rebuild() {
-                self.rebuild().await?;
-            }
-            let ticket = {
-                let mut current = self.write();
+            self.refresh().await?;
+            let (seen, ticket) = {
+                let current = self.read();
                 let Ok(epoch) = current.trusted() else {
                     continue;
                 };
-                let now = self.inner.clock.now();
-                let (happened, at) = current.contents.provide(door, provision, now)?;
-                let recorded = self.record(epoch, PROVISION, door, at, happened);
-                current.is_void |= recorded.is_err();
-                recorded
+                let now = current
+                    .frozen_at()
+                    .unwrap_or_else(|| self.inner.clock.now().max(current.contents.latest()));
+                let seen = look(&current.contents.exhibits(now));
+                (seen, self.inner.recorder.so_far(epoch))
             };
-            let outcome = match ticket {
-                Ok(ticket) => self.inner.recorder.written(ticket).await,
-                Err(error) => Err(error),
-            };
-            match outcome {
-                Ok(()) => return Ok(()),
-                Err(NotRecorded::Overtaken) => self.write().is_void = true,
-                Err(NotRecorded::Frozen) => {
-                    self.write().is_void = true;
-                    return Err(WorldError::Frozen);
-                }
-                Err(NotRecorded::Failed(error)) => {
-                    self.write().is_void = true;
-                    return Err(WorldError::Journal(error));
-                }
-            }
-        }
-        Err(WorldError::Overtaken)
-    }
-
-    /// Freezes the world as of `at`, or of the last thing that happened if that was later:
-    /// everything that happened in it is on disk before the seal. Freezing it again changes nothing.
-    /// Answers when it was frozen.
-    pub async fn freeze(&self, at: Timestamp) -> Result<Timestamp, WorldError> {
-        for _ in 0..TRIES {
-            if self.must_rebuild() {
-                self.rebuild().await?;
-            }
-            if let Some(at) = self.frozen_at() {
-                return Ok(at);
-            }
-            let at = at.max(self.read().contents.latest());
-            match self.inner.recorder.seal(at).await {
-                Ok(_) => {
-                    self.write().frozen_at = Some(at);
-                    return Ok(at);
-                }
-                Err(NotRecorded::Overtaken | NotRecorded::Frozen) => self.write().is_void = true,
-                Err(NotRecorded::Failed(error)) => {
-                    self.write().is_void = true;
-                    return Err(WorldError::Journal(error));
-                }
+            match self.inner.recorder.written(ticket).await {
+                Ok(()) => return Ok(seen),
+                Err(error) => self.distrust(ticket.epoch(), error)?,
             }
         }
         Err(WorldError::Overtaken)
@@ -344,7 +216,7 @@ impl World {
     /// Everything that happened at one door, or at all, oldest first.
     pub async fn events(&self, door: Option<usize>) -> Result<Vec<WorldEvent>, OpenError> {
         let events = read_all(&self.inner.journal, self.inner.origin.id).await?;
-        if self.must_rebuild() || events.len() as u64 > 0 && self.has_unknown(&events) {
+        if self.must_rebuild() || self.has_unknown(&events) {
             self.rebuild().await?;
         }
         let current = self.read();
@@ -369,25 +241,16 @@ impl World {
             .any(|event| event.at > latest && matches!(&*event.kind, CHANGE | PROVISION))
     }
 
-    fn note(&self, epoch: Epoch, door: usize, at: Timestamp, happened: Happened) -> Ticket {
-        let payload = Box::new(move || line::of(door, &(happened.body)()));
-        self.inner.recorder.note(epoch, at, LOOK, payload)
-    }
-
-    fn record(
-        &self,
-        epoch: Epoch,
-        kind: &'static str,
-        door: usize,
-        at: Timestamp,
-        happened: Happened,
-    ) -> Result<Ticket, NotRecorded> {
-        let payload = Box::new(move || line::of(door, &(happened.body)()));
-        self.inner.recorder.record(epoch, at, kind, payload)
-    }
-
     fn must_rebuild(&self) -> bool {
-        self.inner.recorder.is_overtaken() || self.read().is_void
+        self.inner.recorder.is_overtaken() || self.read().is_void()
+    }
+
+    /// Makes the state anew if it may hold what the journal does not.
+    async fn refresh(&self) -> Result<(), OpenError> {
+        if self.must_rebuild() {
+            self.rebuild().await?;
+        }
+        Ok(())
     }
 
     /// Makes the state anew from the blueprint and the journal.
@@ -397,18 +260,19 @@ impl World {
             return Err(OpenError::NotOpened);
         }
         let contents = Contents::replay(&self.inner.origin, &events)?;
-        let frozen_at = frozen_at(&events);
-        let mut current = self.write();
-        // Somebody else may have begun a later epoch meanwhile; theirs counts.
-        if current.epoch.is_none_or(|known| known < epoch) {
-            *current = Current {
-                contents,
-                epoch: Some(epoch),
-                is_void: false,
-                frozen_at,
-            };
-        }
+        let rebuilt = Current::of_journal(contents, epoch, frozen_at(&events));
+        self.write().replace_by_later(rebuilt);
         Ok(())
+    }
+
+    /// What is in memory since `epoch` began is no longer trusted, because the journal refused some
+    /// of it. An error if trying again does not help.
+    fn distrust(&self, epoch: Epoch, why: NotRecorded) -> Result<(), WorldError> {
+        self.write().distrust(epoch);
+        match why {
+            NotRecorded::Overtaken | NotRecorded::Frozen => Ok(()),
+            NotRecorded::Failed(error) => Err(WorldError::Journal(error)),
+        }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Current> {
@@ -423,16 +287,6 @@ impl World {
             .current
             .write()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Current {
-    /// The epoch that the state follows from, unless the state is void.
-    fn trusted(&self) -> Result<Epoch, NotRecorded> {
-        match self.epoch {
-            Some(epoch) if !self.is_void => Ok(epoch),
-            _ => Err(NotRecorded::Overtaken),
-        }
     }
 }
 
@@ -462,22 +316,4 @@ async fn read_all(journal: &Journal, world: WorldId) -> Result<Vec<journal::Even
             return Ok(events);
         }
     }
-}
-
-/// Whether a request cannot change anything, by its method.
-fn is_read(request: &Request) -> bool {
-    matches!(request.method, http::Method::GET | http::Method::HEAD)
-}
-
-fn unavailable(error: &(dyn std::error::Error + 'static)) -> Response {
-    tracing::warn!(error, "a request could not be recorded");
-    Response::problem(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "UNAVAILABLE",
-        "the journal cannot be written now, so nothing was changed; try again",
-    )
-    .with_header(
-        http::header::RETRY_AFTER,
-        http::HeaderValue::from_static("1"),
-    )
 }

@@ -4,7 +4,9 @@ use proctor_core::time::Timestamp;
 use proctor_store::journal::{AppendError, NewEvent};
 use serde_json::json;
 
-use super::{Contents, OPENING, OpenError, Origin, PROVISION, Surroundings, World, line};
+use super::{
+    Contents, OPENING, OpenError, Origin, PROVISION, Surroundings, World, current::Current, line,
+};
 use crate::{
     payload::pack,
     scenario::Step,
@@ -93,11 +95,7 @@ impl World {
             Ok(_) => {
                 let world = Self::closed(origin, around);
                 let epoch = world.inner.recorder.begin_at(place).await;
-                let mut current = world.write();
-                current.contents = contents;
-                current.epoch = Some(epoch);
-                current.is_void = false;
-                drop(current);
+                *world.write() = Current::of_journal(contents, epoch, None);
                 Ok(world)
             }
             Err(AppendError::Conflict { .. } | AppendError::Sealed { .. }) => {

@@ -6,4 +6,5 @@ mod hammer;
 mod lifecycle;
 mod organization;
 mod public_flow;
+mod same_moment;
 mod worlds;

@@ -1,0 +1,186 @@
+//! What is done to a world: requests of agents, and what its owner puts in.
+
+use http::{HeaderValue, Method, StatusCode, header};
+use proctor_core::{environment::Dataset, time::Timestamp};
+
+use super::{
+    CHANGE, LOOK, PROVISION, TRIES, World, WorldError,
+    current::{Closed, Current},
+    line,
+};
+use crate::{
+    exchange::{Request, Response},
+    machine::Happened,
+    recorder::{Epoch, NotRecorded, Ticket},
+    simulator::Provision,
+};
+
+/// Why something did not happen in memory.
+enum NotDone {
+    /// The state cannot be changed now.
+    Closed(Closed),
+    /// The recorder did not take it. The state is void.
+    NotRecorded(NotRecorded),
+    /// It cannot be done.
+    Refused(WorldError),
+}
+
+impl From<Closed> for NotDone {
+    fn from(closed: Closed) -> Self {
+        Self::Closed(closed)
+    }
+}
+
+impl World {
+    /// Answers a request at a door. Its time is set here.
+    pub async fn handle(&self, door: usize, mut request: Request) -> Response {
+        let outcome = self
+            .until_written(|world| {
+                request.at = world.inner.clock.now();
+                world.attempt(door, &request)
+            })
+            .await;
+        match outcome {
+            Ok(response) => response,
+            Err(WorldError::Frozen) => {
+                Response::conflict("the world is frozen: it can be read, but no longer changed")
+            }
+            Err(error) => unavailable(&error),
+        }
+    }
+
+    /// Puts something in at a door.
+    pub async fn load(&self, door: usize, dataset: &Dataset) -> Result<(), WorldError> {
+        self.provide(door, &Provision::Load(dataset)).await
+    }
+
+    /// Takes out what a data set brought.
+    pub async fn unload(&self, door: usize, dataset: &Dataset) -> Result<(), WorldError> {
+        self.provide(door, &Provision::Unload(dataset)).await
+    }
+
+    async fn provide(&self, door: usize, provision: &Provision<'_>) -> Result<(), WorldError> {
+        self.until_written(|world| {
+            let mut current = world.write();
+            let epoch = current.open()?;
+            let now = world.inner.clock.now();
+            let (happened, at) = current
+                .contents
+                .provide(door, provision, now)
+                .map_err(|refused| NotDone::Refused(refused.into()))?;
+            let recorded = world.record(epoch, PROVISION, door, at, happened);
+            match recorded {
+                Ok(ticket) => Ok(((), ticket)),
+                Err(error) => {
+                    current.distrust(epoch);
+                    Err(NotDone::NotRecorded(error))
+                }
+            }
+        })
+        .await
+    }
+
+    /// Does something in memory until all that it saw and did is on disk. What the journal refuses
+    /// was not done: the state is made anew, and it is tried again.
+    async fn until_written<T>(
+        &self,
+        mut attempt: impl FnMut(&Self) -> Result<(T, Ticket), NotDone>,
+    ) -> Result<T, WorldError> {
+        for _ in 0..TRIES {
+            self.refresh().await?;
+            match attempt(self) {
+                Ok((done, ticket)) => match self.inner.recorder.written(ticket).await {
+                    Ok(()) => return Ok(done),
+                    Err(error) => self.distrust(ticket.epoch(), error)?,
+                },
+                Err(NotDone::Closed(Closed::Frozen)) => return Err(WorldError::Frozen),
+                Err(NotDone::Closed(closed)) => self.wait_for(closed).await,
+                Err(NotDone::NotRecorded(NotRecorded::Failed(error))) => {
+                    return Err(WorldError::Journal(error));
+                }
+                Err(NotDone::NotRecorded(_)) => {}
+                Err(NotDone::Refused(error)) => return Err(error),
+            }
+        }
+        Err(WorldError::Overtaken)
+    }
+
+    /// Carries a request out in memory and gives its event to the recorder.
+    fn attempt(&self, door: usize, request: &Request) -> Result<(Response, Ticket), NotDone> {
+        if is_read(request)
+            && let Some(answered) = self.glance(&self.read(), door, request)?
+        {
+            return Ok(answered);
+        }
+        let mut current = self.write();
+        let epoch = match current.open() {
+            Ok(epoch) => epoch,
+            // What changes nothing is answered whatever its method.
+            Err(Closed::Frozen) => {
+                let answered = self.glance(&current, door, request)?;
+                return answered.ok_or(NotDone::Closed(Closed::Frozen));
+            }
+            Err(closed) => return Err(closed.into()),
+        };
+        let (answered, at) = current.contents.act(door, request);
+        if !answered.happened.is_change {
+            let ticket = self.note(epoch, door, at, answered.happened);
+            return Ok((answered.response, ticket));
+        }
+        match self.record(epoch, CHANGE, door, at, answered.happened) {
+            Ok(ticket) => Ok((answered.response, ticket)),
+            Err(error) => {
+                current.distrust(epoch);
+                Err(NotDone::NotRecorded(error))
+            }
+        }
+    }
+
+    /// Answers a request that changes nothing; nothing for one that would.
+    fn glance(
+        &self,
+        current: &Current,
+        door: usize,
+        request: &Request,
+    ) -> Result<Option<(Response, Ticket)>, Closed> {
+        let epoch = current.trusted()?;
+        let Some(answered) = current.contents.look(door, request) else {
+            return Ok(None);
+        };
+        let at = request.at.max(current.contents.latest());
+        let ticket = self.note(epoch, door, at, answered.happened);
+        Ok(Some((answered.response, ticket)))
+    }
+
+    fn note(&self, epoch: Epoch, door: usize, at: Timestamp, happened: Happened) -> Ticket {
+        let payload = Box::new(move || line::of(door, &(happened.body)()));
+        self.inner.recorder.note(epoch, at, LOOK, payload)
+    }
+
+    fn record(
+        &self,
+        epoch: Epoch,
+        kind: &'static str,
+        door: usize,
+        at: Timestamp,
+        happened: Happened,
+    ) -> Result<Ticket, NotRecorded> {
+        let payload = Box::new(move || line::of(door, &(happened.body)()));
+        self.inner.recorder.record(epoch, at, kind, payload)
+    }
+}
+
+/// Whether a request cannot change anything, by its method.
+fn is_read(request: &Request) -> bool {
+    matches!(request.method, Method::GET | Method::HEAD)
+}
+
+fn unavailable(error: &(dyn std::error::Error + 'static)) -> Response {
+    tracing::warn!(error, "a request could not be recorded");
+    Response::problem(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "UNAVAILABLE",
+        "the journal cannot be written now, so nothing was changed; try again",
+    )
+    .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
+}
