@@ -11,7 +11,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::{
     Store, StoreError,
-    database::{Database, Query, Row},
+    database::{Query, Row},
 };
 
 /// How long an answer is kept.
@@ -120,8 +120,7 @@ impl Store {
             let answer = read_answer(&row)?;
             // An unfinished claim on a database of our own is of a process that is gone: this
             // one's are known, and it is the only one that serves.
-            let void = expires_at <= now
-                || (answer.is_none() && matches!(self.database(), Database::Sqlite { .. }));
+            let void = expires_at <= now || (answer.is_none() && self.database().is_ours_alone());
             if void {
                 let query = Query::new(
                     "UPDATE idempotency SET body_digest = $1, expires_at = $2, status = NULL, content_type = NULL, \

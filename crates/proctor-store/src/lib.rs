@@ -52,7 +52,7 @@ mod vault;
 mod versions;
 pub mod whole_benchmark;
 
-pub use database::OnDisk;
+pub use database::{DatabaseCounts, OnDisk};
 pub use error::{DatabaseError, StoreError, Unavailability};
 pub use store::{Store, StoreOptions};
 pub use vault::MasterKey;

@@ -11,7 +11,7 @@ use crate::{
     StoreError,
     blobs::{BlobPlace, Blobs},
     credential_cache::CredentialCache,
-    database::{Database, DatabaseOptions, DatabaseUrl, Query},
+    database::{Database, DatabaseCounts, DatabaseOptions, DatabaseUrl, Query},
     idempotency::InFlight,
     journal::Journal,
     vault::{MasterKey, Vault},
@@ -158,6 +158,11 @@ impl Store {
             .read_optional(Query::new("SELECT id FROM organizations LIMIT 1"))
             .await?;
         Ok(())
+    }
+
+    /// What was asked of the database since this store was opened: for tests that see when a step begins to cost more.
+    pub fn counters(&self) -> DatabaseCounts {
+        self.database().counts()
     }
 
     /// Waits for the journal's last commit, then closes every connection.

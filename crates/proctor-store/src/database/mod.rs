@@ -3,6 +3,7 @@
 //! Everything above writes plain SQL of the subset that SQLite and PostgreSQL share, with `$1`
 //! placeholders, and neither knows nor asks which of the two it speaks to.
 
+mod counters;
 mod insert;
 mod many;
 mod query;
@@ -10,7 +11,7 @@ mod row;
 mod sqlite;
 mod transaction;
 
-use std::{path::Path, str::FromStr, time::Duration};
+use std::{path::Path, str::FromStr, sync::Arc, time::Duration};
 
 use sqlx::{
     ConnectOptions as _, Connection as _, PgPool,
@@ -19,7 +20,11 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use self::transaction::Statements;
+pub use self::counters::DatabaseCounts;
+use self::{
+    counters::Counters,
+    transaction::{Connection, Statements},
+};
 pub(crate) use self::{
     insert::Inserts,
     query::{Param, Query},
@@ -59,7 +64,13 @@ pub(crate) enum DatabaseUrl {
 
 /// The handle to one database; cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) enum Database {
+pub(crate) struct Database {
+    driver: Driver,
+    counters: Arc<Counters>,
+}
+
+#[derive(Clone, Debug)]
+enum Driver {
     Sqlite(Sqlite),
     Postgres(PgPool),
 }
@@ -72,20 +83,24 @@ impl Database {
     /// Opens the database, makes it if it is a file that is not there, and brings its tables up
     /// to date.
     pub(crate) async fn open(options: &DatabaseOptions) -> Result<Self, StoreError> {
-        match &options.url {
+        let driver = match &options.url {
             DatabaseUrl::Sqlite(path) => {
                 let lock = lock_beside(path).await?;
                 migrate_sqlite(path, options).await?;
                 drop(lock);
-                Ok(Self::Sqlite(Sqlite::open(path, options).await?))
+                Driver::Sqlite(Sqlite::open(path, options).await?)
             }
             DatabaseUrl::Postgres(url) => {
                 let pool = Self::open_postgres(url, options).await?;
                 // Takes a lock in the database by itself.
                 MIGRATIONS.run(&pool).await.map_err(not_migrated)?;
-                Ok(Self::Postgres(pool))
+                Driver::Postgres(pool)
             }
-        }
+        };
+        Ok(Self {
+            driver,
+            counters: Arc::default(),
+        })
     }
 
     async fn open_postgres(url: &str, options: &DatabaseOptions) -> Result<PgPool, StoreError> {
@@ -114,18 +129,22 @@ impl Database {
 
     /// All rows that `query` finds.
     pub(crate) async fn read_all(&self, query: Query) -> Result<Vec<Row>, StoreError> {
-        match self {
-            Self::Sqlite(sqlite) => sqlite.read(query, usize::MAX).await,
-            Self::Postgres(pool) => query.fetch_all(pool).await,
-        }
+        let rows = match &self.driver {
+            Driver::Sqlite(sqlite) => sqlite.read(query, usize::MAX).await,
+            Driver::Postgres(pool) => query.fetch_all(pool).await,
+        }?;
+        self.counters.read(rows.len());
+        Ok(rows)
     }
 
     /// The row that `query` finds, if it finds one.
     pub(crate) async fn read_optional(&self, query: Query) -> Result<Option<Row>, StoreError> {
-        match self {
-            Self::Sqlite(sqlite) => Ok(sqlite.read(query, 1).await?.pop()),
-            Self::Postgres(pool) => query.fetch_optional(pool).await,
-        }
+        let row = match &self.driver {
+            Driver::Sqlite(sqlite) => sqlite.read(query, 1).await?.pop(),
+            Driver::Postgres(pool) => query.fetch_optional(pool).await?,
+        };
+        self.counters.read(usize::from(row.is_some()));
+        Ok(row)
     }
 
     /// The row that `query` always finds.
@@ -143,65 +162,87 @@ impl Database {
     pub(crate) async fn execute_when(&self, query: Query, when: OnDisk) -> Result<u64, StoreError> {
         let writes = Writes::of([&query]);
         writes.before_commit();
-        let touched = match self {
-            Self::Sqlite(sqlite) => sqlite.execute(query, when).await,
+        let touched = match &self.driver {
+            Driver::Sqlite(sqlite) => sqlite.execute(query, when).await,
             // Saying that it need not be would take as long as waiting does.
-            Self::Postgres(pool) => query.execute(pool).await,
+            Driver::Postgres(pool) => query.execute(pool).await,
         }?;
         writes.after_commit();
+        self.counters.wrote(1);
+        self.counters.committed();
         Ok(touched)
     }
 
     /// Begins a transaction that writes. Dropping it undoes it.
     pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
-        Ok(Transaction::on(match self {
-            Self::Sqlite(sqlite) => Statements::Sqlite(sqlite.begin().await?),
-            Self::Postgres(pool) => Statements::Postgres(pool.begin().await?),
-        }))
+        let statements = match &self.driver {
+            Driver::Sqlite(sqlite) => Statements::Sqlite(sqlite.begin().await?),
+            Driver::Postgres(pool) => Statements::Postgres(pool.begin().await?),
+        };
+        Ok(self.transaction(statements))
     }
 
     /// Begins a transaction that only reads, and sees everything as it is at one moment.
     pub(crate) async fn snapshot(&self) -> Result<Transaction, StoreError> {
-        Ok(Transaction::on(match self {
-            Self::Sqlite(sqlite) => Statements::Moment(sqlite.snapshot().await?),
-            Self::Postgres(pool) => Statements::Postgres(
+        let statements = match &self.driver {
+            Driver::Sqlite(sqlite) => Statements::Moment(sqlite.snapshot().await?),
+            Driver::Postgres(pool) => Statements::PostgresMoment(
                 pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                     .await?,
             ),
-        }))
+        };
+        Ok(self.transaction(statements))
+    }
+
+    fn transaction(&self, statements: Statements) -> Transaction {
+        Transaction::on(statements, Arc::clone(&self.counters))
     }
 
     /// A connection to keep for a series of writes, until [`Database::others_wait_to_write`] or
     /// [`Database::wants_back_a_connection`].
     pub(crate) async fn write_connection(&self) -> Result<WriteConnection, StoreError> {
-        Ok(match self {
-            Self::Sqlite(sqlite) => WriteConnection::Sqlite(Some(sqlite.writer().await?)),
-            Self::Postgres(pool) => WriteConnection::Postgres(pool.acquire().await?),
-        })
+        let connection = match &self.driver {
+            Driver::Sqlite(sqlite) => Connection::Sqlite(Some(sqlite.writer().await?)),
+            Driver::Postgres(pool) => Connection::Postgres(pool.acquire().await?),
+        };
+        Ok(WriteConnection::new(connection, Arc::clone(&self.counters)))
     }
 
     /// Whether somebody needs the connection that another one keeps.
     pub(crate) fn others_wait_to_write(&self) -> bool {
-        match self {
-            Self::Sqlite(sqlite) => sqlite.others_wait_to_write(),
-            Self::Postgres(_) => false,
+        match &self.driver {
+            Driver::Sqlite(sqlite) => sqlite.others_wait_to_write(),
+            Driver::Postgres(_) => false,
         }
     }
 
     /// Returns when a connection that is kept should be given back, though nothing is written.
     pub(crate) async fn wants_back_a_connection(&self) {
-        match self {
-            Self::Sqlite(sqlite) => sqlite.wants_back_the_writer().await,
+        match &self.driver {
+            Driver::Sqlite(sqlite) => sqlite.wants_back_the_writer().await,
             // Only in its pool is it noticed when the server went away.
-            Self::Postgres(_) => tokio::time::sleep(POSTGRES_LINGER).await,
+            Driver::Postgres(_) => tokio::time::sleep(POSTGRES_LINGER).await,
         }
+    }
+
+    /// Whether this process alone serves this database.
+    pub(crate) fn is_ours_alone(&self) -> bool {
+        match &self.driver {
+            Driver::Sqlite(_) => true,
+            Driver::Postgres(_) => false,
+        }
+    }
+
+    /// What was asked of the database so far.
+    pub(crate) fn counts(&self) -> DatabaseCounts {
+        self.counters.now()
     }
 
     /// Closes every connection.
     pub(crate) async fn close(&self) {
-        match self {
-            Self::Sqlite(sqlite) => sqlite.close().await,
-            Self::Postgres(pool) => pool.close().await,
+        match &self.driver {
+            Driver::Sqlite(sqlite) => sqlite.close().await,
+            Driver::Postgres(pool) => pool.close().await,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod authoring;
 mod benchmarks;
+mod counters;
 mod credentials;
 mod definitions;
 mod devboxes;
