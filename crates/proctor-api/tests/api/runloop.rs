@@ -5,6 +5,7 @@ mod agents;
 mod benchmarks;
 mod blueprints;
 mod contract;
+mod costs;
 mod devboxes;
 mod every_operation;
 mod jobs;

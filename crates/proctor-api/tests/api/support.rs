@@ -23,7 +23,7 @@ use proctor_core::{
 use proctor_engine::Engine;
 use proctor_fleet::Fleet;
 use proctor_store::{
-    MasterKey, Store, StoreOptions,
+    DatabaseCounts, MasterKey, Store, StoreOptions,
     credentials::{KeyOwner, PlainKey},
 };
 use reqwest::{Client, Method, RequestBuilder, Response};
@@ -45,7 +45,7 @@ pub(crate) struct TestServer {
     pub(crate) organization: OrganizationId,
     /// The key of the organization.
     pub(crate) key: String,
-    _data: tempfile::TempDir,
+    data: tempfile::TempDir,
 }
 
 /// What a test can choose about its server.
@@ -133,7 +133,7 @@ impl Setup {
             clock,
             organization: organization.id,
             key: issued.secret.expose_secret().to_owned(),
-            _data: data,
+            data,
         };
         (server, more)
     }
@@ -188,6 +188,32 @@ impl TestServer {
         Answer::of(self.own(Method::GET, path).send().await.unwrap()).await
     }
 
+    /// Another store on the same database, whose questions do not count among the server's.
+    pub(crate) async fn onlooker(&self) -> Store {
+        let options = StoreOptions::embedded(self.data.path());
+        Store::open(&options, self.clock.clone(), Arc::new(Ids::default()))
+            .await
+            .unwrap()
+    }
+
+    /// What was asked of the database since `before`, as soon as nothing more is asked.
+    pub(crate) async fn asked_since(&self, before: DatabaseCounts) -> DatabaseCounts {
+        let mut seen = self.store.counters();
+        loop {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let now = self.store.counters();
+            if now == seen {
+                return now - before;
+            }
+            seen = now;
+        }
+    }
+
+    /// Whether there are devboxes, or only what a test put in their place.
+    pub(crate) async fn has_devboxes(&self) -> bool {
+        self.read("/v1/devboxes?limit=1").await.status == 200
+    }
+
     /// A second organization's key.
     pub(crate) async fn foreign_key(&self) -> String {
         let other = self.store.create_organization("Other").await.unwrap();
@@ -205,6 +231,16 @@ impl Drop for TestServer {
     fn drop(&mut self) {
         self.stop.cancel();
     }
+}
+
+/// What was asked of a database, for snapshots.
+pub(crate) fn costs(counts: DatabaseCounts) -> String {
+    let DatabaseCounts {
+        statements,
+        commits,
+        rows_read,
+    } = counts;
+    format!("{statements:>4} statements {commits:>4} commits {rows_read:>5} rows read")
 }
 
 /// Rising ids that need no randomness.

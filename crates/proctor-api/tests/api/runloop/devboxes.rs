@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod commands;
+mod costs;
 mod files;
 mod lives;
 mod snapshots;

@@ -1,0 +1,40 @@
+//! How much a task asks of the database, however many its run has. What grows here makes every run slower: whoever changes a number knows why.
+
+use std::fmt::Write as _;
+
+use proctor_store::DatabaseCounts;
+use reqwest::Method;
+use serde_json::json;
+
+use super::clinic::{Clinic, Run};
+use crate::support::costs;
+
+/// What each step of a task asks of the database: started, one write, completed.
+async fn of_a_task(run: &Run<'_>, number: usize) -> [(&'static str, DatabaseCounts); 3] {
+    let server = &run.clinic.server;
+    let before = server.store.counters();
+    assert!(run.start(number).await.status < 300);
+    let start = server.asked_since(before).await;
+    let before = server.store.counters();
+    let patient = json!({"resourceType": "Patient", "id": "new"});
+    let written = run.sandbox(Method::PUT, "fhir/Patient/new", patient).await;
+    assert_eq!(written.status, 201, "{}", written.body);
+    let write = server.asked_since(before).await;
+    let before = server.store.counters();
+    assert!(run.complete(number).await.status < 300);
+    let complete = server.asked_since(before).await;
+    [("start", start), ("write", write), ("complete", complete)]
+}
+
+#[tokio::test]
+async fn a_task_asks_so_much_of_the_database() {
+    let clinic = Clinic::open(3, 1).await;
+    let run = clinic.begin_open().await;
+    // The first begins the run, the last ends it.
+    of_a_task(&run, 0).await;
+    let mut told = String::new();
+    for (step, asked) in of_a_task(&run, 1).await {
+        writeln!(told, "{step:<10}{}", costs(asked)).unwrap();
+    }
+    insta::assert_snapshot!("costs_of_a_task", told);
+}
