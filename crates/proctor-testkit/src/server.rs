@@ -3,7 +3,9 @@
 //! Only the tests and benchmarks of the program's own crate know where the program is, so they say it:
 //! `env!("CARGO_BIN_EXE_proctor")`.
 
+mod bench;
 mod caller;
+mod leftovers;
 
 use std::{
     env,
@@ -15,10 +17,16 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub use self::caller::Caller;
+pub use self::{bench::BenchServer, caller::Caller, leftovers::Leftovers};
 
 /// The first key of every server that is told which one to begin with.
 pub const KEY: &str = "vk_chosen_for_tests_0123456789abcdef";
+
+/// The program to measure: that of `PROCTOR_PROGRAM`, or the one that was built with the benchmark. So one benchmark can measure two versions.
+#[must_use]
+pub fn program_to_measure(built: &str) -> String {
+    env::var("PROCTOR_PROGRAM").unwrap_or_else(|_| built.to_owned())
+}
 
 /// `proctor`, free of what the environment of the tests would say to it.
 #[must_use]

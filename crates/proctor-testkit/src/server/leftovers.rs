@@ -1,25 +1,35 @@
 //! Devboxes outlive their server, so nothing is left only if somebody ends them all: also when the benchmark fails.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
 
-use proctor_testkit::server::{Caller, KEY};
 use reqwest::Method;
 use serde_json::{Value, json};
+
+use super::{Caller, KEY, Server};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Ends every devbox of a server when it goes out of scope, and waits until their files are gone.
-pub(crate) struct Leftovers {
-    pub(crate) server: String,
+pub struct Leftovers {
+    server: String,
     /// Where the boxes are.
-    pub(crate) boxes: PathBuf,
+    boxes: PathBuf,
 }
 
 impl Leftovers {
+    /// The devboxes of a server on this data directory, which [`KEY`] opens.
+    #[must_use]
+    pub fn of(server: &Server, data: &Path) -> Self {
+        Self {
+            server: server.url(""),
+            boxes: data.join("devboxes/local/boxes"),
+        }
+    }
+
     async fn end(&self) {
         let caller = Caller::new(&self.server, KEY);
         for status in ["provisioning", "initializing", "running"] {
@@ -36,7 +46,7 @@ impl Leftovers {
     }
 
     /// Waits until boxes that have ended are gone from the disk.
-    pub(crate) async fn are_gone(&self) {
+    pub async fn are_gone(&self) {
         let began = Instant::now();
         while began.elapsed() < PATIENCE
             && fs_err::read_dir(&self.boxes).is_ok_and(|mut boxes| boxes.next().is_some())

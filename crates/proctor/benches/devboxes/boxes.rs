@@ -4,13 +4,12 @@ use std::time::{Duration, Instant};
 
 use proctor_testkit::{
     figures::{Report, Times},
-    server::Caller,
+    server::{BenchServer, Caller},
 };
 use serde_json::json;
 
 use crate::{
     docker::{Container, Docker},
-    leftovers::Leftovers,
     load::keep_up,
 };
 
@@ -65,22 +64,13 @@ impl<'a> Devbox<'a> {
     }
 }
 
-pub(crate) async fn measure(
-    report: &mut Report,
-    caller: &Caller,
-    leftovers: &Leftovers,
-    docker: Option<&Docker>,
-) {
-    create(report, caller, leftovers, docker).await;
-    execute(report, caller, docker).await;
+pub(crate) async fn measure(report: &mut Report, server: &BenchServer, docker: Option<&Docker>) {
+    create(report, server, docker).await;
+    execute(report, server.caller(), docker).await;
 }
 
-async fn create(
-    report: &mut Report,
-    caller: &Caller,
-    leftovers: &Leftovers,
-    docker: Option<&Docker>,
-) {
+async fn create(report: &mut Report, server: &BenchServer, docker: Option<&Docker>) {
+    let caller = server.caller();
     let (mut ours, mut theirs) = (Times::default(), Times::default());
     let (mut ours_after_rest, mut theirs_after_rest) = (Times::default(), Times::default());
     // In turns, so that a machine that is busy for a while is busy for both.
@@ -127,7 +117,7 @@ async fn create(
         devbox.shut_down().await;
     })
     .await;
-    let boxes = boxes.until(leftovers.are_gone()).await;
+    let boxes = boxes.until(server.leftovers().are_gone()).await;
     let what = format!("devboxes made, used and ended, {AT_ONCE} at a time");
     report.note(&what, format!("{:.0}/s", boxes.per_second()));
     if let Some(docker) = docker {

@@ -1,6 +1,8 @@
 //! What devboxes and scenarios cost over HTTP, against the real server, beside containers that do the same on a Docker
 //! engine in the same run: `cargo bench -p proctor --bench devboxes [boxes] [memory] [scenarios]`.
 //!
+//! `PROCTOR_BASELINE` names an older program, with which scenarios take turns too.
+//!
 //! The engine is the benchmark's own: started for it, and gone with it (`docker.sh`). Where none is installed or none can
 //! start, the figures stand alone and a line says why.
 #![expect(
@@ -10,19 +12,18 @@
 
 mod boxes;
 mod docker;
-mod leftovers;
 mod load;
 mod memory;
 mod scenarios;
 
-use std::process::Stdio;
+use std::env;
 
 use proctor_testkit::{
     figures::{Parts, Report},
-    server::{KEY, Server, serve},
+    server::{BenchServer, program_to_measure},
 };
 
-use crate::{docker::Docker, leftovers::Leftovers};
+use crate::docker::Docker;
 
 fn main() {
     let parts = Parts::wanted();
@@ -38,21 +39,9 @@ fn main() {
             None
         }
     };
-    // On a disk, as a server has it; temporary directories may be memory.
-    let data = tempfile::Builder::new()
-        .prefix("proctor-bench-")
-        .tempdir_in("/var/tmp")
-        .unwrap();
-    let mut command = serve(env!("CARGO_BIN_EXE_proctor"), data.path());
-    command
-        .args(["--log", "warn"])
-        .env("PROCTOR_BOOTSTRAP_KEY", KEY)
-        .stderr(Stdio::null());
-    let server = Server::start(&mut command);
-    let leftovers = Leftovers {
-        server: server.url(""),
-        boxes: data.path().join("devboxes/local/boxes"),
-    };
+    let server = BenchServer::start(&program_to_measure(env!("CARGO_BIN_EXE_proctor")));
+    let baseline = env::var("PROCTOR_BASELINE").ok();
+    let baseline = baseline.map(|program| BenchServer::start(&program));
     // One thread asks: what it takes of the machine is taken from the server as little as can be.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -60,17 +49,16 @@ fn main() {
         .unwrap();
     runtime.block_on(async {
         if parts.include("boxes") {
-            boxes::measure(&mut report, server.caller(), &leftovers, docker).await;
+            boxes::measure(&mut report, &server, docker).await;
         }
         if parts.include("memory") {
-            memory::measure(&mut report, &server).await;
+            memory::measure(&mut report, server.server()).await;
         }
         if parts.include("scenarios") {
-            scenarios::measure(&mut report, server.caller(), &leftovers, docker).await;
+            scenarios::measure(&mut report, &server, baseline.as_ref(), docker).await;
         }
     });
-    drop(leftovers);
-    server.signal("TERM");
-    assert_eq!(server.exit_code(), Some(0));
+    drop(server.end());
+    drop(baseline.map(BenchServer::end));
     report.print();
 }

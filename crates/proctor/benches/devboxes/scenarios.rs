@@ -1,15 +1,17 @@
 //! The whole life of a scenario: started, ready, one command, scored by a command, completed. Beside it a container that is
-//! started, in which the same two commands are run, and that is removed.
+//! started, in which the same two commands are run, and that is removed; and the same scenarios on an older server, if there is one to compare with.
 
 use std::time::Duration;
 
-use proctor_testkit::{figures::Report, server::Caller};
+use proctor_testkit::{
+    figures::Report,
+    server::{BenchServer, Caller},
+};
 use serde_json::json;
 
 use crate::{
     boxes::{Devbox, REST},
     docker::{Container, Docker},
-    leftovers::Leftovers,
     load::{Load, keep_up},
 };
 
@@ -19,33 +21,40 @@ const SCORER: &str = "test \"$(cat answer.txt)\" = 42";
 const TURNS: usize = 3;
 const TURN: Duration = Duration::from_secs(3);
 
+/// "Not slower than before" with what two runs of one program differ by.
+const AS_FAST: f64 = 0.97;
+
 pub(crate) async fn measure(
     report: &mut Report,
-    caller: &Caller,
-    leftovers: &Leftovers,
+    server: &BenchServer,
+    baseline: Option<&BenchServer>,
     docker: Option<&Docker>,
 ) {
-    let body = json!({
-        "name": "devboxes-bench",
-        "input_context": {"problem_statement": "Write 42 into answer.txt."},
-        "scoring_contract": {"scoring_function_parameters": [
-            {"name": "answered", "weight": 1.0, "scorer": {"type": "command_scorer", "command": SCORER}},
-        ]},
-    });
-    let scenario = caller.post("/v1/scenarios", body).await;
-    let scenario = scenario["id"].as_str().unwrap();
+    let current = Takers::new(server).await;
+    let before = match baseline {
+        Some(server) => Some(Takers::new(server).await),
+        None => None,
+    };
     for at_once in [1, 8, 32] {
-        // As rarely as there are many, so that asking costs the same share of the machine.
-        let pause = Duration::from_millis(at_once as u64);
-        let (mut ours, mut theirs) = (Load::default(), Load::default());
-        // In turns, so that a machine that is busy for a while is busy for both.
+        let (mut ours, mut old, mut theirs) = (Load::default(), Load::default(), Load::default());
+        // In turns, so that a machine that is busy for a while is busy for all.
         for _ in 0..TURNS {
-            tokio::time::sleep(REST).await;
-            let turn = keep_up(at_once, TURN, async || take(caller, scenario, pause).await).await;
-            ours.add(turn.until(leftovers.are_gone()).await);
+            ours.add(current.turn(at_once).await);
+            if let Some(before) = &before {
+                old.add(before.turn(at_once).await);
+            }
             let Some(docker) = docker else { continue };
             tokio::time::sleep(REST).await;
             theirs.add(keep_up(at_once, TURN, async || contain(docker).await).await);
+        }
+        if before.is_some() {
+            let (new, old) = (ours.per_second(), old.per_second());
+            let what = format!("scenarios : those of the baseline, {at_once} at once");
+            let detail = format!("{new:.1}/s : {old:.1}/s");
+            match at_once {
+                32 => report.at_least(&what, &detail, new / old, AS_FAST),
+                _ => report.note(&what, format!("{:.2} × ({detail})", new / old)),
+            }
         }
         report.note(
             &format!("scenarios, {at_once} at once"),
@@ -97,6 +106,37 @@ pub(crate) async fn measure(
             "both commands in one docker run, 1 at once",
             format!("{:.1}/s, {}", least.per_second(), least.times),
         );
+    }
+}
+
+/// Those who take a scenario on one server.
+struct Takers<'a> {
+    server: &'a BenchServer,
+    scenario: String,
+}
+
+impl<'a> Takers<'a> {
+    async fn new(server: &'a BenchServer) -> Self {
+        let body = json!({
+            "name": "devboxes-bench",
+            "input_context": {"problem_statement": "Write 42 into answer.txt."},
+            "scoring_contract": {"scoring_function_parameters": [
+                {"name": "answered", "weight": 1.0, "scorer": {"type": "command_scorer", "command": SCORER}},
+            ]},
+        });
+        let scenario = server.caller().post("/v1/scenarios", body).await;
+        let scenario = scenario["id"].as_str().unwrap().to_owned();
+        Self { server, scenario }
+    }
+
+    /// So many at once for a turn.
+    async fn turn(&self, at_once: usize) -> Load {
+        tokio::time::sleep(REST).await;
+        // As rarely as there are many, so that asking costs the same share of the machine.
+        let pause = Duration::from_millis(at_once as u64);
+        let one = async || take(self.server.caller(), &self.scenario, pause).await;
+        let turn = keep_up(at_once, TURN, one).await;
+        turn.until(self.server.leftovers().are_gone()).await
     }
 }
 
