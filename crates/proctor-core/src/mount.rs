@@ -38,15 +38,13 @@ pub enum Mount {
 }
 
 impl Mount {
-    /// The same without what opens a private repository: what may be written down.
-    #[must_use]
-    pub fn without_token(mut self) -> Self {
-        match &mut self {
-            Self::File { .. } | Self::Object { .. } => {}
-            Self::Agent { token, .. } => *token = None,
-            Self::Code(code) => code.token = None,
+    /// Where it has what opens a private repository, if it can have that. It is not written down with the rest.
+    pub fn token_mut(&mut self) -> Option<&mut Option<String>> {
+        match self {
+            Self::File { .. } | Self::Object { .. } => None,
+            Self::Agent { token, .. } => Some(token),
+            Self::Code(code) => Some(&mut code.token),
         }
-        self
     }
 
     /// What is mounted, in a few words for messages. Never a token and never content.

@@ -8,7 +8,6 @@ use proctor_core::{
         Dialect,
         kinds::{DevboxId, DevboxKind, OrganizationId},
     },
-    mount::Mount,
     refused::{Refused, Step},
 };
 use proctor_devbox::{BoxId, Devbox};
@@ -69,11 +68,13 @@ impl Fleet {
         new: NewDevbox,
     ) -> Result<DevboxRecord, FleetError> {
         self.backend()?;
+        let _base = match new.setup.base {
+            DevboxBase::Snapshot(_) => Some(self.inner.snapshot_bases.read().await),
+            DevboxBase::Host | DevboxBase::Blueprint { .. } => None,
+        };
         self.check_setup(organization, &new.setup).await?;
         let now = self.now();
-        let mut setup = new.setup;
-        let mounts = setup.mounts.clone();
-        setup.mounts = setup.mounts.into_iter().map(Mount::without_token).collect();
+        let mounts = new.setup.mounts.clone();
         let record = DevboxRecord {
             id: self.store().fresh_id(),
             organization,
@@ -81,7 +82,7 @@ impl Fleet {
             name: new.name,
             metadata: new.metadata,
             initiator: new.initiator,
-            setup,
+            setup: new.setup,
             life: DevboxLife::begin(now),
             caveats: Vec::new(),
             deadline: None,

@@ -68,6 +68,8 @@ pub(crate) struct Inner {
     pub(crate) frozen_uses: Uses,
     /// Held while frozen disks are given up, so that none is that somebody is about to use.
     pub(crate) giving_up_frozen: tokio::sync::Mutex<()>,
+    /// Held to read while a devbox is asked for that starts from a snapshot, and to write while layers of snapshots are removed.
+    pub(crate) snapshot_bases: tokio::sync::RwLock<()>,
     /// Whether somebody is about to tidy up.
     pub(crate) tidying_up: AtomicBool,
     backend: Result<Arc<dyn Backend>, String>,
@@ -123,6 +125,7 @@ impl Fleet {
                 keep_frozen: options.keep_frozen,
                 frozen_uses: Uses::default(),
                 giving_up_frozen: tokio::sync::Mutex::default(),
+                snapshot_bases: tokio::sync::RwLock::default(),
                 tidying_up: AtomicBool::new(false),
                 backend,
                 clock,

@@ -23,7 +23,7 @@ use crate::{
     live::Live,
     logs::{Source, Trace, What},
     masks::Masks,
-    mounts::Site,
+    mounts::{self, Site},
     network_policies::{self, Reach},
     output,
     workplace::Workplace,
@@ -103,6 +103,7 @@ impl Fleet {
             );
         }
         if record.status() == DevboxStatus::Provisioning {
+            mounts::end_interrupted(&*devbox).await?;
             self.put_mounts(live, &record, &workplace).await?;
         }
         live.settle(workplace.clone());

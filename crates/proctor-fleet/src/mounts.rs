@@ -199,7 +199,11 @@ impl Mounter {
             export GIT_CONFIG_NOSYSTEM=1
             trap 'rm -f "$1"' EXIT
             mkdir -p "$(dirname "$2")"
-            git clone --quiet --no-checkout "$1" "$2"
+            # What an interrupted launch of the same box left is fetched anew.
+            if [ "$(git -C "$2" config --local --get proctor.mount 2>/dev/null)" = "$6" ]; then
+                find "$2" -mindepth 1 -maxdepth 1 -exec rm -rf {} +
+            fi
+            git clone --quiet --no-checkout --config "proctor.mount=$6" "$1" "$2"
             git -C "$2" remote set-url origin "$3"
             if [ -n "$5" ]; then
                 git -C "$2" checkout --quiet -B "$5" "$4"
@@ -246,6 +250,7 @@ impl Mounter {
             fetched.origin.clone(),
             fetched.commit.clone(),
             fetched.branch.clone().unwrap_or_default(),
+            site.devbox.id().to_string(),
         ];
         let (exit, said) = run(CLONE, arguments).await?;
         if exit.success() {
@@ -396,10 +401,27 @@ const NPM: &str = r#"exec npm install --global ${2:+"--registry=$2"} -- "$1""#;
 const PIP: &str = r#"export PIP_BREAK_SYSTEM_PACKAGES=1 PIP_ROOT_USER_ACTION=ignore
     if [ -n "$2" ]; then export PIP_INDEX_URL="$2"; fi; exec python3 -m pip install --quiet -- "$1""#;
 
+/// How the names of executions begin that put something into a box.
+const SETUP: &str = "setup-";
+
 /// A name that no execution has had.
 pub(crate) fn fresh_exec(store: &Store) -> ExecId {
     let fresh = store.fresh_id::<EventKind>().bare().to_ascii_lowercase();
-    ExecId::new(format!("setup-{fresh}")).expect("letters and digits make a name")
+    ExecId::new(format!("{SETUP}{fresh}")).expect("letters and digits make a name")
+}
+
+/// Ends what an earlier process runs in a box to put mounts there. It outlives its server, and whoever puts them there again
+/// would meet it.
+pub(crate) async fn end_interrupted(devbox: &dyn Devbox) -> proctor_devbox::Result<()> {
+    for id in devbox.executions().await? {
+        if id.as_str().starts_with(SETUP) {
+            let execution = devbox.execution(&id).await?;
+            execution.kill().await?;
+            execution.wait().await?;
+            execution.forget().await?;
+        }
+    }
+    Ok(())
 }
 
 async fn file(site: Site<'_>, target: &str, content: &str) -> Result<(), MountProblem> {

@@ -5,10 +5,14 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use proctor_core::{
     devbox::{DevboxFailure, DevboxStatus},
+    mount::Mount,
     refused::Refused,
 };
 use proctor_devbox::{BoxId, BoxState, Devbox, Error};
-use proctor_store::{devboxes::DevboxRecord, runs::Revised};
+use proctor_store::{
+    devboxes::{DevboxRecord, MountTokens},
+    runs::Revised,
+};
 use uuid::Uuid;
 
 use crate::{
@@ -32,7 +36,7 @@ impl Fleet {
         let mut owned = BTreeSet::new();
         let mut left = Vec::new();
         for record in records {
-            let live = self.remember(record)?;
+            let live = self.remember(record).await?;
             owned.insert(box_id(live.id));
             left.push(live);
         }
@@ -89,9 +93,23 @@ impl Fleet {
         }
     }
 
-    fn remember(&self, record: Revised<DevboxRecord>) -> Result<Arc<Live>, FleetError> {
+    async fn remember(&self, record: Revised<DevboxRecord>) -> Result<Arc<Live>, FleetError> {
         let log = Log::open(self.log_file(record.value.id))?;
-        let mounts = record.value.setup.mounts.clone();
+        let mut mounts = record.value.setup.mounts.clone();
+        if record.value.status() == DevboxStatus::Provisioning && !mounts.is_empty() {
+            let tokens = self.store().devbox_tokens(record.value.id).await;
+            let tokens = tokens.unwrap_or_else(|error| {
+                // The mounts that need none are put there all the same.
+                let (id, error) = (record.value.id, &error as &dyn std::error::Error);
+                tracing::warn!(error, devbox = %id, "what opens a devbox's repositories cannot be read");
+                MountTokens::new()
+            });
+            for (place, token) in tokens {
+                if let Some(mount) = mounts.get_mut(place).and_then(Mount::token_mut) {
+                    *mount = Some(token);
+                }
+            }
+        }
         let live = Live::new(record, mounts, log, self.now());
         self.insert(Arc::clone(&live));
         Ok(live)

@@ -3,7 +3,10 @@
 //! A snapshot is a layer of the backend. Deleting one hides it at once; the layer goes when no box and no other layer
 //! needs it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use proctor_core::{
     devbox::DevboxBase,
@@ -250,6 +253,16 @@ impl Fleet {
     /// Removes the layers of deleted snapshots that nothing needs; how many went.
     async fn remove_deleted_snapshots(&self) -> Result<usize, FleetError> {
         let backend = self.backend()?;
+        // Whoever asks for a devbox meanwhile finds the snapshot deleted, or is seen below.
+        let _removing = self.inner.snapshot_bases.write().await;
+        let needed: BTreeSet<SnapshotId> = self
+            .all_live()
+            .iter()
+            .filter_map(|live| match live.record().setup.base {
+                DevboxBase::Snapshot(id) => Some(id),
+                DevboxBase::Host | DevboxBase::Blueprint { .. } => None,
+            })
+            .collect();
         let deleted = self
             .store()
             .disk_snapshots_with(&self.inner.node, SnapshotStatus::Deleted)
@@ -257,6 +270,10 @@ impl Fleet {
         let mut removed = 0;
         // The newest first: a layer needs those that it is based on.
         for mut snapshot in deleted.into_iter().rev() {
+            // Its box may not be there yet, and a layer is removed that no box stands on.
+            if needed.contains(&snapshot.id) {
+                continue;
+            }
             match backend.delete_layer(&layer(snapshot.id)).await {
                 Ok(()) | Err(Error::NoSuchLayer(_)) => {
                     snapshot.status = SnapshotStatus::Gone;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    devbox::{DevboxLife, DevboxSetup, DevboxStatus, Initiator},
+    devbox::{DevboxBase, DevboxLife, DevboxSetup, DevboxStatus, Initiator},
     id::kinds::{DevboxId, DevboxKind, OrganizationId},
     time::Timestamp,
 };
@@ -52,19 +52,38 @@ impl DevboxRecord {
     }
 }
 
+/// What opens the repositories of a devbox's mounts, by their places among them.
+pub type MountTokens = BTreeMap<usize, String>;
+
+/// What a devbox's tokens are sealed for.
+fn owner(id: DevboxId) -> String {
+    format!("mount tokens of {id}")
+}
+
 const COLUMNS: &str = "id, organization, node, name, metadata, initiator, setup, life, caveats, deadline, created_at, \
                        revision";
 
 impl Store {
-    /// Stores a new devbox.
+    /// Stores a new devbox. What opens the repositories of its mounts is kept sealed, apart from the rest, until they are in it.
     pub async fn create_devbox(
         &self,
-        devbox: DevboxRecord,
+        mut devbox: DevboxRecord,
         when: OnDisk,
     ) -> Result<Revised<DevboxRecord>, StoreError> {
+        let mounts = devbox.setup.mounts.iter_mut().enumerate();
+        let tokens: MountTokens = mounts
+            .filter_map(|(place, mount)| Some((place, mount.token_mut()?.take()?)))
+            .collect();
+        let sealed = match tokens.is_empty() {
+            true => None,
+            false => {
+                let tokens = document(&tokens)?;
+                Some(self.vault().seal(&owner(devbox.id), &tokens))
+            }
+        };
         let query = Query::new(
             "INSERT INTO devboxes (id, organization, node, name, metadata, initiator, setup, status, life, caveats, \
-             deadline, created_at, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 1)",
+             deadline, created_at, sealed_tokens, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1)",
         )
         .bind(devbox.id)
         .bind(devbox.organization)
@@ -77,9 +96,24 @@ impl Store {
         .bind(document(&devbox.life)?)
         .bind(document(&devbox.caveats)?)
         .bind(devbox.deadline)
-        .bind(devbox.created_at);
+        .bind(devbox.created_at)
+        .bind(sealed);
         self.database().execute_when(query, when).await?;
         Ok(Revised::first(devbox))
+    }
+
+    /// What opens the repositories of a devbox that is being made.
+    pub async fn devbox_tokens(&self, id: DevboxId) -> Result<MountTokens, StoreError> {
+        let query = Query::new(
+            "SELECT sealed_tokens FROM devboxes WHERE id = $1 AND sealed_tokens IS NOT NULL",
+        )
+        .bind(id);
+        let Some(row) = self.database().read_optional(query).await? else {
+            return Ok(MountTokens::new());
+        };
+        let sealed = row.bytes("sealed_tokens")?;
+        let opened = self.vault().open(&owner(id), &sealed)?;
+        serde_json::from_str(&opened).map_err(|error| StoreError::corrupt("sealed_tokens", error))
     }
 
     /// Finds a devbox.
@@ -144,7 +178,22 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
-    /// Writes what a devbox has become over what it was; [`StoreError::Stale`] if somebody else was first.
+    /// What the devboxes start from that are being made, on every machine.
+    pub async fn bases_of_launches(&self) -> Result<Vec<DevboxBase>, StoreError> {
+        // The first condition is that of the index, which has only those that have not ended.
+        let query = Query::new(
+            "SELECT setup FROM devboxes WHERE status NOT IN ('shutdown', 'failure') AND status = 'provisioning'",
+        );
+        let rows = self.database().read_all(query).await?;
+        let bases = rows.iter().map(|row| {
+            let setup: DevboxSetup = row.json("setup")?;
+            Ok(setup.base)
+        });
+        bases.collect()
+    }
+
+    /// Writes what a devbox has become over what it was; [`StoreError::Stale`] if somebody else was first. When it is no longer
+    /// being made, what opened its repositories is forgotten.
     pub async fn change_devbox(
         &self,
         before: &Revised<DevboxRecord>,
@@ -153,7 +202,8 @@ impl Store {
     ) -> Result<Revised<DevboxRecord>, StoreError> {
         let query = Query::new(
             "UPDATE devboxes SET name = $1, metadata = $2, status = $3, life = $4, caveats = $5, deadline = $6, \
-             revision = revision + 1 WHERE id = $7 AND revision = $8",
+             sealed_tokens = CASE WHEN $7 = 'provisioning' THEN sealed_tokens ELSE NULL END, \
+             revision = revision + 1 WHERE id = $8 AND revision = $9",
         )
         .bind(after.name.clone())
         .bind(document(&after.metadata)?)
@@ -161,6 +211,7 @@ impl Store {
         .bind(document(&after.life)?)
         .bind(document(&after.caveats)?)
         .bind(after.deadline)
+        .bind(after.status().as_str())
         .bind(before.value.id)
         .bind(before.revision);
         match self.database().execute_when(query, when).await? {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use proctor_core::{blueprint::ImageDisk, devbox::DevboxBase};
 use proctor_devbox::{Error as BoxError, LayerId};
 use proctor_store::StoreError;
 
@@ -17,6 +18,7 @@ impl Blueprints {
             .await?
             .into_iter()
             .flatten()
+            .chain(self.layers_of_launches().await?)
             .collect();
         // A build that goes on has not written down its layers yet.
         let any_unfinished = !self.inner.store.unfinished_blueprints().await?.is_empty();
@@ -47,5 +49,18 @@ impl Blueprints {
             }
             stray = left;
         }
+    }
+
+    /// The layers that devboxes start from whose boxes may not be there yet.
+    async fn layers_of_launches(&self) -> Result<Vec<String>, StoreError> {
+        let bases = self.inner.store.bases_of_launches().await?;
+        let layers = bases.into_iter().filter_map(|base| match base {
+            DevboxBase::Blueprint { image, .. } => match image.disk {
+                ImageDisk::Layer(layer) => Some(layer),
+                ImageDisk::Host | ImageDisk::RootFs(_) => None,
+            },
+            DevboxBase::Host | DevboxBase::Snapshot(_) => None,
+        });
+        Ok(layers.collect())
     }
 }

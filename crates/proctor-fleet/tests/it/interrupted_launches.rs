@@ -11,12 +11,12 @@ use std::{
 };
 
 use async_trait::async_trait;
-use proctor_core::devbox::{DevboxSetup, DevboxStatus, Initiator};
+use proctor_core::devbox::{DevboxBase, DevboxSetup, DevboxStatus, Initiator};
 use proctor_devbox::{
     Backend, BaseName, BoxId, BoxRecord, BoxSpec, Devbox, LayerId, LayerRecord, Report, Result,
     Sweep,
 };
-use proctor_fleet::NewDevbox;
+use proctor_fleet::{NewDevbox, snapshots::NewSnapshot};
 use tokio::runtime::Runtime;
 
 use crate::support::{House, PATIENCE};
@@ -150,6 +150,39 @@ fn every_devbox_that_was_acknowledged_comes_to_be_after_the_server_died() {
             let record = house.reaches(id, DevboxStatus::Running).await;
             assert_eq!(record.status(), DevboxStatus::Running, "{:?}", record.life);
         }
+        house.end().await;
+    });
+}
+
+#[test]
+fn a_devbox_that_is_being_made_keeps_the_snapshot_that_it_starts_from() {
+    let runtime = Runtime::new().unwrap();
+    let (directory, backend, id) = runtime.block_on(async {
+        let house = House::open().await;
+        let first = house.running(DevboxSetup::default()).await;
+        house.sh(first, "echo kept >notes").await;
+        let organization = house.organization;
+        let taken = house
+            .fleet
+            .snapshot(organization, first, NewSnapshot::default());
+        let snapshot = taken.await.unwrap().id;
+        let stuck = house.fleet_on(Watched::over(&house.backend, true)).await;
+        let mut new = new();
+        new.setup.base = DevboxBase::Snapshot(snapshot);
+        let id = stuck.create(organization, new).await.unwrap().id;
+        let deleted = stuck.delete_disk_snapshot(organization, snapshot);
+        deleted.await.unwrap();
+        let (directory, backend) = house.abandon();
+        (directory, backend, id)
+    });
+    drop(runtime);
+    Runtime::new().unwrap().block_on(backend.drain());
+    drop(backend);
+    Runtime::new().unwrap().block_on(async {
+        let house = House::in_directory(directory).await;
+        let record = house.reaches(id, DevboxStatus::Running).await;
+        assert_eq!(record.status(), DevboxStatus::Running, "{:?}", record.life);
+        assert_eq!(house.sh(id, "cat notes").await.1, "kept\n");
         house.end().await;
     });
 }

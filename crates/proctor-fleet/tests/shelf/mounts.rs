@@ -97,6 +97,33 @@ async fn files_and_objects_are_where_they_should_be() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repository_is_checked_out_again_by_a_launch_that_is_done_again() {
+    let shelf = Shelf::open().await;
+    shelf.mirror("acme", "rocket");
+    let devbox = shelf.start("again", Base::Host).await;
+    let user = worker(&devbox).await;
+    let mount = code("rocket", None, Some("cat file > installed"));
+    apply(&shelf, &devbox, &user, &mount).await.unwrap();
+    // As an interrupted launch leaves it: some files are there, some are not.
+    let (status, _) = sh(&devbox, "cd /home/user/rocket && rm file && touch half").await;
+    assert_eq!(status, 0);
+    apply(&shelf, &devbox, &user, &mount).await.unwrap();
+    let script = "cd /home/user/rocket && ls";
+    assert_eq!(
+        sh(&devbox, script).await,
+        (0, "file\ninstalled\n".to_owned())
+    );
+
+    // What somebody else put there is not touched.
+    let script = "rm -rf /home/user/rocket/.git && touch /home/user/rocket/mine";
+    assert_eq!(sh(&devbox, script).await.0, 0);
+    let told = apply(&shelf, &devbox, &user, &mount).await.unwrap_err();
+    assert!(told.contains("already exists"), "{told}");
+    assert_eq!(sh(&devbox, "ls /home/user/rocket/mine").await.0, 0);
+    shelf.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repository_is_checked_out_with_its_history() {
     let shelf = Shelf::open().await;
     shelf.mirror("acme", "rocket");

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use proctor_core::{
     devbox::{DevboxFailure, DevboxLife, DevboxSetup, DevboxStatus, Initiator},
     id::kinds::{DevboxId, OrganizationId},
-    mount::Mount,
+    mount::{CodeMount, Mount},
 };
 use proctor_store::{
     OnDisk, Store, StoreError,
@@ -52,6 +52,48 @@ fn snapshot(store: &Store, organization: OrganizationId, devbox: DevboxId) -> Di
         size_bytes: None,
         created_at: START,
     }
+}
+
+#[rstest]
+#[tokio::test]
+async fn what_opens_repositories_is_known_until_they_are_in_the_devbox(
+    #[values(On::Sqlite, On::Postgres)] on: On,
+) {
+    let fixture = Fixture::open(on).await;
+    let store = &fixture.store;
+    let organization = fixture.organization("Clinic").await;
+    let mut record = record(store, organization);
+    record.setup.mounts.push(Mount::Code(CodeMount {
+        owner: "acme".to_owned(),
+        name: "rocket".to_owned(),
+        token: Some("hush".to_owned()),
+        reference: None,
+        install: None,
+    }));
+    let made = store.create_devbox(record, OnDisk::AtOnce).await.unwrap();
+    let setup = serde_json::to_string(&made.value.setup).unwrap();
+    assert!(!setup.contains("hush"), "{setup}");
+    let read = store.devbox(made.value.id).await.unwrap().unwrap();
+    assert_eq!(read, made);
+    let tokens = store.devbox_tokens(made.value.id).await.unwrap();
+    assert_eq!(tokens, BTreeMap::from([(1, "hush".to_owned())]));
+
+    let named = DevboxRecord {
+        name: None,
+        ..made.value.clone()
+    };
+    let named = store.change_devbox(&made, named, OnDisk::AtOnce).await;
+    let named = named.unwrap();
+    let tokens = store.devbox_tokens(made.value.id).await.unwrap();
+    assert_eq!(tokens.len(), 1, "it is still being made");
+    let running = DevboxRecord {
+        life: made.value.life.clone().run(START).unwrap().into_inner(),
+        ..made.value.clone()
+    };
+    let running = store.change_devbox(&named, running, OnDisk::AtOnce);
+    running.await.unwrap();
+    let tokens = store.devbox_tokens(made.value.id).await.unwrap();
+    assert!(tokens.is_empty(), "{tokens:?}");
 }
 
 #[rstest]
