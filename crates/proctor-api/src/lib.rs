@@ -35,4 +35,4 @@ pub mod verial;
 pub use rate_limit::RateLimit;
 pub use request_id::REQUEST_ID;
 pub use router::Api;
-pub use state::{ApiOptions, ApiState};
+pub use state::{ApiOptions, ApiState, OfferedDevboxes};

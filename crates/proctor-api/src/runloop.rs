@@ -5,7 +5,6 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::state::ApiState;
 
 mod accounts;
-mod agent_work;
 mod agents;
 mod benchmarks;
 mod blueprints;
@@ -13,7 +12,7 @@ pub(crate) mod devboxes;
 mod ids;
 mod jobs;
 mod labels;
-mod launch_parameters;
+pub(crate) mod launch_parameters;
 mod links;
 mod lists;
 mod mounts;
@@ -24,8 +23,8 @@ mod profile;
 mod runs;
 mod scenarios;
 mod secrets;
-pub(crate) mod workshop;
 
+pub(crate) use devboxes::SEVERAL_BASES;
 pub(crate) use objects::CONTENT as OBJECT_CONTENT;
 pub use page::RunloopPage;
 pub(crate) use runs::rescore::PATH as RESCORE;

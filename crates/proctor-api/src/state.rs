@@ -1,9 +1,6 @@
 //! What handlers share.
 
-use std::{
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use proctor_core::id::IdSource;
 use proctor_engine::Engine;
@@ -45,6 +42,15 @@ impl Default for ApiOptions {
     }
 }
 
+/// The devboxes that a server offers.
+#[derive(Clone)]
+pub struct OfferedDevboxes {
+    /// The devboxes.
+    pub fleet: Fleet,
+    /// What builds blueprints for them, if this machine can.
+    pub blueprints: Option<Blueprints>,
+}
+
 /// What every handler can reach. Cheap to clone.
 #[derive(Clone)]
 pub struct ApiState(Arc<Shared>);
@@ -52,28 +58,19 @@ pub struct ApiState(Arc<Shared>);
 struct Shared {
     options: ApiOptions,
     engine: Engine,
-    fleet: OnceLock<Fleet>,
+    devboxes: Option<OfferedDevboxes>,
     tasks: TaskTracker,
     ids: Arc<dyn IdSource>,
     metrics: Metrics,
     limiter: Option<Limiter>,
-    blueprints: OnceLock<Blueprints>,
-}
-
-/// The state for as long as the server has it.
-pub(crate) struct WeakState(std::sync::Weak<Shared>);
-
-impl WeakState {
-    pub(crate) fn upgrade(&self) -> Option<ApiState> {
-        self.0.upgrade().map(ApiState)
-    }
 }
 
 impl ApiState {
-    /// The state of a server that has not answered anything yet.
+    /// The state of a server that has not answered anything yet, and that may have devboxes.
     pub fn new(
         options: ApiOptions,
         engine: Engine,
+        devboxes: Option<OfferedDevboxes>,
         ids: Arc<dyn IdSource>,
         metrics: Metrics,
     ) -> Self {
@@ -81,37 +78,16 @@ impl ApiState {
             limiter: options.rate_limit.map(Limiter::new),
             options,
             engine,
-            fleet: OnceLock::new(),
+            devboxes,
             tasks: TaskTracker::new(),
             ids,
             metrics,
-            blueprints: OnceLock::new(),
         }))
-    }
-
-    /// The same with devboxes, in which scenarios can be run too: before the engine runs.
-    #[must_use]
-    pub fn with_fleet(self, fleet: Fleet) -> Self {
-        let _ = self.0.fleet.set(fleet);
-        crate::runloop::workshop::equip(&self);
-        self
-    }
-
-    /// Lets blueprints be built. A server without devboxes does without.
-    pub fn offer_blueprints(&self, blueprints: Blueprints) {
-        if self.0.blueprints.set(blueprints).is_err() {
-            tracing::warn!("blueprints are offered twice; the first offer stays");
-        }
     }
 
     /// What builds blueprints, if this server does.
     pub(crate) fn blueprints(&self) -> Option<&Blueprints> {
-        self.0.blueprints.get()
-    }
-
-    /// The state without a claim that it goes on.
-    pub(crate) fn downgrade(&self) -> WeakState {
-        WeakState(Arc::downgrade(&self.0))
+        self.0.devboxes.as_ref()?.blueprints.as_ref()
     }
 
     /// The store behind all routes.
@@ -126,9 +102,9 @@ impl ApiState {
 
     /// The devboxes, or the answer of a server that has none.
     pub(crate) fn fleet(&self) -> Result<&Fleet, Problem> {
-        self.0
-            .fleet
-            .get()
+        let devboxes = self.0.devboxes.as_ref();
+        devboxes
+            .map(|devboxes| &devboxes.fleet)
             .ok_or_else(|| Problem::new(ProblemKind::NotImplemented, "this server has no devboxes"))
     }
 

@@ -51,8 +51,8 @@ async fn start_server(tasks: &TaskTracker, data: &std::path::Path) -> String {
     .await
     .unwrap();
     let metrics = Metrics::new();
-    let engine = Engine::new(store, Arc::new(SystemClock), "http://localhost");
-    let state = ApiState::new(ApiOptions::default(), engine, ids, metrics.clone());
+    let engine = Engine::new(store, Arc::new(SystemClock), "http://localhost", None);
+    let state = ApiState::new(ApiOptions::default(), engine, None, ids, metrics.clone());
     let options = ServerOptions {
         listen: ([127, 0, 0, 1], 0).into(),
         ..ServerOptions::default()

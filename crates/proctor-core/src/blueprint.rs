@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::{
+    devbox::LaunchRequest,
+    document::Document,
     id::kinds::{BlueprintId, NetworkPolicyId, ObjectId, OrganizationId},
     mount::CodeMount,
     time::Timestamp,
@@ -35,7 +36,7 @@ pub struct Recipe {
     /// What the build may reach.
     pub network_policy: Option<NetworkPolicyId>,
     /// How devboxes of this blueprint are launched unless they say otherwise, as their author wrote it.
-    pub launch_parameters: Option<Value>,
+    pub launch_parameters: Option<Document<LaunchRequest>>,
     /// Notes of its owner.
     pub metadata: BTreeMap<String, String>,
 }

@@ -10,6 +10,8 @@ use serde_json::Value;
 
 use crate::{
     canonical::Digest,
+    devbox::DevboxDefinition,
+    document::Document,
     environment::Entity,
     id::kinds::{BenchmarkId, CriterionId, EntityId, EnvironmentId, TaskId},
     scoring::{Scorecard, Weight},
@@ -143,8 +145,8 @@ pub enum World {
     },
     /// A Linux box.
     Devbox {
-        /// How the box is made, as the box's backend reads it.
-        parameters: Value,
+        /// What the task says of it.
+        parameters: Document<DevboxDefinition>,
     },
 }
 
@@ -225,6 +227,19 @@ impl From<Seconds> for Duration {
 const SCORING_LIMIT: Duration = Duration::from_secs(1800);
 
 impl Task {
+    /// What it says of its box, if it is done in one.
+    pub fn devbox(&self) -> Option<&Document<DevboxDefinition>> {
+        match &self.world {
+            World::Devbox { parameters } => Some(parameters),
+            World::Playground { .. } => None,
+        }
+    }
+
+    /// Where in its box it is done, if it says so.
+    pub fn working_directory(&self) -> Option<&str> {
+        self.devbox()?.get().ok()?.working_directory.as_deref()
+    }
+
     /// How long judging it in a box may take.
     pub fn scoring_limit(&self) -> Duration {
         self.scoring_timeout.map_or(SCORING_LIMIT, Duration::from)

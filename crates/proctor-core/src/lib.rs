@@ -3,6 +3,7 @@
 //! * [`id`]: typed ids, one registry of kinds, each dialect's prefixes.
 //! * [`time`]: instants with millisecond precision and the [`time::Clock`] they come from.
 //! * [`definition`]: what is examined: [`definition::Benchmark`], its tasks and their criteria.
+//! * [`document`]: parts of definitions that are types, and are written back exactly as they were read.
 //! * [`environment`]: what a playground is made of.
 //! * [`devbox`]: what a Linux box is asked to be, and the states of its life.
 //! * [`canonical`]: the one byte form of a JSON value, and its digest.
@@ -21,6 +22,7 @@ pub mod canonical;
 pub mod criterion_run;
 pub mod definition;
 pub mod devbox;
+pub mod document;
 pub mod environment;
 pub mod id;
 pub mod job;

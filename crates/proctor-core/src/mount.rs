@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::kinds::{AgentId, ObjectId};
 
+pub(crate) mod stored;
+
 /// Something that is put into a devbox before anything runs in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

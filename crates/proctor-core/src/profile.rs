@@ -6,9 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
-use crate::definition::Requirements;
+use crate::{
+    definition::Requirements,
+    devbox::LaunchRequest,
+    mount::{self, Mount},
+};
 
 /// What was said about a run or a task run when it was started.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,12 +39,16 @@ pub struct RunProfile {
     /// Environment variables whose values are secrets, by the secrets' names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, String>,
-    /// How the box is made, as the box's owner reads it.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub launch_parameters: Map<String, Value>,
+    /// How the box is launched.
+    #[serde(
+        default,
+        rename = "launch_parameters",
+        skip_serializing_if = "LaunchRequest::is_empty"
+    )]
+    pub launch: LaunchRequest,
     /// What is put into the box when it starts, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mounts: Vec<Value>,
+    #[serde(default, with = "mount::stored", skip_serializing_if = "Vec::is_empty")]
+    pub mounts: Vec<Mount>,
 }
 
 impl RunProfile {
@@ -58,9 +65,7 @@ impl RunProfile {
             both.environment.remove(name);
             both.secrets.insert(name.clone(), secret.clone());
         }
-        for (field, value) in &self.launch_parameters {
-            both.launch_parameters.insert(field.clone(), value.clone());
-        }
+        both.launch = self.launch.over(&general.launch);
         both.mounts.extend(self.mounts.iter().cloned());
         if self.purpose.is_some() {
             both.purpose.clone_from(&self.purpose);
@@ -121,7 +126,7 @@ impl Requirements {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -130,10 +135,14 @@ mod tests {
         pairs.iter().map(owned).collect()
     }
 
-    fn fields(value: Value) -> Map<String, Value> {
-        match value {
-            Value::Object(fields) => fields,
-            other => panic!("{other} is no object"),
+    fn launch(document: Value) -> LaunchRequest {
+        serde_json::from_value(document).unwrap()
+    }
+
+    fn file(target: &str) -> Mount {
+        Mount::File {
+            target: target.to_owned(),
+            content: String::new(),
         }
     }
 
@@ -143,30 +152,58 @@ mod tests {
             purpose: Some("nightly".to_owned()),
             environment: map(&[("A", "1"), ("B", "1")]),
             secrets: map(&[("C", "OLD"), ("D", "KEPT")]),
-            launch_parameters: fields(
-                json!({"resource_size_request": "SMALL", "available_ports": [1]}),
-            ),
-            mounts: vec![json!({"target": "/a"})],
+            launch: launch(json!({"resource_size_request": "SMALL", "launch_commands": ["true"]})),
+            mounts: vec![file("/a")],
         };
         let near = RunProfile {
             purpose: None,
             environment: map(&[("B", "2"), ("C", "plain")]),
             secrets: map(&[("A", "SECRET")]),
-            launch_parameters: fields(json!({"resource_size_request": "LARGE"})),
-            mounts: vec![json!({"target": "/b"})],
+            launch: launch(json!({"resource_size_request": "LARGE"})),
+            mounts: vec![file("/b")],
         };
         let both = near.over(&general);
         assert_eq!(both.purpose.as_deref(), Some("nightly"));
         assert_eq!(both.environment, map(&[("B", "2"), ("C", "plain")]));
         assert_eq!(both.secrets, map(&[("A", "SECRET"), ("D", "KEPT")]));
         assert_eq!(
-            Value::Object(both.launch_parameters),
-            json!({"resource_size_request": "LARGE", "available_ports": [1]})
+            both.launch,
+            launch(json!({"resource_size_request": "LARGE", "launch_commands": ["true"]}))
         );
-        assert_eq!(
-            both.mounts,
-            [json!({"target": "/a"}), json!({"target": "/b"})]
-        );
+        assert_eq!(both.mounts, [file("/a"), file("/b")]);
+    }
+
+    #[test]
+    fn what_was_stored_before_there_were_types_is_read() {
+        let stored = json!({
+            "name": "nightly", "metadata": {"a": "b"},
+            "profile": {
+                "purpose": "test", "environment": {"A": "1"}, "secrets": {"B": "SECRET"},
+                "launch_parameters": {
+                    "resource_size_request": "CUSTOM_SIZE", "custom_cpu_cores": 0.5, "custom_gb_memory": 1,
+                    "keep_alive_time_seconds": 600, "user_parameters": {"username": "dev", "uid": 1000},
+                    "lifecycle": {"after_idle": {"idle_time_seconds": 60, "on_idle": "suspend"}},
+                },
+                "mounts": [
+                    {"type": "file_mount", "target": "/a", "content": "text"},
+                    {"type": "object_mount", "object_id": "obj_01K00000000000000000000000", "object_path": "/b"},
+                    {"type": "agent_mount", "agent_id": "agt_01K00000000000000000000000", "agent_path": "/c"},
+                    {"type": "agent_mount", "agent_name": "mine", "auth_token": "hush"},
+                    {"type": "code_mount", "repo_owner": "acme", "repo_name": "rocket", "token": "hush",
+                     "git_ref": "main", "install_command": "make"},
+                ],
+            },
+        });
+        let read: Particulars = serde_json::from_value(stored.clone()).unwrap();
+        assert_eq!(read.profile.launch.cpu_halves, Some(1));
+        assert_eq!(read.profile.mounts.len(), 5);
+        assert_eq!(serde_json::to_value(&read).unwrap(), stored);
+        // Members that nobody knows were kept with mounts, and null is as good as nothing.
+        let odd = json!({"profile": {"mounts": [
+            {"type": "file_mount", "target": "/a", "content": "", "token": null, "note": 1},
+        ]}});
+        let read: Particulars = serde_json::from_value(odd).unwrap();
+        assert_eq!(read.profile.mounts, [file("/a")]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The engine: what it owns, how it begins and ends.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use proctor_core::{
     id::kinds::TaskRunId,
@@ -27,7 +27,7 @@ pub(crate) struct Inner {
     pub(crate) worlds: Worlds,
     pub(crate) routes: Routes,
     pub(crate) deadlines: Deadlines,
-    pub(crate) workshop: OnceLock<Workshop>,
+    pub(crate) workshop: Option<Workshop>,
     /// The scorings that are under way on this node.
     pub(crate) scorings: UnderWay<TaskRunId>,
     pub(crate) jobs: Jobs,
@@ -38,8 +38,14 @@ pub(crate) struct Inner {
 
 impl Engine {
     /// An engine on a store. `public_url` is the server's address as agents see it, without a
-    /// trailing slash. Deadlines are kept once [`Engine::run`] was called.
-    pub fn new(store: Store, clock: Arc<dyn Clock>, public_url: &str) -> Self {
+    /// trailing slash; `workshop` is where tasks are done that need a box, if they can be done at all.
+    /// Deadlines are kept once [`Engine::run`] was called.
+    pub fn new(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        public_url: &str,
+        workshop: Option<Workshop>,
+    ) -> Self {
         let (tasks, closing) = (TaskTracker::new(), CancellationToken::new());
         let around = Surroundings {
             journal: store.journal().clone(),
@@ -55,7 +61,7 @@ impl Engine {
                 catalog: Catalog::default(),
                 routes: Routes::default(),
                 deadlines: Deadlines::default(),
-                workshop: OnceLock::new(),
+                workshop,
                 scorings: UnderWay::default(),
                 jobs: Jobs::default(),
                 clock,

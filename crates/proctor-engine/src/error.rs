@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use proctor_core::refused::Refused;
+use proctor_core::{devbox::request::UnreadableDevbox, refused::Refused};
+use proctor_fleet::RequestProblem;
 use proctor_playground::{
     environment::Problems,
     world::{NotOpened, OpenError, WorldError},
@@ -35,6 +36,12 @@ pub enum EngineError {
     /// What was asked for makes no sense; each place with its fault.
     #[error("{}", told(.0))]
     Invalid(Vec<(String, String)>),
+    /// The box of a task cannot be made as it was asked for.
+    #[error("the devbox cannot be made as asked: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    DevboxRequest(Vec<RequestProblem>),
+    /// What a task says of its box cannot be read.
+    #[error("what the task says of its devbox cannot be read: {0}")]
+    UnreadableDevbox(UnreadableDevbox),
     /// A box failed.
     #[error(transparent)]
     Box(BoxError),

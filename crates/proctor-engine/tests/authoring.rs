@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc};
 
 use proctor_core::{
     definition::{Check, Requirements, Seconds, Visibility, World},
+    document::Document,
     environment::{DatasetType, SimulatorType},
     id::kinds::OrganizationId,
     scoring::Weight,
@@ -365,7 +366,7 @@ async fn a_task_with_a_box_needs_neither_environment_nor_limit_for_a_trial() {
         .unwrap();
     let task = desk.task(json!([])).await;
     let boxed = TaskDraft {
-        devbox: Some(json!({"image": "debian"})),
+        devbox: Some(Document::of(json!({"image": "debian"}))),
         ..task.content.clone()
     };
     desk.store.update_task(&task, boxed).await.unwrap();

@@ -14,7 +14,6 @@ use proctor_devbox::{BoxId, Devbox};
 use proctor_store::{
     OnDisk,
     devboxes::DevboxRecord,
-    disk_snapshots::SnapshotStatus,
     page::{Page, PageRequest},
 };
 
@@ -100,63 +99,6 @@ impl Fleet {
         self.insert(Arc::clone(&live));
         self.launch(&live);
         Ok(record)
-    }
-
-    /// Checks what can be known before a box is made: that secrets and the base exist.
-    async fn check_setup(
-        &self,
-        organization: OrganizationId,
-        setup: &DevboxSetup,
-    ) -> Result<(), FleetError> {
-        let mut faults = Vec::new();
-        for (variable, secret) in &setup.secrets {
-            if self.store().secret(organization, secret).await?.is_none() {
-                faults.push((
-                    format!("secrets.{variable}"),
-                    format!("there is no secret named '{secret}'"),
-                ));
-            }
-        }
-        if let Some(policy) = setup.launch.network_policy
-            && self
-                .store()
-                .network_policy(organization, policy)
-                .await?
-                .is_none()
-        {
-            let id = policy.wire(Dialect::Runloop);
-            faults.push((
-                "launch_parameters.network_policy_id".to_owned(),
-                format!("there is no network policy {id}"),
-            ));
-        }
-        if let DevboxBase::Snapshot(id) = setup.base {
-            let snapshot = self.store().disk_snapshot(id).await?;
-            let usable = snapshot
-                .filter(|snapshot| snapshot.organization == organization)
-                .map(|snapshot| (snapshot.status, snapshot.node == self.inner.node));
-            let fault = match usable {
-                Some((SnapshotStatus::Complete, true)) => None,
-                Some((SnapshotStatus::Complete, false)) => Some("is on another machine"),
-                Some((SnapshotStatus::InProgress, _)) => Some("is still being taken"),
-                Some((SnapshotStatus::Error, _)) => Some("could not be taken"),
-                Some((SnapshotStatus::Deleted | SnapshotStatus::Gone, _)) | None => {
-                    Some("does not exist")
-                }
-            };
-            if let Some(fault) = fault {
-                let id = id.wire(Dialect::Runloop);
-                faults.push((
-                    "snapshot_id".to_owned(),
-                    format!("the snapshot {id} {fault}"),
-                ));
-            }
-        }
-        if faults.is_empty() {
-            Ok(())
-        } else {
-            Err(FleetError::Invalid(faults))
-        }
     }
 
     /// Finds a devbox of the organization.

@@ -3,6 +3,8 @@
 use proctor_core::refused::Refused;
 use proctor_store::StoreError;
 
+use crate::{blueprints::BlueprintError, requests::RequestProblem};
+
 /// Why the fleet did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
@@ -33,6 +35,12 @@ pub enum FleetError {
     /// What was asked for makes no sense; each field with its fault.
     #[error("{}", told(.0))]
     Invalid(Vec<(String, String)>),
+    /// The devbox that was asked for cannot be made.
+    #[error("the devbox cannot be made as asked: {}", listed(.0))]
+    Request(Vec<RequestProblem>),
+    /// The blueprint that a devbox shall start from cannot be used.
+    #[error(transparent)]
+    Blueprint(#[from] BlueprintError),
     /// The box did not do it.
     #[error(transparent)]
     Box(#[from] proctor_devbox::Error),
@@ -56,6 +64,11 @@ impl FleetError {
             id: id.to_string(),
         }
     }
+}
+
+fn listed(problems: &[RequestProblem]) -> String {
+    let parts: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    parts.join("; ")
 }
 
 fn told(faults: &[(String, String)]) -> String {

@@ -8,6 +8,7 @@
 //!
 //! ```text
 //! Fleet ── devboxes: create, find, list, wait, shut down, suspend, resume, hold
+//!   │        ├ requests: from what somebody asks for to what a devbox is made from
 //!   │        └ launch: from a record to a box that can be worked with
 //!   ├── executions, shells: commands, their output, their order
 //!   ├── files, logs, snapshots
@@ -38,6 +39,7 @@ pub mod network_policies;
 pub mod objects;
 pub mod output;
 mod recover;
+mod requests;
 mod shells;
 pub mod snapshots;
 mod suspending;
@@ -51,4 +53,5 @@ pub use frozen::{KeepFrozen, KeptDisk};
 pub use git::{GitError, GitOptions, Repositories, is_repository_name};
 pub use masks::Masks;
 pub use proctor_store::devboxes::DevboxRecord;
+pub use requests::{RequestProblem, architecture};
 pub use workplace::Workplace;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use proctor_core::{
     definition::{Requirements, Seconds, Validation},
+    devbox::DevboxDefinition,
+    document::Document,
     id::kinds::{BenchmarkId, OrganizationId, TaskId, TaskKind},
 };
 use serde::{Deserialize, Serialize};
@@ -35,9 +37,9 @@ pub struct TaskDraft {
     /// What happens in the benchmark's environment when the task starts, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenario: Vec<Value>,
-    /// How the task's box is made, if it is done in one and not in the benchmark's environment.
+    /// What the task says of its box, if it is done in one and not in the benchmark's environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub devbox: Option<Value>,
+    pub devbox: Option<Document<DevboxDefinition>>,
     /// How the task is solved.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub reference: Value,

@@ -6,9 +6,10 @@ use std::{
 };
 
 use anyhow::Context as _;
-use proctor_api::ApiState;
+use proctor_api::OfferedDevboxes;
 use proctor_core::{blueprint::ImageDisk, canonical::Digest};
 use proctor_devbox::{Backend, BaseName, Registry, Settings};
+use proctor_engine::scenarios::Workshop;
 use proctor_fleet::{
     Fleet, FleetOptions, GitOptions, KeepFrozen, Repositories,
     blueprints::{BlueprintOptions, Blueprints},
@@ -103,12 +104,17 @@ impl Devboxes {
         Ok(devboxes)
     }
 
-    /// Lets a server offer them.
-    pub(crate) fn offer(&self, state: ApiState) -> ApiState {
-        if let Some(blueprints) = &self.blueprints {
-            state.offer_blueprints(blueprints.clone());
+    /// What a server offers of them.
+    pub(crate) fn offered(&self) -> OfferedDevboxes {
+        OfferedDevboxes {
+            fleet: self.fleet.clone(),
+            blueprints: self.blueprints.clone(),
         }
-        state.with_fleet(self.fleet.clone())
+    }
+
+    /// Where tasks are done that need a box.
+    pub(crate) fn workshop(&self) -> Workshop {
+        Workshop::on(&self.fleet)
     }
 
     /// Lets go of the boxes, which stay as they are.

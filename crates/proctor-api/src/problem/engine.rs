@@ -1,10 +1,11 @@
 //! What the engine's errors mean to a client.
 
-use proctor_core::refused::Refused;
+use proctor_core::{devbox::request::UnreadableDevbox, refused::Refused};
 use proctor_engine::EngineError;
 use proctor_store::StoreError;
 
 use super::{FieldErrors, Problem, ProblemKind};
+use crate::runloop::SEVERAL_BASES;
 
 impl From<Refused> for Problem {
     fn from(refused: Refused) -> Self {
@@ -34,6 +35,8 @@ impl From<EngineError> for Problem {
                 }
                 Self::validation(errors)
             }
+            EngineError::DevboxRequest(problems) => super::fleet::devbox_request(problems),
+            EngineError::UnreadableDevbox(problem) => unreadable_devbox(&problem),
             EngineError::Box(_) => Self::internal(error),
             EngineError::NotFrozen(problem) => problem.into(),
             EngineError::NotProvided(message) => Self::bad_request(message),
@@ -47,4 +50,13 @@ impl From<EngineError> for Problem {
             EngineError::Fault(_) => Self::internal(error),
         }
     }
+}
+
+/// What is wrong with what a scenario says of its devbox, by the field that says it.
+fn unreadable_devbox(problem: &UnreadableDevbox) -> Problem {
+    let (field, message) = match problem {
+        UnreadableDevbox::Form(message) => ("environment", message.clone()),
+        UnreadableDevbox::SeveralBases => ("snapshot_id", SEVERAL_BASES.to_owned()),
+    };
+    Problem::field(field, message)
 }

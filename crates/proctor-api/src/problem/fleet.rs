@@ -1,9 +1,10 @@
 //! What the fleet's errors mean to a client.
 
 use proctor_devbox::{Error, error::FileProblem};
-use proctor_fleet::FleetError;
+use proctor_fleet::{FleetError, RequestProblem};
 
 use super::{FieldErrors, Problem, ProblemKind};
+use crate::runloop::launch_parameters;
 
 impl From<FleetError> for Problem {
     fn from(error: FleetError) -> Self {
@@ -20,11 +21,41 @@ impl From<FleetError> for Problem {
                 }
                 Self::validation(errors)
             }
+            FleetError::Request(problems) => devbox_request(problems),
+            FleetError::Blueprint(error) => error.into(),
             FleetError::Box(error) => error.into(),
             FleetError::Store(error) => error.into(),
             FleetError::Files(error) => Self::internal(error),
         }
     }
+}
+
+/// What is wrong with a devbox that was asked for, by the fields that say it.
+pub(super) fn devbox_request(problems: Vec<RequestProblem>) -> Problem {
+    let mut errors = FieldErrors::default();
+    for problem in problems {
+        let message = problem.to_string();
+        match problem {
+            RequestProblem::NoSecret { variable, .. } => {
+                errors.add(format!("secrets.{variable}"), message);
+            }
+            RequestProblem::NoNetworkPolicy(_) => {
+                errors.add("launch_parameters.network_policy_id", message);
+            }
+            RequestProblem::Snapshot { .. } | RequestProblem::NotASnapshot(_) => {
+                errors.add("snapshot_id", message);
+            }
+            RequestProblem::NotABlueprint(_) => errors.add("blueprint_id", message),
+            RequestProblem::Architecture(_) => {
+                errors.add("launch_parameters.architecture", message);
+            }
+            RequestProblem::Launch(problem) => {
+                let (field, message) = launch_parameters::named(problem);
+                errors.add(format!("launch_parameters.{field}"), message);
+            }
+        }
+    }
+    Problem::validation(errors)
 }
 
 impl From<Error> for Problem {

@@ -15,7 +15,7 @@ mod snapshots;
 mod streams;
 mod views;
 
-pub(super) use create::DevboxCreateParameters;
+pub(crate) use create::SEVERAL_BASES;
 
 /// Routes that take the time they need: long polls, commands, large files.
 pub(crate) const UNHURRIED: [&str; 10] = [

@@ -2,8 +2,10 @@
 
 use proctor_core::{
     devbox::{
-        AfterIdle, IdleAction, LaunchParameters, ResourceSize, Resources, Sizing, UserParameters,
+        AfterIdle, IdleAction, LaunchParameters, LaunchRequest, ResourceSize, Sizing,
+        UserParameters,
         launch::{Dimension, LONGEST_KEEP_ALIVE, LONGEST_SUSPEND_DEADLINE},
+        request::{BeforeSuspend, LaunchProblem, LifecycleRequest, SizeRequest},
     },
     id::{Dialect, kinds::NetworkPolicyId},
 };
@@ -130,10 +132,28 @@ pub(crate) struct UserParametersBody {
 }
 
 impl LaunchParametersBody {
-    /// What the client means; `place` is where these stand in the request.
-    pub(crate) fn read(self, checks: &mut Checks, place: &str) -> LaunchParameters {
+    /// What the client means; `place` is where these stand in the request. What contradicts itself is named.
+    pub(crate) fn read(self, checks: &mut Checks, place: &str) -> LaunchRequest {
+        let request = self.read_part(checks, place);
+        let own = proctor_fleet::architecture();
+        if request
+            .architecture
+            .as_ref()
+            .is_some_and(|wanted| wanted != own)
+        {
+            let message = format!("this server's devboxes are {own}");
+            checks.refuse(&format!("{place}.architecture"), message);
+        }
+        for problem in request.resolve().err().into_iter().flatten() {
+            let (field, message) = named(problem);
+            checks.refuse(&format!("{place}.{field}"), message);
+        }
+        request
+    }
+
+    /// The same, where the rest may be said elsewhere.
+    pub(crate) fn read_part(self, checks: &mut Checks, place: &str) -> LaunchRequest {
         let at = |field: &str| format!("{place}.{field}");
-        check_architecture(checks, &at("architecture"), self.architecture.as_deref());
         if self
             .required_services
             .as_ref()
@@ -141,80 +161,49 @@ impl LaunchParametersBody {
         {
             checks.refuse(&at("required_services"), "services are not offered");
         }
-        let lifecycle = self.lifecycle.unwrap_or_default();
-        let hooks = lifecycle.lifecycle_hooks.unwrap_or_default();
-        let outer = self
-            .after_idle
-            .and_then(|idle| idle.read(checks, &at("after_idle")));
-        let inner = lifecycle
-            .after_idle
-            .and_then(|idle| idle.read(checks, &at("lifecycle.after_idle")));
-        if outer.is_some() && inner.is_some() && outer != inner {
-            checks.refuse(
-                &at("after_idle"),
-                "must be the same as lifecycle.after_idle",
-            );
-        }
         let longest = u32::try_from(LONGEST_KEEP_ALIVE.as_secs()).unwrap_or(u32::MAX);
-        let deadline = u32::try_from(LONGEST_SUSPEND_DEADLINE.as_millis()).unwrap_or(u32::MAX);
-        LaunchParameters {
-            sizing: sizing(
+        let halves = self
+            .custom_cpu_cores
+            .map(|Number(cores)| Number(cores * 2.0));
+        LaunchRequest {
+            size: self
+                .resource_size_request
+                .and_then(|word| size(checks, &at("resource_size_request"), &word)),
+            cpu_halves: whole(checks, &at("custom_cpu_cores"), halves, 0..=1000),
+            memory_gib: whole(
                 checks,
-                &at,
-                self.resource_size_request.as_deref(),
-                [
-                    self.custom_cpu_cores,
-                    self.custom_gb_memory,
-                    self.custom_disk_size,
-                ],
+                &at("custom_gb_memory"),
+                self.custom_gb_memory,
+                0..=1000,
             ),
-            user: self
-                .user_parameters
-                .and_then(|user| user.read(checks, &at("user_parameters"))),
-            launch_commands: commands(checks, &at("launch_commands"), self.launch_commands),
+            disk_gib: whole(
+                checks,
+                &at("custom_disk_size"),
+                self.custom_disk_size,
+                0..=1000,
+            ),
             keep_alive_seconds: whole(
                 checks,
                 &at("keep_alive_time_seconds"),
                 self.keep_alive_time_seconds,
                 1..=longest,
             ),
-            after_idle: inner.or(outer),
-            suspend_commands: commands(
-                checks,
-                &at("lifecycle.lifecycle_hooks.suspend_commands"),
-                hooks.suspend_commands,
-            ),
-            suspend_deadline_millis: whole(
-                checks,
-                &at("lifecycle.lifecycle_hooks.suspend_deadline_ms"),
-                hooks.suspend_deadline_ms,
-                0..=deadline,
-            ),
+            after_idle: self
+                .after_idle
+                .and_then(|idle| idle.read(checks, &at("after_idle"))),
+            lifecycle: self
+                .lifecycle
+                .map(|lifecycle| lifecycle.read(checks, &at("lifecycle"))),
+            launch_commands: commands(checks, &at("launch_commands"), self.launch_commands),
+            user: self
+                .user_parameters
+                .and_then(|user| user.read(checks, &at("user_parameters"))),
             network_policy: self.network_policy_id.and_then(|text| {
                 let read = NetworkPolicyId::from_wire(&text, Dialect::Runloop);
                 read.map_err(|bad| checks.refuse(&at("network_policy_id"), bad.to_string()))
                     .ok()
             }),
-        }
-    }
-
-    /// This over what is said more generally, field by field.
-    pub(crate) fn over(self, general: Self) -> Self {
-        Self {
-            resource_size_request: self.resource_size_request.or(general.resource_size_request),
-            custom_cpu_cores: self.custom_cpu_cores.or(general.custom_cpu_cores),
-            custom_gb_memory: self.custom_gb_memory.or(general.custom_gb_memory),
-            custom_disk_size: self.custom_disk_size.or(general.custom_disk_size),
-            keep_alive_time_seconds: self
-                .keep_alive_time_seconds
-                .or(general.keep_alive_time_seconds),
-            after_idle: self.after_idle.or(general.after_idle),
-            lifecycle: self.lifecycle.or(general.lifecycle),
-            launch_commands: self.launch_commands.or(general.launch_commands),
-            user_parameters: self.user_parameters.or(general.user_parameters),
-            network_policy_id: self.network_policy_id.or(general.network_policy_id),
-            architecture: self.architecture.or(general.architecture),
-            required_services: self.required_services.or(general.required_services),
+            architecture: self.architecture,
         }
     }
 
@@ -256,6 +245,27 @@ impl LaunchParametersBody {
                 .map(|policy| policy.wire(Dialect::Runloop)),
             architecture: None,
             required_services: None,
+        }
+    }
+}
+
+impl LifecycleBody {
+    fn read(self, checks: &mut Checks, place: &str) -> LifecycleRequest {
+        let longest = u32::try_from(LONGEST_SUSPEND_DEADLINE.as_millis()).unwrap_or(u32::MAX);
+        let at = |field: &str| format!("{place}.lifecycle_hooks.{field}");
+        LifecycleRequest {
+            after_idle: self
+                .after_idle
+                .and_then(|idle| idle.read(checks, &format!("{place}.after_idle"))),
+            before_suspend: self.lifecycle_hooks.map(|hooks| BeforeSuspend {
+                commands: commands(checks, &at("suspend_commands"), hooks.suspend_commands),
+                deadline_millis: whole(
+                    checks,
+                    &at("suspend_deadline_ms"),
+                    hooks.suspend_deadline_ms,
+                    0..=longest,
+                ),
+            }),
         }
     }
 }
@@ -337,75 +347,51 @@ pub(crate) fn whole(
     Some(value as u32)
 }
 
-fn commands(checks: &mut Checks, field: &str, commands: Option<Vec<String>>) -> Vec<String> {
-    let commands = commands.unwrap_or_default();
-    if commands.iter().any(|command| command.contains('\0')) {
+fn commands(
+    checks: &mut Checks,
+    field: &str,
+    commands: Option<Vec<String>>,
+) -> Option<Vec<String>> {
+    if commands
+        .iter()
+        .flatten()
+        .any(|command| command.contains('\0'))
+    {
         checks.refuse(field, "must not contain a NUL");
     }
     commands
 }
 
-fn check_architecture(checks: &mut Checks, field: &str, wanted: Option<&str>) {
-    let own = match std::env::consts::ARCH {
-        "aarch64" => "arm64",
-        other => other,
-    };
-    if wanted.is_some_and(|wanted| wanted != own) {
-        checks.refuse(field, format!("this server's devboxes are {own}"));
+fn size(checks: &mut Checks, field: &str, word: &str) -> Option<SizeRequest> {
+    if word == CUSTOM {
+        return Some(SizeRequest::Custom);
     }
+    let size = ResourceSize::from_name(word).map(SizeRequest::Usual);
+    if size.is_none() {
+        let names: Vec<_> = ResourceSize::ALL
+            .into_iter()
+            .map(ResourceSize::as_str)
+            .collect();
+        let message = format!(
+            "'{}' is none of {}, {CUSTOM}",
+            shortened(word),
+            names.join(", ")
+        );
+        checks.refuse(field, message);
+    }
+    size
 }
 
-fn sizing(
-    checks: &mut Checks,
-    at: &dyn Fn(&str) -> String,
-    word: Option<&str>,
-    [cpu, memory, disk]: [Option<Number>; 3],
-) -> Sizing {
-    match word {
-        None => Sizing::Default,
-        Some(CUSTOM) => {
-            let field = at("custom_cpu_cores");
-            let cpu = checks
-                .required(&field, cpu)
-                .map(|Number(cores)| Number(cores * 2.0));
-            let cpu_halves = whole(checks, &field, cpu, 0..=1000);
-            let field = at("custom_gb_memory");
-            let memory = checks.required(&field, memory);
-            let memory_gib = whole(checks, &field, memory, 0..=1000);
-            let disk_gib = whole(checks, &at("custom_disk_size"), disk, 0..=1000);
-            let (Some(cpu_halves), Some(memory_gib)) = (cpu_halves, memory_gib) else {
-                return Sizing::Default;
-            };
-            let resources = Resources {
-                cpu_halves,
-                memory_gib,
-                disk_gib: disk_gib.unwrap_or(Resources::DEFAULT_CUSTOM_DISK),
-            };
-            for (dimension, rule) in resources.problems() {
-                let field = match dimension {
-                    Dimension::Cpu => "custom_cpu_cores",
-                    Dimension::Memory => "custom_gb_memory",
-                    Dimension::Disk => "custom_disk_size",
-                };
-                checks.refuse(&at(field), rule);
-            }
-            Sizing::Custom(resources)
-        }
-        Some(word) => match ResourceSize::from_name(word) {
-            Some(size) => Sizing::Usual(size),
-            None => {
-                let names: Vec<_> = ResourceSize::ALL
-                    .into_iter()
-                    .map(ResourceSize::as_str)
-                    .collect();
-                let message = format!(
-                    "'{}' is none of {}, {CUSTOM}",
-                    shortened(word),
-                    names.join(", ")
-                );
-                checks.refuse(&at("resource_size_request"), message);
-                Sizing::Default
-            }
-        },
+/// A contradiction as clients read it: the field, and what is wrong with it.
+pub(crate) fn named(problem: LaunchProblem) -> (&'static str, &'static str) {
+    let field = |dimension: Dimension| match dimension {
+        Dimension::Cpu => "custom_cpu_cores",
+        Dimension::Memory => "custom_gb_memory",
+        Dimension::Disk => "custom_disk_size",
+    };
+    match problem {
+        LaunchProblem::Missing(dimension) => (field(dimension), "is required"),
+        LaunchProblem::Size(dimension, rule) => (field(dimension), rule),
+        LaunchProblem::AfterIdleTwice => ("after_idle", "must be the same as lifecycle.after_idle"),
     }
 }

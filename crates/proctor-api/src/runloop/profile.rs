@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use proctor_core::profile::{Particulars, RunProfile};
+use proctor_core::{
+    mount::Mount,
+    profile::{Particulars, RunProfile},
+};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{launch_parameters::LaunchParametersBody, mounts::MountBody};
@@ -41,11 +44,13 @@ pub(super) fn particulars(
     let mut checks = Checks::default();
     let name = checks.optional_text("run_name", name, 0..=LONGEST_NAME);
     let profile = profile.unwrap_or_default();
-    let mounts = profile.mounts.unwrap_or_default();
-    for (number, mount) in mounts.iter().enumerate() {
-        check_mount(&mut checks, number, mount);
+    let mut mounts = Vec::new();
+    for (number, given) in profile.mounts.into_iter().flatten().enumerate() {
+        mounts.extend(mount(&mut checks, number, given));
     }
-    let launch_parameters = launch_fields(&mut checks, profile.launch_parameters);
+    let launch = profile
+        .launch_parameters
+        .map(|launch| launch.read(&mut checks, "runProfile.launchParameters"));
     let environment = profile.env_vars.unwrap_or_default();
     let secrets = profile.secrets.unwrap_or_default();
     check_variables(&mut checks, "runProfile.envVars", &environment);
@@ -58,7 +63,7 @@ pub(super) fn particulars(
             purpose: profile.purpose,
             environment,
             secrets,
-            launch_parameters,
+            launch: launch.unwrap_or_default(),
             mounts,
         },
     })
@@ -81,24 +86,15 @@ pub(super) fn check_variables(
     }
 }
 
-/// Names what is wrong with a mount; it is kept as it was given.
-fn check_mount(checks: &mut Checks, number: usize, mount: &Value) {
+/// A mount; what is wrong with it is named.
+fn mount(checks: &mut Checks, number: usize, mount: Value) -> Option<Mount> {
     let place = format!("runProfile.mounts.{number}");
-    checks.document(&place, mount);
-    match serde_json::from_value::<MountBody>(mount.clone()) {
-        Ok(mount) => drop(mount.read(checks, &place)),
-        Err(error) => checks.refuse(&place, error.to_string()),
-    }
-}
-
-/// Launch parameters by field, without those that were not given; what is wrong with them is named.
-fn launch_fields(checks: &mut Checks, given: Option<LaunchParametersBody>) -> Map<String, Value> {
-    let Some(given) = given else {
-        return Map::new();
-    };
-    given.clone().read(checks, "runProfile.launchParameters");
-    match serde_json::to_value(given) {
-        Ok(Value::Object(fields)) => fields,
-        Ok(_) | Err(_) => Map::new(),
+    checks.document(&place, &mount);
+    match serde_json::from_value::<MountBody>(mount) {
+        Ok(mount) => mount.read(checks, &place),
+        Err(error) => {
+            checks.refuse(&place, error.to_string());
+            None
+        }
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 use axum::{Router, routing};
 use proctor_api::{
-    Api, ApiOptions, ApiState,
+    Api, ApiOptions, ApiState, OfferedDevboxes,
     extract::Json,
     metrics::Metrics,
     server::{Drained, Server, ServerOptions},
@@ -20,7 +20,7 @@ use proctor_core::{
     id::{IdSource, kinds::OrganizationId},
     time::{ManualClock, Timestamp},
 };
-use proctor_engine::Engine;
+use proctor_engine::{Engine, scenarios::Workshop};
 use proctor_fleet::Fleet;
 use proctor_store::{
     DatabaseCounts, MasterKey, Store, StoreOptions,
@@ -73,7 +73,7 @@ impl Default for Setup {
 
 impl Setup {
     pub(crate) async fn start(self) -> TestServer {
-        self.start_as(|state, _, _| std::future::ready((state, ())))
+        self.start_as(|_, _| std::future::ready((None, None, ())))
             .await
             .0
     }
@@ -83,17 +83,26 @@ impl Setup {
         self,
         fleet: impl FnOnce(Store, Arc<ManualClock>) -> F,
     ) -> (TestServer, Fleet) {
-        let finish = |state: ApiState, store, clock| async move {
+        let devboxes = |store, clock| async move {
             let fleet = fleet(store, clock).await;
-            (state.with_fleet(fleet.clone()), fleet)
+            let offered = OfferedDevboxes {
+                fleet: fleet.clone(),
+                blueprints: None,
+            };
+            (Some(offered), Some(Workshop::on(&fleet)), fleet)
         };
-        self.start_as(finish).await
+        self.start_as(devboxes).await
     }
 
-    /// The same with a state that `finish` has a hand in.
-    async fn start_as<T, F: Future<Output = (ApiState, T)>>(
+    /// The same without devboxes, with boxes for scenarios that are the test's own.
+    pub(crate) async fn start_in(self, workshop: Workshop) -> TestServer {
+        let boxes = |_, _| std::future::ready((None, Some(workshop), ()));
+        self.start_as(boxes).await.0
+    }
+
+    async fn start_as<T, F: Future<Output = (Option<OfferedDevboxes>, Option<Workshop>, T)>>(
         self,
-        finish: impl FnOnce(ApiState, Store, Arc<ManualClock>) -> F,
+        boxes: impl FnOnce(Store, Arc<ManualClock>) -> F,
     ) -> (TestServer, T) {
         let metrics = Metrics::new();
         let ids: Arc<dyn IdSource> = Arc::new(Ids::default());
@@ -113,10 +122,11 @@ impl Setup {
             .unwrap();
         let server = Server::bind(self.server, metrics.clone()).await.unwrap();
         let address = server.local_addr();
-        let engine = Engine::new(store.clone(), clock.clone(), &format!("http://{address}"));
+        let (offered, workshop, more) = boxes(store.clone(), clock.clone()).await;
+        let url = format!("http://{address}");
+        let engine = Engine::new(store.clone(), clock.clone(), &url, workshop);
         engine.run().await.unwrap();
-        let state = ApiState::new(self.api, engine.clone(), ids, metrics);
-        let (state, more) = finish(state, store.clone(), clock.clone()).await;
+        let state = ApiState::new(self.api, engine.clone(), offered, ids, metrics);
         let router = Api::new()
             .with_routes(self.routes)
             .unhurried("/test/unhurried")

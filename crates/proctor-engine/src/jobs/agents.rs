@@ -6,6 +6,7 @@ use proctor_core::{
     definition::{Task, Validation},
     id::{Dialect, kinds::OrganizationId},
     job::{BUILT_IN_AGENTS, JobAgent, Program},
+    mount::Mount,
     profile::RunProfile,
 };
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use super::create::NewJobAgent;
 use crate::{
     engine::Engine,
     error::EngineError,
-    scenarios::{AgentWork, command, working_directory},
+    scenarios::{AgentWork, command},
 };
 
 /// What is said about an agent under this name is what it runs.
@@ -83,11 +84,12 @@ pub(super) fn profile(agent: &JobAgent) -> RunProfile {
     let mounts = match &agent.program {
         Program::Command {
             agent: Some(agent), ..
-        } => vec![json!({
-            "type": "agent_mount",
-            "agent_id": agent.wire(Dialect::Runloop),
-            "agent_path": AGENT_PATH,
-        })],
+        } => vec![Mount::Agent {
+            agent: Some(*agent),
+            name: None,
+            target: Some(AGENT_PATH.to_owned()),
+            token: None,
+        }],
         Program::Command { agent: None, .. } | Program::Oracle | Program::Nop => Vec::new(),
     };
     RunProfile {
@@ -103,7 +105,10 @@ pub(super) fn task_profile(agent: &JobAgent, task: &Task) -> RunProfile {
     let Program::Command { .. } = agent.program else {
         return RunProfile::default();
     };
-    let file = |target: &str, content: String| json!({"type": "file_mount", "target": target, "content": content});
+    let file = |target: &str, content| Mount::File {
+        target: target.to_owned(),
+        content,
+    };
     let (statement, context) = told(&task.brief);
     let mut mounts = vec![file(PROBLEM_FILE, statement)];
     if let Some(context) = context {
@@ -150,7 +155,7 @@ pub(super) fn work(
         name,
         script,
         input,
-        directory: working_directory(task),
+        directory: task.working_directory().map(str::to_owned),
         variables,
         time_limit,
     };
@@ -195,7 +200,11 @@ fn variables(agent: &JobAgent, task: &Task) -> BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use proctor_core::{definition::World, id::kinds::RunId, id::kinds::TaskId};
+    use proctor_core::{
+        definition::World,
+        document::Document,
+        id::kinds::{RunId, TaskId},
+    };
 
     use super::*;
 
@@ -207,7 +216,7 @@ mod tests {
             tags: Vec::new(),
             brief: json!({"problem_statement": "Fix it.", "additional_context": {"hint": 1}}),
             world: World::Devbox {
-                parameters: json!({"working_directory": "repo's"}),
+                parameters: Document::of(json!({"working_directory": "repo's"})),
             },
             entities: Vec::new(),
             criteria: Vec::new(),
@@ -257,8 +266,11 @@ mod tests {
         go
         "#);
         let profile = task_profile(&command_agent(), &task());
-        assert_eq!(profile.mounts[0]["content"], "Fix it.");
-        assert_eq!(profile.mounts[1]["content"], "{\"hint\":1}");
+        let contents = profile.mounts.iter().map(|mount| match mount {
+            Mount::File { content, .. } => content.as_str(),
+            other => panic!("{other:?} is not a file"),
+        });
+        assert_eq!(contents.collect::<Vec<_>>(), ["Fix it.", "{\"hint\":1}"]);
     }
 
     #[test]

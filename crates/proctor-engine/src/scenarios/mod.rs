@@ -4,6 +4,9 @@
 //! what judges it takes its time, and the box may end before the agent does. So every step goes one way ([`Engine::step`]):
 //! read, ask `proctor-core`, write over what was read, and let go of the box of what is over.
 
+mod agent_work;
+mod box_log;
+mod boxes;
 mod find;
 mod finish;
 mod logs;
@@ -16,8 +19,9 @@ mod validate;
 mod watch;
 
 pub(crate) use self::start::BoxFor;
-pub(crate) use self::validate::{command, working_directory};
+pub(crate) use self::validate::command;
 pub use self::{
+    boxes::FleetBoxes,
     find::{ScenarioRun, ScoredFunction},
     logs::LogFile,
     rescore::RescoredScenario,
@@ -39,6 +43,7 @@ use proctor_core::{
     task_run::TaskRun,
     time::Timestamp,
 };
+use proctor_fleet::Fleet;
 use proctor_store::{StoreError, run_lists::OwnedTaskRun, runs::Progress};
 
 use crate::{
@@ -57,15 +62,19 @@ pub struct Workshop {
     pub judge: Arc<dyn Judge>,
 }
 
-impl Engine {
-    /// Says where tasks are done that need a box: once, before [`Engine::run`].
-    pub fn equip(&self, workshop: Workshop) {
-        // A second workshop would not know the boxes of the first.
-        let _ = self.inner.workshop.set(workshop);
+impl Workshop {
+    /// The devboxes of a fleet.
+    pub fn on(fleet: &Fleet) -> Self {
+        Self {
+            boxes: Arc::new(FleetBoxes::new(fleet.clone())),
+            judge: Arc::new(FleetJudge::new(fleet.clone())),
+        }
     }
+}
 
+impl Engine {
     pub(crate) fn workshop(&self) -> Result<&Workshop, EngineError> {
-        self.inner.workshop.get().ok_or_else(|| {
+        self.inner.workshop.as_ref().ok_or_else(|| {
             EngineError::Unclear("this server has no devboxes to run scenarios in".to_owned())
         })
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
 use proctor_core::{
-    definition::{Check, Criterion, World},
+    definition::{Check, Criterion, Task},
     devbox::DevboxStatus,
     id::kinds::{CriterionId, DevboxKind},
     scoring::Score,
@@ -15,7 +15,6 @@ use proctor_scorers::{
     JudgeError, JudgeOrder, Judgement, Mode, Redaction, Scored, ScoredState, Scorer,
     ScoringFunction, judge, rejudge, settings::ScoringSettings,
 };
-use serde_json::Value;
 
 use super::{Disk, Judge, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder};
 
@@ -185,7 +184,7 @@ impl FleetJudge {
             custom: plan.contract.scripts.clone(),
             mode: plan.settings.mode,
             artifacts: plan.settings.artifacts.clone(),
-            prepare: launch_commands(&plan.parameters),
+            prepare: plan.launch_commands.clone(),
             shown: Some(self.0.shown()),
             working_directory: Some(worker.directory),
             home: Some(worker.home),
@@ -213,7 +212,7 @@ struct Worker {
 
 impl Worker {
     fn at(place: &Workplace, plan: &Plan) -> Self {
-        let directory = plan.directory().map(|path| place.resolve(path));
+        let directory = plan.directory.as_deref().map(|path| place.resolve(path));
         Self {
             user: place.user.clone(),
             directory: directory.unwrap_or_else(|| place.home.clone()),
@@ -224,7 +223,7 @@ impl Worker {
     }
 
     fn on(kept: &KeptDisk, plan: &Plan) -> Self {
-        let directory = plan.directory().map(|path| kept.resolve(path));
+        let directory = plan.directory.as_deref().map(|path| kept.resolve(path));
         Self {
             user: kept.user.clone(),
             directory: directory.unwrap_or_else(|| kept.home.clone()),
@@ -239,8 +238,10 @@ impl Worker {
 struct Plan {
     settings: ScoringSettings,
     contract: Contract,
-    /// What the task says of its box.
-    parameters: Value,
+    /// Where the task says that work is done.
+    directory: Option<String>,
+    /// The commands that made the box what the agent found.
+    launch_commands: Vec<String>,
 }
 
 impl Plan {
@@ -249,16 +250,9 @@ impl Plan {
             settings: ScoringSettings::of_metadata(&order.task.metadata)
                 .map_err(|problems| ScoringError::Unfit(problems.to_string()))?,
             contract: Contract::read(&order.task.criteria),
-            parameters: match &order.task.world {
-                World::Devbox { parameters } => parameters.clone(),
-                World::Playground { .. } => Value::Null,
-            },
+            directory: order.task.working_directory().map(str::to_owned),
+            launch_commands: launch_commands(&order.task),
         })
-    }
-
-    /// Where the task says that work is done.
-    fn directory(&self) -> Option<&str> {
-        self.parameters["working_directory"].as_str()
     }
 
     fn scoring(self, judged: Judgement, disk: Disk) -> Scoring {
@@ -339,14 +333,11 @@ fn finding(criterion: CriterionId, scored: Scored) -> ScorerFinding {
     }
 }
 
-/// The commands that made the box what the agent found.
-fn launch_commands(parameters: &Value) -> Vec<String> {
-    let commands = parameters["launch_parameters"]["launch_commands"].as_array();
-    commands
-        .into_iter()
-        .flatten()
-        .filter_map(|command| command.as_str().map(str::to_owned))
-        .collect()
+fn launch_commands(task: &Task) -> Vec<String> {
+    let definition = task.devbox().and_then(|devbox| devbox.get().ok());
+    let launch = definition.and_then(|definition| definition.launch.as_ref());
+    let commands = launch.and_then(|launch| launch.launch_commands.as_ref());
+    commands.cloned().unwrap_or_default()
 }
 
 fn gone() -> ScoringError {

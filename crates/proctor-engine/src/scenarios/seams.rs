@@ -9,13 +9,13 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use proctor_core::{
     definition::Task,
+    devbox::DevboxRequest,
     id::kinds::{CriterionId, DevboxId, OrganizationId, TaskRunId},
-    profile::RunProfile,
     scoring::Score,
     task_run::Cause,
 };
+use proctor_fleet::RequestProblem;
 use proctor_scorers::quoted;
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -28,10 +28,8 @@ pub struct BoxOrder {
     pub task_run: TaskRunId,
     /// What people call it.
     pub name: String,
-    /// What the task says of it: `blueprint_id`, `snapshot_id`, `working_directory`.
-    pub parameters: Value,
-    /// What it gets from outside, all levels taken together.
-    pub profile: RunProfile,
+    /// What it shall be: what the task says of it, and what it gets from outside.
+    pub request: DevboxRequest,
 }
 
 /// Bytes of a log, oldest first.
@@ -146,9 +144,9 @@ pub type Hold = Box<dyn Send + Sync>;
 /// Why something could not be done with a box.
 #[derive(Debug, thiserror::Error)]
 pub enum BoxError {
-    /// The box cannot be made as asked; each fault with its place.
+    /// The box cannot be made as asked.
     #[error("the devbox cannot be made as asked")]
-    Invalid(Vec<(String, String)>),
+    Invalid(Vec<RequestProblem>),
     /// This server has no boxes.
     #[error("{0}")]
     Impossible(String),

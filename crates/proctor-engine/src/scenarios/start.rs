@@ -5,6 +5,8 @@ use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc};
 use proctor_core::{
     canonical::Digest,
     definition::{Benchmark, Requirements, Task, World},
+    devbox::{DevboxDefinition, DevboxRequest},
+    document::Document,
     id::{
         Dialect,
         kinds::{BenchmarkId, DevboxId, OrganizationId, RunId, TaskId, TaskRunId},
@@ -15,7 +17,6 @@ use proctor_core::{
     task_run::TaskRun,
 };
 use proctor_store::{StoreError, runs::Progress};
-use serde_json::Value;
 
 use super::{BoxError, BoxOrder, TRIES};
 use crate::{authoring, catalog::Prepared, engine::Engine, error::EngineError};
@@ -62,7 +63,7 @@ pub(crate) struct BoxFor<'a> {
     /// The frozen task.
     pub(crate) task: &'a Task,
     /// What the task says of its box.
-    pub(crate) parameters: &'a Value,
+    pub(crate) parameters: &'a Document<DevboxDefinition>,
     /// What was brought along, all levels taken together.
     pub(crate) profile: &'a RunProfile,
 }
@@ -192,13 +193,26 @@ impl Engine {
         let required = wanted.benchmark.requires.and(&wanted.task.requires);
         self.check_brought(wanted.organization, &required, wanted.profile)
             .await?;
+        let definition = wanted.parameters.get();
+        let definition =
+            definition.map_err(|problem| EngineError::UnreadableDevbox(problem.clone()))?;
+        let profile = wanted.profile;
         let name = task_run.particulars.name.clone();
         let order = BoxOrder {
             organization: wanted.organization,
             task_run: task_run.id,
             name: name.unwrap_or_else(|| wanted.task.name.clone()),
-            parameters: wanted.parameters.clone(),
-            profile: wanted.profile.over(&said_of_the_box(wanted.parameters)),
+            request: DevboxRequest {
+                base: definition.base.clone(),
+                launch: match &definition.launch {
+                    Some(general) => profile.launch.over(general),
+                    None => profile.launch.clone(),
+                },
+                environment: profile.environment.clone(),
+                secrets: profile.secrets.clone(),
+                mounts: profile.mounts.clone(),
+                entrypoint: None,
+            },
         };
         Ok(self.workshop()?.boxes.create(order).await?)
     }
@@ -359,22 +373,10 @@ impl Engine {
 impl From<BoxError> for EngineError {
     fn from(error: BoxError) -> Self {
         match error {
-            BoxError::Invalid(faults) => Self::Invalid(faults),
+            BoxError::Invalid(problems) => Self::DevboxRequest(problems),
             BoxError::Impossible(why) => Self::Unclear(why),
             BoxError::Ended => Self::Unclear(error.to_string()),
             BoxError::Failed(_) => Self::Box(error),
         }
-    }
-}
-
-/// What a task says of its box, as the most general profile.
-fn said_of_the_box(parameters: &Value) -> RunProfile {
-    let launch = parameters.get("launch_parameters");
-    RunProfile {
-        launch_parameters: launch
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default(),
-        ..RunProfile::default()
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proctor_core::{
-    definition::{Task, Validation, World},
+    definition::Validation,
     id::kinds::{OrganizationId, TaskId, TaskRunId},
     profile::{Particulars, RunProfile},
     refused::Refused,
@@ -153,7 +153,7 @@ impl Engine {
         let (task, _) = prepared.task(task_run.task)?;
         let mut applied = None;
         if let (Some(mut command), Some(devbox)) = (command, task_run.devbox) {
-            command.directory = working_directory(task);
+            command.directory = task.working_directory().map(str::to_owned);
             let boxes = &self.workshop()?.boxes;
             applied = Some(boxes.run(organization, devbox, command).await?);
         }
@@ -171,14 +171,6 @@ impl Engine {
             Ok(_) => Ok(()),
             Err(_) => self.cancel_scenario(id).await.map(drop),
         }
-    }
-}
-
-/// Where in its box a task is done, if it says so.
-pub(crate) fn working_directory(task: &Task) -> Option<String> {
-    match &task.world {
-        World::Devbox { parameters } => parameters["working_directory"].as_str().map(str::to_owned),
-        World::Playground { .. } => None,
     }
 }
 

@@ -282,7 +282,7 @@ impl Blueprints {
     }
 }
 
-fn image_of(blueprint: Blueprint) -> Result<Image, BlueprintError> {
+pub(crate) fn image_of(blueprint: Blueprint) -> Result<Image, BlueprintError> {
     if blueprint.deleted_at.is_some() {
         return Err(BlueprintError::Deleted);
     }

@@ -6,7 +6,7 @@ use proctor_core::{
     refused::Refused,
 };
 use proctor_devbox::Error;
-use proctor_fleet::{DevboxChange, FleetError, FleetOptions, NewDevbox};
+use proctor_fleet::{DevboxChange, FleetError, FleetOptions, NewDevbox, RequestProblem};
 use proctor_store::page::{PageRequest, PageStart};
 
 use crate::support::House;
@@ -357,9 +357,19 @@ async fn what_cannot_be_is_refused_before_anything_is_made() {
         .create(house.organization, new(setup))
         .await
         .unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        "secrets.TOKEN: there is no secret named 'NOT_THERE'"
+    let missing = RequestProblem::NoSecret {
+        variable: "TOKEN".to_owned(),
+        secret: "NOT_THERE".to_owned(),
+    };
+    assert!(
+        matches!(&refused, FleetError::Request(problems) if problems == &[missing]),
+        "{refused}"
+    );
+    assert!(
+        refused
+            .to_string()
+            .ends_with("there is no secret named 'NOT_THERE'"),
+        "{refused}"
     );
     let setup = DevboxSetup {
         base: proctor_core::devbox::DevboxBase::Snapshot(house.store.fresh_id()),

@@ -2,6 +2,7 @@ use std::{collections::BTreeMap, num::NonZeroU32};
 
 use proctor_core::{
     definition::{Requirements, Seconds, Visibility},
+    devbox::DevboxDefinition,
     id::Kind,
 };
 use proctor_store::{
@@ -123,7 +124,7 @@ async fn a_deleted_benchmark_leaves_its_versions_and_what_others_need(
     store.add_task(&second, &shared).await.unwrap();
     store.add_task(&second, &shared).await.unwrap();
     let boxed = TaskDraft {
-        devbox: Some(json!({})),
+        devbox: Some(DevboxDefinition::default().into()),
         ..task("boxed")
     };
     let boxed = store

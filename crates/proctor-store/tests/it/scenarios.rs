@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use proctor_core::{
     definition::{Check, Validation},
+    devbox::DevboxDefinition,
     id::kinds::OrganizationId,
     scoring::Weight,
 };
@@ -32,7 +33,7 @@ fn scorer(name: &str) -> ScoringFunction {
 
 async fn scenario(store: &Store, organization: OrganizationId, name: &str) -> Scenario {
     let content = TaskDraft {
-        devbox: Some(json!({})),
+        devbox: Some(DevboxDefinition::default().into()),
         metadata: BTreeMap::from([("suite".to_owned(), name.to_lowercase())]),
         ..task(name)
     };

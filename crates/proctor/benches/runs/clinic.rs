@@ -93,7 +93,7 @@ impl Clinic {
             .publish_benchmark(organization, &record, digest, slug, Visibility::Private)
             .await
             .unwrap();
-        let engine = Engine::new(store, Arc::new(SystemClock), "http://localhost");
+        let engine = Engine::new(store, Arc::new(SystemClock), "http://localhost", None);
         Self {
             engine,
             organization,

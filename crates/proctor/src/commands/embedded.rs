@@ -53,10 +53,11 @@ impl Embedded {
         let key = organization_key(&storage.store).await?;
         let url = format!("http://{}", server.local_addr());
         let devboxes = Devboxes::open(data, &storage, Supplies::default()).await?;
-        let engine = Engine::new(storage.store.clone(), storage.clock, &url);
+        let workshop = Some(devboxes.workshop());
+        let engine = Engine::new(storage.store.clone(), storage.clock, &url, workshop);
         let options = ApiOptions::default();
-        let state = ApiState::new(options, engine.clone(), storage.ids, metrics);
-        let state = devboxes.offer(state);
+        let offered = Some(devboxes.offered());
+        let state = ApiState::new(options, engine.clone(), offered, storage.ids, metrics);
         engine.run().await?;
         let router = Api::new().into_router(state.clone());
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());

@@ -59,15 +59,20 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
         exact_disks: serve.exact_disks.unwrap_or(false),
     };
     let devboxes = Devboxes::open(&settings.data_directory(), &storage, supplies).await?;
-    let engine = Engine::new(storage.store.clone(), storage.clock, &public_url);
+    let engine = Engine::new(
+        storage.store.clone(),
+        storage.clock,
+        &public_url,
+        Some(devboxes.workshop()),
+    );
     // A server that listens everywhere does not know its name: links then lead to where the request went.
     let knows_its_name = serve.public_url.is_some() || serve.tls_cert.is_some();
     let options = ApiOptions {
         public_url: knows_its_name.then_some(public_url),
         ..api_options(&serve)
     };
-    let state = ApiState::new(options, engine.clone(), storage.ids, metrics);
-    let state = devboxes.offer(state);
+    let offered = Some(devboxes.offered());
+    let state = ApiState::new(options, engine.clone(), offered, storage.ids, metrics);
     engine.run().await?;
     let router = Api::new().into_router(state.clone());
 

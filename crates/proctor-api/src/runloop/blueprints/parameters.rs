@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proctor_core::{
     blueprint::{BaseReference, Recipe},
+    document::Document,
     id::{
         Dialect, Id, Kind,
         kinds::{BlueprintId, NetworkPolicyId, ObjectId},
@@ -132,7 +133,7 @@ impl BlueprintParameters {
                 .and_then(|id| id_of(&mut checks, "network_policy_id", &id))
                 .map(|id: NetworkPolicyId| id),
             metadata: labels::checked(&mut checks, "metadata", self.metadata),
-            launch_parameters: self.launch_parameters,
+            launch_parameters: self.launch_parameters.map(Document::of),
             system_setup_commands: commands,
             build_args,
             file_mounts,

@@ -128,7 +128,7 @@ impl RecipeView {
             system_setup_commands: recipe.system_setup_commands,
             secrets: recipe.secrets,
             network_policy_id: recipe.network_policy.map(|id| id.wire(Dialect::Runloop)),
-            launch_parameters: recipe.launch_parameters,
+            launch_parameters: recipe.launch_parameters.map(|launch| launch.to_value()),
             metadata: recipe.metadata,
         }
     }

@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use proctor_core::{
-    devbox::{DevboxBase, DevboxSetup, Initiator},
-    id::kinds::OrganizationId,
-};
+use proctor_core::devbox::{BaseRequest, DevboxRequest, Initiator};
 use proctor_fleet::NewDevbox;
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,7 +15,7 @@ use crate::{
     extract::{Checks, Json},
     problem::{Problem, ProblemKind, render::RunloopError},
     runloop::{
-        ids, labels,
+        labels,
         launch_parameters::LaunchParametersBody,
         mounts::{self, MountBody},
     },
@@ -27,6 +24,10 @@ use crate::{
 
 /// The longest name of a devbox, in characters.
 const LONGEST_NAME: usize = 1000;
+
+/// What is said of a devbox that begins with several things.
+pub(crate) const SEVERAL_BASES: &str =
+    "only one of snapshot_id, blueprint_id and blueprint_name may be given";
 
 /// What a new devbox is.
 #[derive(Deserialize, ToSchema)]
@@ -62,26 +63,19 @@ pub(crate) struct DevboxCreateParameters {
 }
 
 impl DevboxCreateParameters {
-    /// The devbox that the client means.
-    pub(crate) async fn read(
-        self,
-        state: &ApiState,
-        organization: OrganizationId,
-    ) -> Result<NewDevbox, Problem> {
+    /// The devbox that the client means: its name, its labels, and what it shall be.
+    fn read(self) -> Result<(Option<String>, BTreeMap<String, String>, DevboxRequest), Problem> {
         self.check_offered()?;
         let mut checks = Checks::default();
         let name = checks.optional_text("name", self.name, 0..=LONGEST_NAME);
-        let origin = Origin {
-            snapshot: self.snapshot_id,
-            blueprint: self.blueprint_id,
-            blueprint_name: self.blueprint_name,
-        };
-        let (base, general) = origin.find(state, organization).await?;
-        let launch = self
-            .launch_parameters
-            .unwrap_or_default()
-            .over(general)
-            .read(&mut checks, "launch_parameters");
+        let base = base(
+            &mut checks,
+            self.snapshot_id,
+            self.blueprint_id,
+            self.blueprint_name,
+        );
+        let launch = self.launch_parameters.unwrap_or_default();
+        let launch = launch.read_part(&mut checks, "launch_parameters");
         let environment = variables(
             &mut checks,
             "environment_variables",
@@ -104,19 +98,15 @@ impl DevboxCreateParameters {
             checks.refuse("entrypoint", "must not contain a NUL");
         }
         checks.finish()?;
-        Ok(NewDevbox {
-            name: name.filter(|name| !name.is_empty()),
-            metadata,
-            setup: DevboxSetup {
-                base,
-                launch,
-                environment,
-                secrets,
-                mounts: all,
-                entrypoint,
-            },
-            initiator: Initiator::Invocation,
-        })
+        let request = DevboxRequest {
+            base,
+            launch,
+            environment,
+            secrets,
+            mounts: all,
+            entrypoint,
+        };
+        Ok((name.filter(|name| !name.is_empty()), metadata, request))
     }
 
     /// Refuses what would be silently missing.
@@ -138,50 +128,21 @@ impl DevboxCreateParameters {
 }
 
 /// What a devbox shall begin with, as the client says it.
-struct Origin {
+fn base(
+    checks: &mut Checks,
     snapshot: Option<String>,
     blueprint: Option<String>,
     blueprint_name: Option<String>,
-}
-
-impl Origin {
-    /// What that is, and how devboxes of it are launched unless they say otherwise.
-    async fn find(
-        self,
-        state: &ApiState,
-        organization: OrganizationId,
-    ) -> Result<(DevboxBase, LaunchParametersBody), Problem> {
-        let given = [&self.snapshot, &self.blueprint, &self.blueprint_name];
-        if given.into_iter().flatten().count() > 1 {
-            let message = "only one of snapshot_id, blueprint_id and blueprint_name may be given";
-            return Err(Problem::field("snapshot_id", message));
+) -> BaseRequest {
+    match (snapshot, blueprint, blueprint_name) {
+        (None, None, None) => BaseRequest::Host,
+        (Some(id), None, None) => BaseRequest::snapshot(&id),
+        (None, Some(id), None) => BaseRequest::blueprint(&id),
+        (None, None, Some(name)) => BaseRequest::NewestBlueprint(name),
+        _ => {
+            checks.refuse("snapshot_id", SEVERAL_BASES);
+            BaseRequest::Host
         }
-        let usual = LaunchParametersBody::default();
-        if let Some(text) = self.snapshot {
-            let id = ids::read("snapshot_id", &text)?;
-            return Ok((DevboxBase::Snapshot(id), usual));
-        }
-        if self.blueprint.is_none() && self.blueprint_name.is_none() {
-            return Ok((DevboxBase::Host, usual));
-        }
-        let blueprints = state.blueprints().ok_or_else(|| {
-            let message = "blueprints are not offered by this server";
-            Problem::new(ProblemKind::NotImplemented, message)
-        })?;
-        let (blueprint, image) = match (self.blueprint, self.blueprint_name) {
-            (None, Some(name)) => blueprints.image_named(organization, &name).await?,
-            (text, _) => {
-                let id = ids::read("blueprint_id", &text.unwrap_or_default())?;
-                (id, blueprints.image(organization, id).await?)
-            }
-        };
-        let recipe = blueprints.find(organization, blueprint).await?.recipe;
-        let general = recipe
-            .launch_parameters
-            .and_then(|value| serde_json::from_value(value).ok())
-            .unwrap_or(usual);
-        let image = Box::new(image);
-        Ok((DevboxBase::Blueprint { blueprint, image }, general))
     }
 }
 
@@ -218,7 +179,13 @@ pub(crate) async fn create_devbox(
     Json(body): Json<DevboxCreateParameters>,
 ) -> Result<Json<DevboxView>, Problem> {
     let fleet = state.fleet()?;
-    let new = body.read(&state, caller.id()).await?;
+    let (name, metadata, request) = body.read()?;
+    let new = NewDevbox {
+        name,
+        metadata,
+        setup: fleet.resolve(caller.id(), request).await?,
+        initiator: Initiator::Invocation,
+    };
     let record = fleet.create(caller.id(), new).await?;
     Ok(Json(DevboxView::of(record)))
 }

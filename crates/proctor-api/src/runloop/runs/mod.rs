@@ -1,7 +1,6 @@
 //! Scenario runs and benchmark runs: how they are started, looked at and ended.
 
 pub(crate) mod benchmark_runs;
-pub(crate) mod box_log;
 mod logs;
 pub(crate) mod rescore;
 pub(crate) mod scenario_runs;

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use proctor_core::definition::{Requirements, Seconds, Validation};
+use proctor_core::{
+    definition::{Requirements, Seconds, Validation},
+    devbox::{BaseRequest, DevboxDefinition},
+    document::Document,
+};
 use proctor_scorers::settings::ScoringSettings;
 use proctor_store::{
     scenarios::{Scenario, ScoringFunction},
     tasks::TaskDraft,
 };
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::contract::{self, ScoringContract};
@@ -34,16 +38,12 @@ pub(crate) struct InputContextBody {
 }
 
 /// The box that the scenario is done in.
-#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Deserialize, ToSchema)]
 pub(crate) struct ScenarioEnvironment {
-    #[serde(skip_serializing_if = "Option::is_none")]
     blueprint_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     snapshot_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     launch_parameters: Option<LaunchParametersBody>,
     /// Where the agent and the scorers work.
-    #[serde(skip_serializing_if = "Option::is_none")]
     working_directory: Option<String>,
 }
 
@@ -110,7 +110,7 @@ impl ScenarioCreateParameters {
             tags: Vec::new(),
             brief: Value::Null,
             scenario: Vec::new(),
-            devbox: Some(json!({})),
+            devbox: Some(DevboxDefinition::default().into()),
             reference: Value::Null,
             validation: None,
             scoring_timeout: None,
@@ -238,7 +238,7 @@ struct Common {
 impl Common {
     fn apply(self, checks: &mut Checks, draft: &mut TaskDraft) {
         if let Some(environment) = self.environment {
-            draft.devbox = Some(box_of(checks, &environment));
+            draft.devbox = Some(box_of(checks, environment));
         }
         if let Some(metadata) = self.metadata {
             if let Err(problems) = ScoringSettings::of_metadata(&metadata) {
@@ -287,22 +287,26 @@ fn unknown_validation(word: &str) -> String {
     format!("'{}' is none of {}", shortened(word), all.join(", "))
 }
 
-/// How the box is made, as it is kept.
-fn box_of(checks: &mut Checks, environment: &ScenarioEnvironment) -> Value {
+/// What the scenario says of its box. An id that is none is kept, and refused when the scenario is started.
+fn box_of(checks: &mut Checks, environment: ScenarioEnvironment) -> Document<DevboxDefinition> {
     if environment.blueprint_id.is_some() && environment.snapshot_id.is_some() {
         checks.refuse(
             "environment_parameters",
             "a box is made from a blueprint or from a snapshot, not from both",
         );
     }
-    if let Some(launch) = environment.launch_parameters.clone() {
-        launch.read(checks, "environment_parameters.launch_parameters");
-    }
-    match serde_json::to_value(environment) {
-        Ok(value) => value,
-        Err(error) => {
-            checks.refuse("environment_parameters", error.to_string());
-            json!({})
-        }
-    }
+    let launch = environment
+        .launch_parameters
+        .map(|launch| launch.read(checks, "environment_parameters.launch_parameters"));
+    let base = match (&environment.blueprint_id, &environment.snapshot_id) {
+        (Some(id), _) => BaseRequest::blueprint(id),
+        (None, Some(id)) => BaseRequest::snapshot(id),
+        (None, None) => BaseRequest::Host,
+    };
+    let definition = DevboxDefinition {
+        base,
+        launch,
+        working_directory: environment.working_directory,
+    };
+    definition.into()
 }

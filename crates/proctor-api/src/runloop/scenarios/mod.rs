@@ -9,6 +9,7 @@ mod view;
 use axum::extract::State;
 use proctor_core::{
     definition::Validation,
+    devbox::BaseRequest,
     id::kinds::{BenchmarkKind, OrganizationId, TaskId, TaskKind},
 };
 use proctor_store::{
@@ -90,19 +91,32 @@ pub(super) fn check_made_by_all(checks: &mut Checks, scenario: &Scenario) {
     let Some(devbox) = &scenario.placed.draft.content.devbox else {
         return;
     };
-    let launch = &devbox["launch_parameters"];
-    for (what, id) in [
-        ("blueprint", &devbox["blueprint_id"]),
-        ("snapshot", &devbox["snapshot_id"]),
-        ("network policy", &launch["network_policy_id"]),
-    ] {
-        if let Some(id) = id.as_str() {
-            let place = wire(scenario.placed.id());
-            let message = format!(
-                "needs the {what} '{id}', which is its owner's alone; nobody else could run it"
-            );
-            checks.refuse(&place, message);
+    let place = wire(scenario.placed.id());
+    let definition = match devbox.get() {
+        Ok(definition) => definition,
+        Err(problem) => {
+            checks.refuse(&place, format!("has a box that cannot be made: {problem}"));
+            return;
         }
+    };
+    let base = match &definition.base {
+        BaseRequest::Host => None,
+        BaseRequest::Snapshot(id) => Some(("snapshot", wire(*id))),
+        BaseRequest::Blueprint(id) => Some(("blueprint", wire(*id))),
+        BaseRequest::NotASnapshot(text) => Some(("snapshot", text.clone())),
+        BaseRequest::NewestBlueprint(name) | BaseRequest::NotABlueprint(name) => {
+            Some(("blueprint", name.clone()))
+        }
+    };
+    let launch = definition.launch.as_ref();
+    let policy = launch
+        .and_then(|launch| launch.network_policy)
+        .map(|id| ("network policy", wire(id)));
+    for (what, name) in base.into_iter().chain(policy) {
+        let message = format!(
+            "needs the {what} '{name}', which is its owner's alone; nobody else could run it"
+        );
+        checks.refuse(&place, message);
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use proctor_core::definition::{Seconds, Validation};
+use proctor_core::{
+    definition::{Seconds, Validation},
+    document::Document,
+};
 use proctor_store::{page::Page, scenarios::Scenario};
 use serde::Serialize;
 use serde_json::Value;
@@ -77,7 +80,8 @@ impl ScenarioView {
             name: draft.name.clone(),
             environment: draft
                 .devbox
-                .clone()
+                .as_ref()
+                .map(Document::to_value)
                 .filter(|environment| environment.as_object().is_some_and(|map| !map.is_empty())),
             input_context: InputContextView {
                 problem_statement: context.problem_statement,

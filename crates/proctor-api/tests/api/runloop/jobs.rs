@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use proctor_core::{id::Dialect, mount::Mount};
 use proctor_engine::{Engine, scenarios::BoxEnd};
 use reqwest::Method;
 use rstest::rstest;
@@ -204,20 +205,24 @@ async fn a_command_finds_its_task_its_model_and_its_environment() {
         r#"{"effort":"high"}"#
     );
     let order = desk.shop.orders().remove(0);
-    assert_eq!(order.profile.environment["REGION"], "eu");
-    assert_eq!(order.profile.secrets["KEY"], "MINE");
-    let mounts = &order.profile.mounts;
-    assert_eq!(
-        (&mounts[0]["type"], &mounts[0]["agent_id"]),
-        (&json!("agent_mount"), &registered.body["id"])
+    assert_eq!(order.request.environment["REGION"], "eu");
+    assert_eq!(order.request.secrets["KEY"], "MINE");
+    let [agent, problem, ..] = &order.request.mounts[..] else {
+        panic!("{:?}", order.request.mounts);
+    };
+    let registered = registered.text("id");
+    let agent_path = &work.variables["PROCTOR_AGENT_PATH"];
+    assert!(
+        matches!(agent, Mount::Agent { agent: Some(id), target: Some(target), .. }
+            if id.wire(Dialect::Runloop) == registered && target == agent_path),
+        "{agent:?}"
     );
-    assert_eq!(
-        mounts[0]["agent_path"],
-        work.variables["PROCTOR_AGENT_PATH"]
-    );
-    assert_eq!(mounts[1]["target"], work.variables["PROCTOR_PROBLEM_FILE"]);
     let statement = &parameters("needy")["input_context"]["problem_statement"];
-    assert_eq!(&mounts[1]["content"], statement);
+    let problem_file = &work.variables["PROCTOR_PROBLEM_FILE"];
+    assert!(
+        matches!(problem, Mount::File { target, content } if target == problem_file && statement == content),
+        "{problem:?}"
+    );
 }
 
 #[rstest]
@@ -448,8 +453,8 @@ async fn a_job_goes_on_when_the_server_comes_back() {
         desk.server.store.clone(),
         desk.server.clock.clone(),
         "http://x",
+        Some(desk.shop.workshop()),
     );
-    engine.equip(desk.shop.workshop());
     engine.run().await.unwrap();
     while desk.shop.working() == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -493,8 +498,8 @@ async fn a_box_that_was_lost_with_the_server_is_nobodys_failure() {
         desk.server.store.clone(),
         desk.server.clock.clone(),
         "http://x",
+        Some(desk.shop.workshop()),
     );
-    engine.equip(desk.shop.workshop());
     engine.run().await.unwrap();
     let seen = desk.over(&job).await;
     let outcome = &seen["benchmark_outcomes"][0];

@@ -92,8 +92,8 @@ async fn a_benchmark_run_whose_last_scenario_was_ended_by_a_dying_server_complet
 
     assert_eq!(desk.benchmark_run(&recovered).await["state"], "running");
     let store = desk.server.store.clone();
-    let engine = Engine::new(store, desk.server.clock.clone(), "http://x");
-    engine.equip(desk.shop.workshop());
+    let workshop = Some(desk.shop.workshop());
+    let engine = Engine::new(store, desk.server.clock.clone(), "http://x", workshop);
     engine.run().await.unwrap();
     assert_eq!(
         desk.benchmark_run(&recovered).await["state"],

@@ -11,7 +11,7 @@ use super::{
     scenarios::{create, parameters},
     workshop::Shop,
 };
-use crate::support::{Answer, TestServer};
+use crate::support::{Answer, Setup, TestServer};
 
 pub(super) struct Desk {
     pub(super) server: TestServer,
@@ -21,9 +21,8 @@ pub(super) struct Desk {
 
 impl Desk {
     pub(super) async fn new() -> Self {
-        let server = TestServer::start().await;
         let shop = Shop::default();
-        server.engine.equip(shop.workshop());
+        let server = Setup::default().start_in(shop.workshop()).await;
         Self {
             server,
             shop,
@@ -131,7 +130,7 @@ async fn a_scenario_is_started_scored_and_completed() {
     let run = started.text("id");
     let order = desk.shop.orders().remove(0);
     assert_eq!(order.name, "first try");
-    assert_eq!(order.profile.environment["MODEL"], "m");
+    assert_eq!(order.request.environment["MODEL"], "m");
 
     desk.shop.slow_down(true);
     let scoring = desk.act(&run, "score").await;
@@ -438,14 +437,14 @@ async fn what_is_required_and_missing_is_named_all_at_once() {
         .await;
     let order = desk.shop.orders().pop().unwrap();
     assert_eq!(
-        json!(order.profile.environment),
+        json!(order.request.environment),
         json!({"TEAM": "a", "MODEL": "special", "REGION": "eu"})
     );
     assert_eq!(
-        json!(order.profile.launch_parameters),
+        json!(order.request.launch),
         json!({"resource_size_request": "SMALL", "keep_alive_time_seconds": 60})
     );
-    assert_eq!(order.profile.mounts.len(), 2);
+    assert_eq!(order.request.mounts.len(), 2);
     let run = desk.run(&id).await;
     assert!(!run.to_string().contains("hush"), "no secret leaves");
 }
@@ -490,7 +489,7 @@ async fn what_is_archived_or_cannot_be_boxed_is_not_started() {
     assert!(
         refused
             .text("message")
-            .contains("blueprint_id: does not exist")
+            .contains("blueprint_id: not the id of a blueprint")
     );
     let unequipped = TestServer::start().await;
     let scenario = create(&unequipped, parameters("fix")).await;

@@ -12,7 +12,11 @@ use std::{
 use futures::{StreamExt as _, stream};
 use proctor_core::{
     definition::{Check, Criterion},
-    id::kinds::{DevboxId, OrganizationId, TaskRunId},
+    devbox::BaseRequest,
+    id::{
+        Dialect,
+        kinds::{BlueprintId, DevboxId, OrganizationId, TaskRunId},
+    },
     scoring::Score,
 };
 use proctor_engine::scenarios::{
@@ -20,6 +24,7 @@ use proctor_engine::scenarios::{
     Judge, LogStream, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, WorkEnd,
     Workshop,
 };
+use proctor_fleet::RequestProblem;
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -180,9 +185,9 @@ impl Boxes for Shop {
     }
 
     async fn create(&self, order: BoxOrder) -> Result<DevboxId, BoxError> {
-        if order.parameters["blueprint_id"] == "missing" {
-            let fault = ("blueprint_id".to_owned(), "does not exist".to_owned());
-            return Err(BoxError::Invalid(vec![fault]));
+        if let BaseRequest::NotABlueprint(text) = &order.request.base {
+            let bad = BlueprintId::from_wire(text, Dialect::Runloop).unwrap_err();
+            return Err(BoxError::Invalid(vec![RequestProblem::NotABlueprint(bad)]));
         }
         let mut boxes = self.0.boxes.lock().unwrap();
         let number = 0x0190_0000_0000_7000_8000_0000_0000_0000 + boxes.len() as u128;

@@ -1,11 +1,12 @@
 //! The log of a devbox as text.
 
 use proctor_core::time::Timestamp;
-use proctor_engine::scenarios::BoxLog;
 use proctor_fleet::logs::{LogEntry, Source, What};
 
+use super::BoxLog;
+
 /// The entries that belong to `log`, a line each.
-pub(crate) fn text(entries: &[LogEntry], log: BoxLog) -> String {
+pub(super) fn text(entries: &[LogEntry], log: BoxLog) -> String {
     let mut text = String::new();
     let agent = match log {
         BoxLog::Agent(name) => Some(name.to_string()),

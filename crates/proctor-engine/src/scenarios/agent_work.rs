@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use proctor_core::id::kinds::{DevboxId, OrganizationId};
 use proctor_devbox::Stream;
-use proctor_engine::scenarios::{AgentWork, WorkEnd};
 use proctor_fleet::{Command, Fleet, FleetError, NewCommand, Workplace};
+
+use super::{AgentWork, WorkEnd};
 
 /// How much of what an agent printed is told when it failed.
 const LINES: usize = 20;

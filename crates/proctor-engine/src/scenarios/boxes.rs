@@ -1,8 +1,6 @@
-//! Where scenarios are done: the devboxes of this server, made as clients make theirs.
-//!
-//! A scenario says what its box shall be in the words of this dialect; here they become a devbox.
+//! Where scenarios are done: the devboxes of this server.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
 use futures::{StreamExt as _, stream};
@@ -11,17 +9,13 @@ use proctor_core::{
     id::kinds::{DevboxId, DevboxKind, OrganizationId},
 };
 use proctor_devbox::{ExecId, Stream};
-use proctor_engine::scenarios::{
-    AgentWork, BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, FleetJudge, Hold,
-    LogStream, WorkEnd, Workshop,
+use proctor_fleet::{
+    DevboxRecord, Fleet, FleetError, NewDevbox, Workplace, blueprints::BlueprintError,
 };
-use proctor_fleet::{DevboxRecord, Fleet, FleetError, Workplace};
-use serde_json::{Map, Value, json};
 
-use super::{agent_work, devboxes::DevboxCreateParameters, runs::box_log};
-use crate::{
-    problem::{Problem, ProblemKind},
-    state::{ApiState, WeakState},
+use super::{
+    AgentWork, BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Hold, LogStream,
+    WorkEnd, agent_work, box_log,
 };
 
 /// How long an end is waited for at a time.
@@ -37,45 +31,35 @@ const SETTLED: [DevboxStatus; 3] = [
     DevboxStatus::Failure,
 ];
 
-/// Lets scenarios be run in the devboxes of a server, if it has any.
-pub(crate) fn equip(state: &ApiState) {
-    if let Ok(fleet) = state.fleet() {
-        state.engine().equip(Workshop {
-            judge: Arc::new(FleetJudge::new(fleet.clone())),
-            boxes: Arc::new(ScenarioBoxes {
-                state: state.downgrade(),
-                fleet: fleet.clone(),
-            }),
-        });
-    }
-}
-
-/// The devboxes of scenario runs.
-struct ScenarioBoxes {
-    state: WeakState,
+/// Makes boxes that are the devboxes of a fleet.
+#[derive(Clone)]
+pub struct FleetBoxes {
     fleet: Fleet,
 }
 
+impl FleetBoxes {
+    /// The devboxes of this fleet.
+    pub const fn new(fleet: Fleet) -> Self {
+        Self { fleet }
+    }
+}
+
 #[async_trait]
-impl Boxes for ScenarioBoxes {
+impl Boxes for FleetBoxes {
     fn machine(&self) -> String {
         self.fleet.machine().to_owned()
     }
 
     async fn create(&self, order: BoxOrder) -> Result<DevboxId, BoxError> {
-        let state = self.state.upgrade().ok_or_else(|| {
-            BoxError::Impossible("the server is about to end; try again later".to_owned())
-        })?;
-        let parameters: DevboxCreateParameters = serde_json::from_value(parameters(&order))
-            .map_err(|error| {
-                BoxError::Invalid(vec![("environment".to_owned(), error.to_string())])
-            })?;
-        let mut new = parameters
-            .read(&state, order.organization)
-            .await
-            .map_err(refused)?;
-        new.initiator = Initiator::Scenario(order.task_run);
-        let record = self.fleet.create(order.organization, new).await;
+        let organization = order.organization;
+        let setup = self.fleet.resolve(organization, order.request).await;
+        let new = NewDevbox {
+            name: Some(order.name).filter(|name| !name.is_empty()),
+            metadata: BTreeMap::new(),
+            setup: setup.map_err(failed)?,
+            initiator: Initiator::Scenario(order.task_run),
+        };
+        let record = self.fleet.create(organization, new).await;
         record.map(|record| record.id).map_err(failed)
     }
 
@@ -226,29 +210,6 @@ async fn run_in(
     })
 }
 
-/// The box in the words in which clients ask for one.
-fn parameters(order: &BoxOrder) -> Value {
-    let profile = &order.profile;
-    let mut parameters = Map::new();
-    for member in ["blueprint_id", "snapshot_id"] {
-        if let Some(id) = order.parameters.get(member) {
-            parameters.insert(member.to_owned(), id.clone());
-        }
-    }
-    parameters.insert("name".to_owned(), order.name.as_str().into());
-    parameters.insert(
-        "environment_variables".to_owned(),
-        json!(profile.environment),
-    );
-    parameters.insert("secrets".to_owned(), json!(profile.secrets));
-    parameters.insert(
-        "launch_parameters".to_owned(),
-        json!(profile.launch_parameters),
-    );
-    parameters.insert("mounts".to_owned(), json!(profile.mounts));
-    Value::Object(parameters)
-}
-
 fn end_of(record: &DevboxRecord) -> BoxEnd {
     match (record.life.failure(), record.life.shutdown_reason()) {
         (Some((DevboxFailure::OutOfMemory | DevboxFailure::OutOfDisk, _)), _) => BoxEnd::Exhausted,
@@ -261,30 +222,18 @@ fn end_of(record: &DevboxRecord) -> BoxEnd {
     }
 }
 
-fn refused(problem: Problem) -> BoxError {
-    match problem.kind() {
-        ProblemKind::Validation(errors) => {
-            let faults = errors.iter().flat_map(|(field, messages)| {
-                let of_field = move |message: &String| (field.to_owned(), message.clone());
-                messages.iter().map(of_field)
-            });
-            BoxError::Invalid(faults.collect())
-        }
-        ProblemKind::Internal | ProblemKind::Unavailable { .. } => {
-            BoxError::Failed(Box::new(problem))
-        }
-        _ => BoxError::Impossible(problem.message().to_owned()),
-    }
-}
-
 fn box_failed(error: proctor_devbox::Error) -> BoxError {
     failed(FleetError::Box(error))
 }
 
 fn failed(error: FleetError) -> BoxError {
     match error {
-        FleetError::Impossible(_) => BoxError::Impossible(error.to_string()),
-        FleetError::Invalid(faults) => BoxError::Invalid(faults),
+        FleetError::Impossible(_) | FleetError::Invalid(_) => {
+            BoxError::Impossible(error.to_string())
+        }
+        FleetError::Request(problems) => BoxError::Invalid(problems),
+        FleetError::Blueprint(BlueprintError::Store(error)) => BoxError::Failed(Box::new(error)),
+        FleetError::Blueprint(error) => BoxError::Impossible(error.to_string()),
         FleetError::NotFound { .. } | FleetError::Refused(_) => BoxError::Ended,
         other => BoxError::Failed(Box::new(other)),
     }

@@ -1,0 +1,63 @@
+//! Definitions that were frozen before boxes and scorers were types keep their digests.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on stops where it is"
+)]
+
+use proctor_core::{
+    canonical::{self, Digest},
+    definition::{Benchmark, World},
+    devbox::{BaseRequest, DevboxDefinition, request::UnreadableDevbox},
+    document::Document,
+};
+
+/// The body of a row, byte for byte: every form of a box and of a scorer, with unknown members and what cannot be read.
+const STORED: &str = include_str!("stored_definition.json");
+const DIGEST: &str = "sha256:d2e4813799c400e8c5db793305f0edeff197381782266428829c2e1d13b5994a";
+
+fn stored() -> Benchmark {
+    serde_json::from_str(STORED).unwrap()
+}
+
+fn devbox(benchmark: &Benchmark, task: usize) -> &Document<DevboxDefinition> {
+    match &benchmark.tasks[task - 1].world {
+        World::Devbox { parameters } => parameters,
+        World::Playground { .. } => panic!("not in a devbox"),
+    }
+}
+
+#[test]
+fn a_definition_of_an_earlier_version_is_written_as_it_was() {
+    let benchmark = stored();
+    let written = canonical::to_bytes(&benchmark.to_value());
+    assert_eq!(String::from_utf8(written).unwrap(), STORED);
+    assert_eq!(benchmark.digest().to_string(), DIGEST);
+    assert_eq!(Digest::of_bytes(STORED.as_bytes()).to_string(), DIGEST);
+}
+
+#[test]
+fn what_it_says_of_boxes_is_understood() {
+    let benchmark = stored();
+    let read = |task| devbox(&benchmark, task).get();
+    assert_eq!(read(1), Ok(&DevboxDefinition::default()));
+    let blueprint = read(2).unwrap();
+    assert!(matches!(blueprint.base, BaseRequest::Blueprint(_)));
+    assert_eq!(blueprint.working_directory.as_deref(), Some("/repo"));
+    for task in [3, 9] {
+        assert!(matches!(read(task).unwrap().base, BaseRequest::Snapshot(_)));
+    }
+    let full = read(4).unwrap().launch.clone().unwrap();
+    assert_eq!((full.cpu_halves, full.memory_gib), (Some(1), Some(2)));
+    assert_eq!(full.launch_commands.unwrap().len(), 2);
+    let unknown = read(7).unwrap().launch.clone().unwrap();
+    assert_eq!(unknown.keep_alive_seconds, Some(60));
+    assert_eq!(read(12), Ok(&DevboxDefinition::default()));
+    assert!(matches!(
+        read(8).unwrap().base,
+        BaseRequest::NotABlueprint(_)
+    ));
+    assert!(matches!(read(10), Err(UnreadableDevbox::SeveralBases)));
+    assert!(matches!(read(11), Err(UnreadableDevbox::Form(_))));
+    assert!(matches!(read(13), Err(UnreadableDevbox::Form(_))));
+}
