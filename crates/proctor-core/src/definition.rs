@@ -14,6 +14,7 @@ use crate::{
     document::Document,
     environment::Entity,
     id::kinds::{BenchmarkId, CriterionId, EntityId, EnvironmentId, TaskId},
+    scorer::ScorerDefinition,
     scoring::{Scorecard, Weight},
     time::Timestamp,
 };
@@ -171,15 +172,15 @@ pub struct Criterion {
     pub check: Check,
 }
 
-/// How a criterion is checked. The inside is read by the checks themselves: an unknown shape is
-/// kept as it was given, because authors may store what cannot be checked yet.
+/// How a criterion is checked. What cannot be read is kept as it was given, because authors may store
+/// what cannot be checked yet; assertions are read by the checks themselves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
     /// A typed assertion on a playground.
     Assertion(Value),
     /// A scorer in a devbox.
-    Scorer(Value),
+    Scorer(Document<ScorerDefinition>),
 }
 
 /// What a taker must bring to a run.

@@ -12,6 +12,7 @@
 //! * [`object`], [`network_policy`], [`agent`], [`mount`], [`blueprint`]: what stands around devboxes.
 //! * [`profile`]: what whoever starts a run brings along.
 //! * [`phrase`]: whether words were said, however they were written.
+//! * [`scorer`]: what scorers of tasks in boxes look at.
 //! * [`scoring`]: marks, axes, verdicts; [`criterion_run`]: the record behind each mark.
 //!
 //! Nothing here reads a clock, draws a random number, or knows how it is stored or shown.
@@ -33,6 +34,7 @@ pub mod phrase;
 pub mod profile;
 pub mod refused;
 pub mod run;
+pub mod scorer;
 pub mod scoring;
 pub mod task_run;
 pub mod time;

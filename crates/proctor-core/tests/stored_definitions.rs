@@ -7,9 +7,10 @@
 
 use proctor_core::{
     canonical::{self, Digest},
-    definition::{Benchmark, World},
+    definition::{Benchmark, Check, World},
     devbox::{BaseRequest, DevboxDefinition, request::UnreadableDevbox},
     document::Document,
+    scorer::ScorerDefinition,
 };
 
 /// The body of a row, byte for byte: every form of a box and of a scorer, with unknown members and what cannot be read.
@@ -60,4 +61,49 @@ fn what_it_says_of_boxes_is_understood() {
     assert!(matches!(read(10), Err(UnreadableDevbox::SeveralBases)));
     assert!(matches!(read(11), Err(UnreadableDevbox::Form(_))));
     assert!(matches!(read(13), Err(UnreadableDevbox::Form(_))));
+}
+
+#[test]
+fn what_it_says_of_scorers_is_understood() {
+    let benchmark = stored();
+    let criteria = benchmark.tasks.last().unwrap().criteria.iter();
+    let read: Vec<(&str, Option<&ScorerDefinition>)> = criteria
+        .map(|criterion| match &criterion.check {
+            Check::Scorer(scorer) => (criterion.label.as_str(), scorer.get().ok()),
+            Check::Assertion(_) => panic!("not a scorer"),
+        })
+        .collect();
+    let kinds: Vec<_> = read
+        .iter()
+        .map(|(label, scorer)| (*label, scorer.map(ScorerDefinition::kind)))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            ("ast", Some("ast_grep_scorer")),
+            ("ast-any", Some("ast_grep_scorer")),
+            ("bash", Some("bash_script_scorer")),
+            ("command", Some("command_scorer")),
+            ("custom", Some("custom_scorer")),
+            ("custom-unregistered", Some("custom_scorer")),
+            ("python", Some("python_script_scorer")),
+            ("python-plain", Some("python_script_scorer")),
+            ("tests", Some("test_based_scorer")),
+            ("tests-none", Some("test_based_scorer")),
+            ("unknown-member", Some("command_scorer")),
+            ("nulls", Some("custom_scorer")),
+            ("unknown-kind", None),
+            ("incomplete", None),
+            ("wrong-type", None),
+            ("no-object", None),
+            ("nothing", None),
+            ("empty", None),
+        ]
+    );
+    let Some(ScorerDefinition::Custom(custom)) = read[4].1 else {
+        panic!("{read:?}");
+    };
+    assert_eq!(custom.bash_script.as_deref(), Some("echo score=1"));
+    let limit = &custom.scorer_params.as_ref().unwrap()["limit"];
+    assert_eq!(limit.to_string(), "1.10", "numbers keep their digits");
 }

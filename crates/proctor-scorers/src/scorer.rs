@@ -2,6 +2,7 @@
 
 use std::{cell::RefCell, fmt, sync::Arc};
 
+use proctor_core::{document::Document, scorer::ScorerDefinition};
 use serde_json::Value;
 
 use crate::{
@@ -24,6 +25,11 @@ impl Scorer {
         let members = Members::of(definition, "", &problems);
         let kind = members.and_then(|members| kinds::read(&members));
         Problems::or(problems.into_inner(), kind.map(Self))
+    }
+
+    /// The scorer of a definition that is kept; whatever is wrong with it is named, also if it cannot be read.
+    pub fn of(definition: &Document<ScorerDefinition>) -> Result<Self, Problems> {
+        Self::read(&definition.to_value())
     }
 
     /// The word that definitions name the kind by.

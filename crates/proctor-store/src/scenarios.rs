@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proctor_core::{
     definition::{Check, Validation},
+    document::Document,
     id::kinds::{BenchmarkId, OrganizationId, TaskId, TaskKind},
+    scorer::ScorerDefinition,
     scoring::Weight,
 };
-use serde_json::Value;
 
 use crate::{
     Store, StoreError,
@@ -41,7 +42,7 @@ pub struct ScoringFunction {
     /// How much it counts.
     pub weight: Weight,
     /// What it does.
-    pub scorer: Value,
+    pub scorer: Document<ScorerDefinition>,
 }
 
 /// Which scenarios are listed.
@@ -57,7 +58,9 @@ pub struct ScenarioFilter {
 
 impl Scenario {
     /// Its scorers, in order.
-    pub fn scoring_functions(&self) -> impl Iterator<Item = (&CriterionDraft, &Value)> {
+    pub fn scoring_functions(
+        &self,
+    ) -> impl Iterator<Item = (&CriterionDraft, &Document<ScorerDefinition>)> {
         self.criteria
             .iter()
             .filter_map(|criterion| match &criterion.content.check {

@@ -1,11 +1,11 @@
 //! Puts the scripts of custom scorers into what is frozen, so that registering another one changes no run.
 
-use proctor_core::definition::{Benchmark, Check, Task};
+use proctor_core::{
+    definition::{Benchmark, Check, Task},
+    document::Document,
+    scorer::ScorerDefinition,
+};
 use proctor_store::{Store, StoreError};
-use serde_json::Value;
-
-/// Where a frozen custom scorer has its script.
-const SCRIPT: &str = "bash_script";
 
 /// The definition with the scripts that its custom scorers have now. Those that nobody registered are left without, and
 /// will come to no result.
@@ -27,14 +27,14 @@ pub(super) async fn put_in(
         let scripts = store.scorer_scripts(owner, &kinds).await?;
         for scorer in scorers(task) {
             if let Some(script) = custom_type(scorer).and_then(|kind| scripts.get(kind)) {
-                scorer[SCRIPT] = script.as_str().into();
+                scorer.set_custom_script(script);
             }
         }
     }
     Ok(definition)
 }
 
-fn scorers(task: &mut Task) -> impl Iterator<Item = &mut Value> {
+fn scorers(task: &mut Task) -> impl Iterator<Item = &mut Document<ScorerDefinition>> {
     task.criteria
         .iter_mut()
         .filter_map(|criterion| match &mut criterion.check {
@@ -44,9 +44,7 @@ fn scorers(task: &mut Task) -> impl Iterator<Item = &mut Value> {
 }
 
 /// The type that a custom scorer names.
-fn custom_type(scorer: &Value) -> Option<&str> {
-    match scorer["type"].as_str() {
-        Some("custom_scorer") => scorer["custom_scorer_type"].as_str(),
-        _ => None,
-    }
+fn custom_type(scorer: &Document<ScorerDefinition>) -> Option<&str> {
+    let custom = scorer.custom()?;
+    Some(&custom.custom_scorer_type)
 }

@@ -292,11 +292,12 @@ impl Contract {
             let Check::Scorer(definition) = &criterion.check else {
                 continue;
             };
-            match Scorer::read(definition) {
+            match Scorer::of(definition) {
                 Ok(scorer) => {
-                    let script = definition["bash_script"].as_str();
-                    if let (Some(kind), Some(script)) = (scorer.custom_type(), script) {
-                        let (kind, script) = (kind.to_owned(), script.to_owned());
+                    if let Some(custom) = definition.custom()
+                        && let Some(script) = custom.bash_script.clone()
+                    {
+                        let kind = custom.custom_scorer_type.clone();
                         contract.scripts.insert(kind, script);
                     }
                     contract.ids.push(criterion.id);

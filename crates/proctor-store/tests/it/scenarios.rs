@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use proctor_core::{
     definition::{Check, Validation},
     devbox::DevboxDefinition,
+    document::Document,
     id::kinds::OrganizationId,
     scoring::Weight,
 };
@@ -27,7 +28,7 @@ fn scorer(name: &str) -> ScoringFunction {
     ScoringFunction {
         name: name.to_owned(),
         weight: Weight::default(),
-        scorer: json!({"type": "command_scorer", "command": name}),
+        scorer: Document::of(json!({"type": "command_scorer", "command": name})),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What authors are told.
 
-use proctor_core::definition::Check;
+use proctor_core::{definition::Check, document::Document};
 use proctor_verify::{Severity, lint, problems};
 use serde_json::{Value, json};
 
@@ -86,7 +86,7 @@ fn a_task_is_linted_as_a_whole() {
     );
     unlucky.input_entity = None;
     let mut scorer = criterion("Runs a program", Value::Null);
-    scorer.check = Check::Scorer(json!({"type": "command"}));
+    scorer.check = Check::Scorer(Document::of(json!({"type": "command"})));
     let remarks = lint(&task(vec![
         criterion(
             "The appointment is booked with Dr. Rivera",

@@ -4,11 +4,15 @@
 
 use std::collections::BTreeSet;
 
-use proctor_core::scoring::{Weight, check_total_of_one};
+use proctor_core::{
+    document::Document,
+    scorer::{CustomScorer, ScorerDefinition},
+    scoring::{Weight, check_total_of_one},
+};
 use proctor_scorers::Scorer;
 use proctor_store::scenarios::ScoringFunction;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::extract::{Checks, shortened};
@@ -43,54 +47,6 @@ const KINDS: [&str; 6] = [
     "python_script_scorer",
     "test_based_scorer",
 ];
-
-#[derive(Serialize, Deserialize)]
-struct AstGrep {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lang: Option<String>,
-    search_directory: String,
-    pattern: String,
-}
-
-#[derive(Serialize, Deserialize)]
-struct BashScript {
-    bash_script: String,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Command {
-    command: String,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Custom {
-    custom_scorer_type: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scorer_params: Option<Map<String, Value>>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct PythonScript {
-    python_script: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    python_version_constraint: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    requirements_contents: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct TestBased {
-    test_command: String,
-    #[serde(default)]
-    test_files: Option<Vec<TestFile>>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct TestFile {
-    file_path: String,
-    #[serde(default)]
-    file_contents: String,
-}
 
 /// The contract as it is kept; every fault is noted at its place below `field`.
 pub(super) fn read(
@@ -139,7 +95,8 @@ pub(super) fn read(
 pub(super) fn custom_types(functions: &[ScoringFunction]) -> Vec<&str> {
     let named = functions
         .iter()
-        .filter_map(|function| function.scorer["custom_scorer_type"].as_str());
+        .filter_map(|function| function.scorer.custom())
+        .map(|custom| custom.custom_scorer_type.as_str());
     let named: BTreeSet<&str> = named.collect();
     named.into_iter().collect()
 }
@@ -159,11 +116,12 @@ fn checked_name(checks: &mut Checks, place: &str, name: Option<String>) -> Strin
 }
 
 /// A scorer as it is kept. One that could not be run is refused now, not when an agent has done its work.
-fn scorer(checks: &mut Checks, place: &str, given: Option<Value>) -> Value {
-    let kept = known_members(checks, place, given);
-    if !kept.is_null()
-        && let Err(problems) = Scorer::read(&kept)
-    {
+fn scorer(checks: &mut Checks, place: &str, given: Option<Value>) -> Document<ScorerDefinition> {
+    let Some(definition) = definition(checks, place, given) else {
+        return Document::of(Value::Null);
+    };
+    let kept = Document::from(definition);
+    if let Err(problems) = Scorer::of(&kept) {
         for problem in problems.iter() {
             checks.refuse(
                 &format!("{place}.{}", problem.path),
@@ -174,28 +132,34 @@ fn scorer(checks: &mut Checks, place: &str, given: Option<Value>) -> Value {
     kept
 }
 
-/// A scorer without the members that its kind does not have.
-fn known_members(checks: &mut Checks, place: &str, given: Option<Value>) -> Value {
-    let Some(given) = checks.required(place, given) else {
-        return Value::Null;
-    };
+/// What the client means, without the members that the kind does not have.
+fn definition(checks: &mut Checks, place: &str, given: Option<Value>) -> Option<ScorerDefinition> {
+    use ScorerDefinition as Definition;
+    let given = checks.required(place, given)?;
     checks.document(place, &given);
     let Some(kind) = given.get("type").and_then(Value::as_str).map(str::to_owned) else {
         let message = format!("is required: one of {}", KINDS.join(", "));
         checks.refuse(&format!("{place}.type"), message);
-        return Value::Null;
+        return None;
     };
     match kind.as_str() {
-        "ast_grep_scorer" => normal::<AstGrep>(checks, place, &kind, given),
-        "bash_script_scorer" => normal::<BashScript>(checks, place, &kind, given),
-        "command_scorer" => normal::<Command>(checks, place, &kind, given),
-        "custom_scorer" => normal::<Custom>(checks, place, &kind, given),
-        "python_script_scorer" => normal::<PythonScript>(checks, place, &kind, given),
-        "test_based_scorer" => normal::<TestBased>(checks, place, &kind, without_nulls(given)),
+        "ast_grep_scorer" => read_as(checks, place, given, Definition::AstGrep),
+        "bash_script_scorer" => read_as(checks, place, given, Definition::BashScript),
+        "command_scorer" => read_as(checks, place, given, Definition::Command),
+        "custom_scorer" => read_as(checks, place, given, |custom: CustomScorer| {
+            // The registered script is put there when the scenario is frozen.
+            let bash_script = None;
+            Definition::Custom(CustomScorer {
+                bash_script,
+                ..custom
+            })
+        }),
+        "python_script_scorer" => read_as(checks, place, given, Definition::PythonScript),
+        "test_based_scorer" => read_as(checks, place, without_nulls(given), Definition::TestBased),
         other => {
             let message = format!("'{}' is none of {}", shortened(other), KINDS.join(", "));
             checks.refuse(&format!("{place}.type"), message);
-            Value::Null
+            None
         }
     }
 }
@@ -216,31 +180,18 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-fn normal<T: DeserializeOwned + Serialize>(
+fn read_as<T: DeserializeOwned>(
     checks: &mut Checks,
     place: &str,
-    kind: &str,
     given: Value,
-) -> Value {
-    let read: Result<T, _> = serde_path_to_error::deserialize(given);
-    let read = match read {
-        Ok(read) => read,
+    kind: impl FnOnce(T) -> ScorerDefinition,
+) -> Option<ScorerDefinition> {
+    match serde_path_to_error::deserialize(given) {
+        Ok(read) => Some(kind(read)),
         Err(error) => {
             let (place, message) = fault(place, &error);
             checks.refuse(&place, message);
-            return Value::Null;
-        }
-    };
-    match serde_json::to_value(read) {
-        Ok(Value::Object(mut members)) => {
-            members.retain(|_, value| !value.is_null());
-            members.insert("type".to_owned(), kind.into());
-            Value::Object(members)
-        }
-        Ok(other) => other,
-        Err(error) => {
-            checks.refuse(place, error.to_string());
-            Value::Null
+            None
         }
     }
 }
@@ -371,7 +322,7 @@ mod tests {
         let kept = read(&mut checks, "c", functions);
         checks.finish().unwrap();
         assert_eq!(custom_types(&kept), ["mine"]);
-        let kept = kept[0].scorer.to_string();
+        let kept = kept[0].scorer.to_value().to_string();
         assert!(kept.contains("1.10"), "{kept}");
         assert!(!kept.contains("new"), "{kept}");
     }

@@ -130,7 +130,8 @@ async fn check_custom_types(
     let known = state.store().scorer_scripts(organization, &named).await?;
     let mut checks = Checks::default();
     for (number, function) in functions.iter().enumerate() {
-        if let Some(kind) = function.scorer["custom_scorer_type"].as_str()
+        if let Some(custom) = function.scorer.custom()
+            && let kind = custom.custom_scorer_type.as_str()
             && !known.contains_key(kind)
         {
             let place = format!(

@@ -72,7 +72,7 @@ impl ScenarioView {
                 .scoring_functions()
                 .map(|(criterion, scorer)| ScoringFunctionBody {
                     name: Some(criterion.label.clone()),
-                    scorer: Some(scorer.clone()),
+                    scorer: Some(scorer.to_value()),
                     weight: Some(criterion.weight.value()),
                 });
         Self {

@@ -13,10 +13,12 @@ use futures::{StreamExt as _, stream};
 use proctor_core::{
     definition::{Check, Criterion},
     devbox::BaseRequest,
+    document::Document,
     id::{
         Dialect,
         kinds::{BlueprintId, DevboxId, OrganizationId, TaskRunId},
     },
+    scorer::ScorerDefinition,
     scoring::Score,
 };
 use proctor_engine::scenarios::{
@@ -27,6 +29,14 @@ use proctor_engine::scenarios::{
 use proctor_fleet::RequestProblem;
 use tokio::sync::watch;
 use uuid::Uuid;
+
+/// The command that a scorer runs.
+fn command_of(scorer: &Document<ScorerDefinition>) -> &str {
+    match scorer.get() {
+        Ok(ScorerDefinition::Command(scorer)) => &scorer.command,
+        _ => "",
+    }
+}
 
 /// A workshop in memory, and a view of what happens in it.
 #[derive(Clone, Default)]
@@ -260,7 +270,7 @@ impl Judge for Shop {
         }
         let has = |command: &str| {
             order.task.criteria.iter().any(|criterion| {
-                matches!(&criterion.check, Check::Scorer(scorer) if scorer["command"] == command)
+                matches!(&criterion.check, Check::Scorer(scorer) if command_of(scorer) == command)
             })
         };
         if has("lost") {
@@ -270,7 +280,7 @@ impl Judge for Shop {
             let Check::Scorer(scorer) = &criterion.check else {
                 return None;
             };
-            let command = scorer["command"].as_str().unwrap_or_default();
+            let command = command_of(scorer);
             let is_changed = self.0.changed.lock().unwrap().contains(&order.devbox);
             let (score, state) = match command {
                 "is changed" if is_changed => (Score::ONE, ScorerState::Complete),
