@@ -10,7 +10,11 @@ use proctor_playground::{
 };
 use proctor_store::StoreError;
 
-use crate::{authoring::NotFrozen, scenarios::BoxError};
+use crate::{
+    authoring::NotFrozen,
+    problems::{JobProblem, NotBrought, listed},
+    scenarios::BoxError,
+};
 
 /// Why the engine did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -33,11 +37,14 @@ pub enum EngineError {
     /// The drafts cannot be frozen.
     #[error(transparent)]
     NotFrozen(#[from] NotFrozen),
-    /// What was asked for makes no sense; each place with its fault.
-    #[error("{}", told(.0))]
-    Invalid(Vec<(String, String)>),
+    /// The taker did not bring along what is required.
+    #[error("{}", listed(.0))]
+    NotBrought(Vec<NotBrought>),
+    /// The job cannot be made.
+    #[error("{}", listed(.0))]
+    Job(Vec<JobProblem>),
     /// The box of a task cannot be made as it was asked for.
-    #[error("the devbox cannot be made as asked: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    #[error("the devbox cannot be made as asked: {}", listed(.0))]
     DevboxRequest(Vec<RequestProblem>),
     /// What a task says of its box cannot be read.
     #[error("what the task says of its devbox cannot be read: {0}")]
@@ -60,14 +67,6 @@ pub enum EngineError {
     /// A record contradicts itself: a fault of ours.
     #[error("{0}")]
     Fault(String),
-}
-
-fn told(faults: &[(String, String)]) -> String {
-    let parts: Vec<_> = faults
-        .iter()
-        .map(|(place, fault)| format!("{place}: {fault}"))
-        .collect();
-    parts.join("; ")
 }
 
 impl From<OpenError> for EngineError {

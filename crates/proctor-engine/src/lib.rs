@@ -7,6 +7,7 @@
 //! * [`jobs`]: agents that take scenarios without anybody's help.
 //! * [`playgrounds`]: playgrounds that belong to no run, and what is behind sandboxes.
 //! * [`catalog`]: frozen definitions, prepared once.
+//! * [`problems`]: what is wrong with what somebody asks for.
 //!
 //! Rules that both dialects need live here, once. The engine asks `proctor-core` what may happen,
 //! keeps what was decided in `proctor-store`, and owns the live worlds.
@@ -19,6 +20,7 @@ pub mod engine;
 pub mod error;
 pub mod jobs;
 pub mod playgrounds;
+pub mod problems;
 mod routes;
 pub mod runs;
 pub mod scenarios;

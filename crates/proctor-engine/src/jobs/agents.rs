@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use proctor_core::{
     definition::{Task, Validation},
-    id::{Dialect, kinds::OrganizationId},
-    job::{BUILT_IN_AGENTS, JobAgent, Program},
+    id::kinds::OrganizationId,
+    job::{JobAgent, Program},
     mount::Mount,
     profile::RunProfile,
 };
@@ -16,6 +16,7 @@ use super::create::NewJobAgent;
 use crate::{
     engine::Engine,
     error::EngineError,
+    problems::AgentProblem,
     scenarios::{AgentWork, command},
 };
 
@@ -27,27 +28,19 @@ const PROBLEM_FILE: &str = "/tmp/proctor-agent/problem_statement.md";
 const CONTEXT_FILE: &str = "/tmp/proctor-agent/additional_context.json";
 const AGENT_PATH: &str = "/tmp/proctor-agent/agent";
 
-/// A place with its fault.
-type Fault = (String, String);
-
 impl Engine {
     /// What an agent runs. A command goes before the built-in agents; a registered agent is put into the box first.
     pub(super) async fn program_of(
         &self,
         organization: OrganizationId,
-        place: &str,
         agent: &NewJobAgent,
-    ) -> Result<Result<Program, Fault>, EngineError> {
-        let fault = |field: &str, message: String| Ok(Err((format!("{place}.{field}"), message)));
+    ) -> Result<Result<Program, AgentProblem>, EngineError> {
         let store = self.store();
         let registered = match agent.agent {
-            Some(id) => {
-                let Some(found) = store.agent(organization, id).await? else {
-                    let wire = id.wire(Dialect::Runloop);
-                    return fault("agent_id", format!("there is no agent '{wire}'"));
-                };
-                Some(found)
-            }
+            Some(id) => match store.agent(organization, id).await? {
+                None => return Ok(Err(AgentProblem::NotRegistered(id))),
+                found => found,
+            },
             None => store.agent_named(organization, &agent.name).await?,
         };
         let name = &agent.name;
@@ -55,27 +48,15 @@ impl Engine {
             Some(_) => None,
             None => Program::built_in(name),
         };
-        match (agent.kwargs.get(COMMAND), built_in, registered) {
-            (Some(command), _, registered) => Ok(Ok(Program::Command {
+        Ok(match (agent.kwargs.get(COMMAND), built_in, registered) {
+            (Some(command), _, registered) => Ok(Program::Command {
                 command: command.clone(),
                 agent: registered.map(|agent| agent.id),
-            })),
-            (None, Some(built_in), _) => Ok(Ok(built_in)),
-            (None, None, Some(_)) => fault(
-                "kwargs.command",
-                format!(
-                    "the agent '{name}' is registered, but not how it is started: give its command as kwargs.command"
-                ),
-            ),
-            (None, None, None) => fault(
-                "name",
-                format!(
-                    "there is no agent '{name}': built in are {}; any other is a command, given as kwargs.command, \
-                     together with an agent registered at /v1/agents (by this name or by agent_id) if it needs one",
-                    BUILT_IN_AGENTS.join(" and ")
-                ),
-            ),
-        }
+            }),
+            (None, Some(built_in), _) => Ok(built_in),
+            (None, None, Some(_)) => Err(AgentProblem::NoCommand(name.clone())),
+            (None, None, None) => Err(AgentProblem::Unknown(name.clone())),
+        })
     }
 }
 

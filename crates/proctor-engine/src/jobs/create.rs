@@ -4,10 +4,7 @@ use std::{collections::BTreeMap, num::NonZeroU32};
 
 use proctor_core::{
     definition::{Benchmark, Requirements, World},
-    id::{
-        Dialect,
-        kinds::{AgentId, BenchmarkId, OrganizationId, TaskId},
-    },
+    id::kinds::{AgentId, BenchmarkId, OrganizationId, TaskId},
     job::{Job, JobAgent, JobPlan, JobSource, JobState, Orchestration, PlannedScenario},
     profile::RunProfile,
     run::Pinned,
@@ -19,6 +16,7 @@ use crate::{
     authoring::{self, Frozen},
     engine::Engine,
     error::EngineError,
+    problems::{AgentProblem, JobProblem},
 };
 
 /// The label of a benchmark that was made for a job.
@@ -84,11 +82,10 @@ impl Engine {
         let ground = self.ground_of_job(&new).await?;
         let scenarios = scenarios(&ground.frozen.definition);
         if scenarios.is_empty() {
-            let place = match new.of {
-                JobOf::Benchmark(_) => "spec.benchmark_id",
-                JobOf::Scenarios(_) => "spec.scenario_ids",
-            };
-            return Err(invalid(place, "there are no scenarios to run"));
+            return Err(refused(match new.of {
+                JobOf::Benchmark(_) => JobProblem::EmptyBenchmark,
+                JobOf::Scenarios(_) => JobProblem::NoScenarios,
+            }));
         }
         let agents = self.agents_of_job(&new, &ground.frozen.definition).await?;
         let name = new.name.clone().unwrap_or_else(|| match &ground.source {
@@ -129,19 +126,13 @@ impl Engine {
     async fn ground_of_job(&self, new: &NewJob) -> Result<Ground, EngineError> {
         match &new.of {
             JobOf::Benchmark(id) => {
-                let place = "spec.benchmark_id";
-                let wire = id.wire(Dialect::Runloop);
                 let benchmark = self.store().suite(new.organization, *id).await?;
-                let benchmark = benchmark
-                    .ok_or_else(|| invalid(place, &format!("there is no benchmark '{wire}'")))?;
+                let benchmark = benchmark.ok_or_else(|| refused(JobProblem::NoBenchmark(*id)))?;
                 if benchmark.archived {
-                    let message = format!(
-                        "the benchmark '{wire}' is archived; unarchive it before it is run"
-                    );
-                    return Err(invalid(place, &message));
+                    return Err(refused(JobProblem::BenchmarkArchived(*id)));
                 }
                 if let Some(why) = self.put_away_in(*id).await? {
-                    return Err(invalid(place, &why));
+                    return Err(refused(JobProblem::ScenariosArchived(why)));
                 }
                 Ok(Ground {
                     source: JobSource::Benchmark {
@@ -155,13 +146,8 @@ impl Engine {
             JobOf::Scenarios(ids) => {
                 let unknown = self.store().not_scenarios(new.organization, ids).await?;
                 if !unknown.is_empty() {
-                    let fault = |id: TaskId| {
-                        let wire = id.wire(Dialect::Runloop);
-                        let message = format!("there is no active scenario '{wire}'");
-                        ("spec.scenario_ids".to_owned(), message)
-                    };
-                    let faults = unknown.into_iter().map(fault).collect();
-                    return Err(EngineError::Invalid(faults));
+                    let problems = unknown.into_iter().map(JobProblem::NoScenario);
+                    return Err(EngineError::Job(problems.collect()));
                 }
                 let name = new.name.as_deref().unwrap_or("scenarios");
                 Ok(Ground {
@@ -181,13 +167,12 @@ impl Engine {
     ) -> Result<Vec<JobAgent>, EngineError> {
         let required = required(definition);
         let mut agents = Vec::with_capacity(new.agents.len());
-        let mut faults = Vec::new();
+        let mut problems = Vec::new();
         for (number, agent) in new.agents.iter().enumerate() {
-            let place = format!("spec.agent_configs.{number}");
-            let program = match self.program_of(new.organization, &place, agent).await? {
+            let program = match self.program_of(new.organization, agent).await? {
                 Ok(program) => program,
-                Err(fault) => {
-                    faults.push(fault);
+                Err(problem) => {
+                    problems.push(JobProblem::Agent { number, problem });
                     continue;
                 }
             };
@@ -207,16 +192,16 @@ impl Engine {
                 secrets: agent.secrets.clone(),
                 ..RunProfile::default()
             };
-            let variables = format!("{place}.agent_environment.environment_variables");
-            let secrets = format!("{place}.agent_environment.secrets");
-            let places = [variables.as_str(), secrets.as_str()];
-            let lacking = self.not_brought(new.organization, &required, &brought, places);
-            faults.extend(lacking.await?);
+            let lacking = self.not_brought(new.organization, &required, &brought);
+            problems.extend(lacking.await?.into_iter().map(|lacking| JobProblem::Agent {
+                number,
+                problem: AgentProblem::NotBrought(lacking),
+            }));
             agents.push(agent);
         }
-        match faults.is_empty() {
+        match problems.is_empty() {
             true => Ok(agents),
-            false => Err(EngineError::Invalid(faults)),
+            false => Err(EngineError::Job(problems)),
         }
     }
 
@@ -247,9 +232,8 @@ impl Engine {
     }
 }
 
-/// A refusal of one field.
-pub(super) fn invalid(place: &str, message: &str) -> EngineError {
-    EngineError::Invalid(vec![(place.to_owned(), message.to_owned())])
+fn refused(problem: JobProblem) -> EngineError {
+    EngineError::Job(vec![problem])
 }
 
 /// The tasks of a definition that agents of jobs can take.

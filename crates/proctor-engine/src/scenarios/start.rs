@@ -19,7 +19,9 @@ use proctor_core::{
 use proctor_store::{StoreError, runs::Progress};
 
 use super::{BoxError, BoxOrder, TRIES};
-use crate::{authoring, catalog::Prepared, engine::Engine, error::EngineError};
+use crate::{
+    authoring, catalog::Prepared, engine::Engine, error::EngineError, problems::NotBrought,
+};
 
 /// A scenario that is to be taken.
 #[derive(Clone, Debug)]
@@ -313,49 +315,34 @@ impl Engine {
         required: &Requirements,
         profile: &RunProfile,
     ) -> Result<(), EngineError> {
-        let places = ["runProfile.envVars", "runProfile.secrets"];
-        let faults = self
-            .not_brought(organization, required, profile, places)
-            .await?;
-        match faults.is_empty() {
+        let lacking = self.not_brought(organization, required, profile).await?;
+        match lacking.is_empty() {
             true => Ok(()),
-            false => Err(EngineError::Invalid(faults)),
+            false => Err(EngineError::NotBrought(lacking)),
         }
     }
 
-    /// Everything that should have been brought along and was not. `places` are where the caller says variables and
-    /// secrets.
+    /// Everything that should have been brought along and was not.
     pub(crate) async fn not_brought(
         &self,
         organization: OrganizationId,
         required: &Requirements,
         profile: &RunProfile,
-        [variables, secrets]: [&str; 2],
-    ) -> Result<Vec<(String, String)>, EngineError> {
+    ) -> Result<Vec<NotBrought>, EngineError> {
         let missing = required.missing_from(profile);
-        let mut faults: Vec<(String, String)> = Vec::new();
-        for name in missing.environment_variables {
-            faults.push((
-                format!("{variables}.{name}"),
-                format!("the environment variable {name} is required"),
-            ));
-        }
-        for name in missing.secrets {
-            faults.push((
-                format!("{secrets}.{name}"),
-                format!("the secret {name} is required"),
-            ));
-        }
+        let variables = missing.environment_variables.into_iter();
+        let secrets = missing.secrets.into_iter();
+        let mut lacking: Vec<NotBrought> = variables
+            .map(NotBrought::Variable)
+            .chain(secrets.map(NotBrought::Secret))
+            .collect();
         let named: BTreeSet<&String> = profile.secrets.values().collect();
         for name in named {
             if self.store().secret(organization, name).await?.is_none() {
-                faults.push((
-                    format!("{secrets}.{name}"),
-                    format!("there is no secret named '{name}'"),
-                ));
+                lacking.push(NotBrought::NoSuchSecret(name.clone()));
             }
         }
-        Ok(faults)
+        Ok(lacking)
     }
 
     /// Ends a box that no task run came to own.
