@@ -99,7 +99,7 @@ class VerialRuns(Life):
             self.findings.expect(times >= answer.is_fine, LOST, "an acknowledged write", what)
             self.findings.expect(times <= answer.is_fine + answer.unanswered, DOUBLED, "a write in the journal", what)
         # What a task is worth is what its journal says.
-        known = {name for name in recorded}
+        known = set(recorded)
         self.findings.expect(score == len(known) / PATIENTS, FAILED, "score of what is recorded", f"{task_run}: {score} for {sorted(known)}")
 
     def recorded(self, task_run: str) -> list[str]:
