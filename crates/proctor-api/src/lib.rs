@@ -24,6 +24,7 @@ mod openapi;
 pub mod problem;
 mod rate_limit;
 mod request_id;
+mod results;
 mod router;
 mod rubrics;
 pub mod runloop;

@@ -20,6 +20,7 @@ mod network_policies;
 mod objects;
 mod page;
 mod profile;
+mod results;
 mod runs;
 mod scenarios;
 mod secrets;
@@ -106,6 +107,7 @@ fn run_routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(benchmark_runs::list_benchmark_runs_deprecated))
         .routes(routes!(benchmark_runs::get_runloop_benchmark_run))
         .routes(routes!(benchmark_runs::get_benchmark_run_deprecated))
+        .routes(routes!(results::get_runloop_benchmark_run_results))
         .routes(routes!(benchmark_runs::complete_runloop_benchmark_run))
         .routes(routes!(benchmark_runs::complete_benchmark_run_deprecated))
         .routes(routes!(benchmark_runs::cancel_runloop_benchmark_run))
@@ -128,6 +130,7 @@ fn job_routes() -> OpenApiRouter<ApiState> {
         ))
         .routes(routes!(jobs::get_benchmark_job))
         .routes(routes!(jobs::cancel_benchmark_job))
+        .routes(routes!(results::get_benchmark_job_results))
 }
 
 fn shelf_routes() -> OpenApiRouter<ApiState> {

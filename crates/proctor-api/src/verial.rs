@@ -20,6 +20,7 @@ mod page;
 mod playgrounds;
 mod public_runs;
 mod public_tasks;
+mod results;
 mod run_views;
 mod simulators;
 mod solver_keys;
@@ -148,6 +149,7 @@ fn runs() -> OpenApiRouter<ApiState> {
             internal_runs::create_benchmark_run
         ))
         .routes(routes!(internal_runs::get_benchmark_run))
+        .routes(routes!(results::get_benchmark_run_results))
         .routes(routes!(internal_runs::complete_benchmark_run))
         .routes(routes!(internal_runs::cancel_benchmark_run))
         .routes(routes!(internal_runs::publish_benchmark_run))

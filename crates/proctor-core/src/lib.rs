@@ -14,12 +14,14 @@
 //! * [`phrase`]: whether words were said, however they were written.
 //! * [`scorer`]: what scorers of tasks in boxes look at.
 //! * [`scoring`]: marks, axes, verdicts; [`criterion_run`]: the record behind each mark.
+//! * [`cause`]: why something was not judged; [`results`]: our own numbers, in which that counts.
 //!
 //! Nothing here reads a clock, draws a random number, or knows how it is stored or shown.
 
 pub mod agent;
 pub mod blueprint;
 pub mod canonical;
+pub mod cause;
 pub mod criterion_run;
 pub mod definition;
 pub mod devbox;
@@ -33,6 +35,7 @@ pub mod object;
 pub mod phrase;
 pub mod profile;
 pub mod refused;
+pub mod results;
 pub mod run;
 pub mod scorer;
 pub mod scoring;

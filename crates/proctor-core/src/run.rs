@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     canonical::Digest,
-    definition::Task,
+    definition::{Benchmark, Task, World},
     id::kinds::{BenchmarkId, JobId, OrganizationId, RunId, SolverId, TaskId},
     profile::Particulars,
     refused::{Refused, Step},
+    results::{AttemptResult, Summary, TryResult},
     scoring::{Counted, Scorecard},
-    task_run::{Cause, TaskRun},
+    task_run::{Cause, Fault, NEVER_STARTED, TaskRun},
     time::Timestamp,
 };
 
@@ -81,6 +82,9 @@ pub enum RunState {
         at: Timestamp,
         /// How it ended.
         ending: Ending,
+        /// Our own numbers; none in records of before, and for what failed as a whole.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<Summary>,
     },
 }
 
@@ -105,6 +109,8 @@ pub enum Ending {
     },
 }
 
+/// The number of the attempt in a run that has but one at each task.
+const ONLY_ATTEMPT: u32 = 1;
 const SHORTEST_TOKEN: Duration = Duration::from_secs(60 * 60);
 const LONGEST_TOKEN: Duration = Duration::from_secs(24 * 60 * 60);
 const TOKEN_MARGIN: Duration = Duration::from_secs(15 * 60);
@@ -168,8 +174,9 @@ impl Run {
         if !wanted.iter().all(|task| taken.contains(&task.id)) {
             return Step::Unchanged(self);
         }
+        let summary = self.summary(tasks, wanted.iter().copied(), never_started());
         let card = whole(tasks, wanted);
-        Step::Changed(self.end(now, Ending::Completed { card }))
+        Step::Changed(self.end(now, Ending::Completed { card }, Some(summary)))
     }
 
     /// Completes the run because somebody asks for it; what was not scored counts zero.
@@ -186,14 +193,25 @@ impl Run {
             } => Ok(Step::Unchanged(self)),
             RunState::Ended { .. } => Err(Refused::RunOver(self.status())),
             RunState::Created | RunState::Started { .. } => {
+                let wanted: Vec<&Task> = wanted.into_iter().collect();
+                let summary = self.summary(tasks, wanted.iter().copied(), never_started());
                 let card = whole(tasks, wanted);
-                Ok(Step::Changed(self.end(now, Ending::Completed { card })))
+                Ok(Step::Changed(self.end(
+                    now,
+                    Ending::Completed { card },
+                    Some(summary),
+                )))
             }
         }
     }
 
     /// Stops the run. Stopping twice changes nothing; a completed run cannot be stopped.
-    pub fn cancel(self, now: Timestamp, tasks: &[TaskRun]) -> Result<Step<Self>, Refused> {
+    pub fn cancel<'a>(
+        self,
+        now: Timestamp,
+        tasks: &[TaskRun],
+        wanted: impl IntoIterator<Item = &'a Task>,
+    ) -> Result<Step<Self>, Refused> {
         match &self.state {
             RunState::Ended {
                 ending: Ending::Cancelled { .. },
@@ -207,7 +225,12 @@ impl Run {
                     .map(Counted::Scored)
                     .collect();
                 let card = Scorecard::of_run(&with_result);
-                Ok(Step::Changed(self.end(now, Ending::Cancelled { card })))
+                let summary = self.summary(tasks, wanted, Cause::Cancelled.into());
+                Ok(Step::Changed(self.end(
+                    now,
+                    Ending::Cancelled { card },
+                    Some(summary),
+                )))
             }
         }
     }
@@ -218,7 +241,16 @@ impl Run {
         if self.is_over() {
             return Step::Unchanged(self);
         }
-        Step::Changed(self.end(now, Ending::Failed { cause }))
+        Step::Changed(self.end(now, Ending::Failed { cause }, None))
+    }
+
+    /// The same run with these numbers of ours, if it is over: a job knows more of its tries than task runs tell.
+    #[must_use]
+    pub fn with_summary(mut self, numbers: Summary) -> Self {
+        if let RunState::Ended { summary, .. } = &mut self.state {
+            *summary = Some(numbers);
+        }
+        self
     }
 
     /// Puts the run on the leaderboard: only what was completed can be there.
@@ -249,6 +281,14 @@ impl Run {
             ranked_at: None,
             ..self
         })
+    }
+
+    /// The tasks that are to be taken before the run completes by itself. Only a run with a token can take those that are
+    /// done in playgrounds.
+    pub fn wanted<'a>(&self, benchmark: &'a Benchmark) -> impl Iterator<Item = &'a Task> + use<'a> {
+        let has_token = self.expires_at.is_some();
+        let tasks = benchmark.tasks.iter();
+        tasks.filter(move |task| has_token || matches!(task.world, World::Devbox { .. }))
     }
 
     /// Whether the run is over.
@@ -288,6 +328,50 @@ impl Run {
         }
     }
 
+    /// Our own numbers, if it is over.
+    pub const fn own_numbers(&self) -> Option<&Summary> {
+        match &self.state {
+            RunState::Ended { summary, .. } => summary.as_ref(),
+            RunState::Created | RunState::Started { .. } => None,
+        }
+    }
+
+    /// What came of each task of the run: one attempt each, however often it was tried. `tasks` are its task runs in the order in
+    /// which they were made, `untried` is what is known of a task that has none.
+    pub fn attempts<'a>(
+        &self,
+        tasks: &[TaskRun],
+        wanted: impl IntoIterator<Item = &'a Task>,
+        untried: &TryResult,
+    ) -> Vec<AttemptResult> {
+        let mut tries: HashMap<TaskId, Vec<TryResult>> = HashMap::new();
+        let mut unbegun: HashMap<TaskId, TryResult> = HashMap::new();
+        for task_run in tasks {
+            let result = TryResult::of(task_run);
+            match task_run.started_at() {
+                Some(_) => tries.entry(task_run.task).or_default().push(result),
+                // What nobody began is no try.
+                None => drop(unbegun.insert(task_run.task, result)),
+            }
+        }
+        let attempt = |task: &Task| {
+            let tries = tries.remove(&task.id).unwrap_or_default();
+            let untried = || unbegun.remove(&task.id).unwrap_or_else(|| untried.clone());
+            AttemptResult::of(task.id, ONLY_ATTEMPT, self.id, tries, untried)
+        };
+        wanted.into_iter().map(attempt).collect()
+    }
+
+    fn summary<'a>(
+        &self,
+        tasks: &[TaskRun],
+        wanted: impl IntoIterator<Item = &'a Task>,
+        untried: Fault,
+    ) -> Summary {
+        let untried = TryResult::Faulted(untried);
+        Summary::of(&self.attempts(tasks, wanted, &untried))
+    }
+
     /// The state in one word, for records and messages. Dialects have words of their own.
     pub const fn status(&self) -> &'static str {
         match &self.state {
@@ -301,17 +385,23 @@ impl Run {
         }
     }
 
-    fn end(self, now: Timestamp, ending: Ending) -> Self {
+    fn end(self, now: Timestamp, ending: Ending, summary: Option<Summary>) -> Self {
         let started_at = self.started_at();
         Self {
             state: RunState::Ended {
                 started_at,
                 at: now,
                 ending,
+                summary,
             },
             ..self
         }
     }
+}
+
+/// Why a task counts 0 that nobody began before its run ended.
+pub fn never_started() -> Fault {
+    Fault::new(Cause::AgentTimeout, NEVER_STARTED)
 }
 
 /// The score over all of `tasks`, whose definitions are among `wanted`; zero when nothing counts.
@@ -326,206 +416,4 @@ fn whole<'a>(tasks: &[TaskRun], wanted: impl IntoIterator<Item = &'a Task>) -> S
 }
 
 #[cfg(test)]
-mod tests {
-    use uuid::Uuid;
-
-    use super::*;
-    use crate::{
-        scoring::{DEFAULT_AXIS, Verdict},
-        task_run::tests::{at, card, task, task_run},
-    };
-
-    fn run(concurrency: u32) -> Run {
-        Run {
-            id: RunId::from_uuid(Uuid::from_u128(7)),
-            organization: OrganizationId::from_uuid(Uuid::from_u128(1)),
-            solver: None,
-            job: None,
-            pinned: Pinned {
-                benchmark: BenchmarkId::from_uuid(Uuid::from_u128(2)),
-                version: Some(1),
-                digest: Digest::of_bytes(b"definition"),
-            },
-            scored: false,
-            agent: None,
-            concurrency: NonZeroU32::new(concurrency).unwrap(),
-            particulars: Particulars::default(),
-            created_at: at(0),
-            expires_at: None,
-            ranked_at: None,
-            state: RunState::Created,
-        }
-    }
-
-    fn tasks(count: u128) -> Vec<Task> {
-        (1..=count).map(task).collect()
-    }
-
-    fn started(number: u128) -> TaskRun {
-        task_run(number)
-            .start(at(1), Some(Duration::from_secs(10)))
-            .unwrap()
-            .into_inner()
-    }
-
-    fn completed(number: u128, score: f64) -> TaskRun {
-        started(number)
-            .complete(at(2), at(2), card(score))
-            .unwrap()
-            .into_inner()
-    }
-
-    #[test]
-    fn one_task_at_a_time_unless_the_benchmark_allows_more() {
-        let tasks = [started(1), task_run(2)];
-        let refusal = run(1).admit(at(1), &tasks).unwrap_err();
-        assert_eq!(
-            refusal,
-            Refused::TooManyStarted {
-                active: tasks[0].id,
-                allowed: 1
-            }
-        );
-        assert!(refusal.to_string().contains(&tasks[0].id.to_string()));
-        assert_eq!(
-            run(2)
-                .admit(at(1), &tasks)
-                .unwrap()
-                .into_inner()
-                .started_at(),
-            Some(at(1))
-        );
-        assert!(run(2).admit(at(1), &[started(1), started(2)]).is_err());
-    }
-
-    #[test]
-    fn a_run_completes_with_its_last_task() {
-        let open = run(1).settle(at(3), &[completed(1, 1.0), task_run(2)], &tasks(2));
-        assert!(!open.is_changed());
-        let untaken = run(1).settle(at(3), &[completed(1, 1.0)], &tasks(2));
-        assert!(!untaken.is_changed(), "the second task was never started");
-        let timed_out = started(2).expire(at(11)).into_inner();
-        let done = run(1)
-            .settle(at(11), &[completed(1, 1.0), timed_out], &tasks(2))
-            .into_inner();
-        let result = done.card().unwrap();
-        assert_eq!(
-            (result.score.value(), result.verdict),
-            (0.5, Verdict::Partial)
-        );
-        assert_eq!(done.admit(at(12), &[]), Err(Refused::RunOver("completed")));
-    }
-
-    #[test]
-    fn a_task_that_timed_out_counts_zero_on_its_axes() {
-        let wanted = tasks(4);
-        let lost = started(3).fail(at(5), Cause::Infrastructure).into_inner();
-        let ended = [
-            completed(1, 1.0),
-            started(2).expire(at(11)).into_inner(),
-            started(4).fail(at(5), Cause::AgentCrash).into_inner(),
-        ];
-        let done = run(4).settle(at(11), &ended, &wanted[..2]).into_inner();
-        let result = done.card().unwrap();
-        let axis = result.axes[DEFAULT_AXIS];
-        assert_eq!(result.score.value(), 1.0 / 3.0);
-        assert_eq!(axis.score.value(), 0.5, "of the tasks that are known");
-        let [one, two, four] = ended;
-        let ended = [one, two, lost, four];
-        let done = run(4).settle(at(11), &ended, &wanted).into_inner();
-        let result = done.card().unwrap();
-        let axis = result.axes[DEFAULT_AXIS];
-        assert_eq!(result.score.value(), 0.25, "as the dialects prescribe");
-        assert_eq!(
-            (axis.score.value(), axis.weight),
-            (1.0 / 3.0, 3.0),
-            "what the platform broke is on no axis"
-        );
-    }
-
-    #[test]
-    fn a_run_of_a_job_ends_when_the_job_says_so() {
-        let of_job = Run {
-            job: Some(JobId::from_uuid(Uuid::from_u128(9))),
-            ..run(1)
-        };
-        let task_runs = [completed(1, 1.0)];
-        let open = of_job.settle(at(3), &task_runs, &tasks(1));
-        assert!(!open.is_changed());
-        let done = open
-            .into_inner()
-            .complete(at(4), &task_runs, &tasks(1))
-            .unwrap();
-        assert_eq!(done.into_inner().card().unwrap().score.value(), 1.0);
-    }
-
-    #[test]
-    fn cancelling_keeps_what_was_completed_and_happens_once() {
-        let tasks = [completed(1, 1.0), started(2).cancel(at(3)).into_inner()];
-        let cancelled = run(1).cancel(at(3), &tasks).unwrap().into_inner();
-        assert_eq!(cancelled.card().unwrap().score.value(), 1.0);
-        assert!(
-            !cancelled
-                .clone()
-                .cancel(at(4), &tasks)
-                .unwrap()
-                .is_changed()
-        );
-        assert_eq!(
-            cancelled.complete(at(4), &tasks, []),
-            Err(Refused::RunOver("cancelled"))
-        );
-        assert_eq!(
-            run(1)
-                .cancel(at(3), &[started(1)])
-                .unwrap()
-                .into_inner()
-                .card(),
-            None
-        );
-    }
-
-    #[test]
-    fn a_completed_run_cannot_be_cancelled() {
-        let done = run(1)
-            .complete(at(3), &[completed(1, 1.0), task_run(2)], &tasks(2))
-            .unwrap()
-            .into_inner();
-        assert_eq!(done.card().unwrap().score.value(), 0.5);
-        assert!(!done.clone().complete(at(4), &[], []).unwrap().is_changed());
-        assert_eq!(
-            done.clone().cancel(at(4), &[]),
-            Err(Refused::RunOver("completed"))
-        );
-        assert!(!done.fail(at(5), Cause::Infrastructure).is_changed());
-    }
-
-    #[test]
-    fn a_token_lives_as_long_as_the_work_within_an_hour_and_a_day() {
-        let hours = |count: u64| Duration::from_secs(count * 3600);
-        let one = NonZeroU32::MIN;
-        assert_eq!(token_lifetime(&[], one), hours(1));
-        assert_eq!(
-            token_lifetime(&[hours(2), hours(2)], one),
-            hours(4) + TOKEN_MARGIN
-        );
-        assert_eq!(
-            token_lifetime(&[hours(2), hours(2)], NonZeroU32::new(4).unwrap()),
-            hours(1) + TOKEN_MARGIN
-        );
-        assert_eq!(token_lifetime(&[Duration::MAX, hours(2)], one), hours(24));
-    }
-
-    #[test]
-    fn only_a_completed_run_can_be_ranked() {
-        assert_eq!(run(1).rank(at(1)), Err(Refused::RunNotCompleted("created")));
-        let tasks = [completed(1, 1.0)];
-        let done = run(1).settle(at(3), &tasks, []).into_inner();
-        let ranked = done.rank(at(4)).unwrap().into_inner();
-        assert_eq!(ranked.ranked_at, Some(at(4)));
-        assert!(!ranked.clone().rank(at(5)).unwrap().is_changed());
-        let off = ranked.unrank().into_inner();
-        assert_eq!(off.ranked_at, None);
-        assert!(!off.unrank().is_changed());
-    }
-}
+mod tests;

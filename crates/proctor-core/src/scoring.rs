@@ -309,7 +309,7 @@ fn weighted_mean(terms: impl Iterator<Item = (Score, Weight)>) -> Score {
     Score::clamped(reached / total)
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> Score {
+pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Score {
     let values: Vec<f64> = values.collect();
     let count = values.len() as f64;
     Score::clamped(sum(values.into_iter()) / count)

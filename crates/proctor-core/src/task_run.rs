@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::cause::{Cause, Fault, SlowScoring};
 use crate::{
     canonical::Digest,
     definition::Task,
@@ -22,6 +23,11 @@ use crate::{
     scoring::{Counted, Scorecard},
     time::Timestamp,
 };
+
+// What is said of task runs that nobody said more about.
+const TIME_IS_OVER: &str = "the time of the task was over";
+const RUN_ENDED: &str = "its run ended";
+pub(crate) const NEVER_STARTED: &str = "it was never started";
 
 /// A task being taken once.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,8 +107,14 @@ pub enum Outcome {
     },
     /// A clock ran out.
     TimedOut {
-        /// Whose clock.
+        /// Whose fault it is.
         cause: Cause,
+        /// What happened, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// Whether the agent was done and its world was being judged.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        in_scoring: bool,
     },
     /// Somebody stopped it. A score from before is kept for the record.
     Cancelled {
@@ -113,58 +125,36 @@ pub enum Outcome {
     Failed {
         /// What broke.
         cause: Cause,
+        /// What happened, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
 }
 
-/// What ended a task run that did not complete: kept apart from the agent's score, so that what
-/// the platform broke is never counted as the agent's mistake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// The platform: a lost world, a full disk, a crash of ours.
-    Infrastructure,
-    /// The agent took longer than the task allows.
-    AgentTimeout,
-    /// The agent ended without finishing.
-    AgentCrash,
-    /// The judge failed or took too long.
-    ScorerError,
-    /// It was stopped on request.
-    Cancelled,
-}
-
-impl Cause {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Infrastructure,
-        Self::AgentTimeout,
-        Self::AgentCrash,
-        Self::ScorerError,
-        Self::Cancelled,
-    ];
-
-    /// Whether it says nothing about the agent: what it ended is left out of means, and counted.
-    pub const fn is_void(self) -> bool {
-        match self {
-            Self::Infrastructure | Self::ScorerError | Self::Cancelled => true,
-            Self::AgentTimeout | Self::AgentCrash => false,
+impl Outcome {
+    /// The agent's clock ran out.
+    fn agent_too_slow(reason: impl Into<String>) -> Self {
+        let Fault { cause, reason } = Fault::new(Cause::AgentTimeout, reason);
+        Self::TimedOut {
+            cause,
+            reason,
+            in_scoring: false,
         }
     }
 
-    /// Whether the agent itself ended it: that counts 0.
-    pub const fn is_agent_fault(self) -> bool {
-        !self.is_void()
+    /// The clock of the scorers ran out.
+    fn scoring_too_slow(why: SlowScoring) -> Self {
+        let Fault { cause, reason } = why.fault();
+        Self::TimedOut {
+            cause,
+            reason,
+            in_scoring: true,
+        }
     }
 
-    /// The word on the wire and in the store.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Infrastructure => "infrastructure",
-            Self::AgentTimeout => "agent_timeout",
-            Self::AgentCrash => "agent_crash",
-            Self::ScorerError => "scorer_error",
-            Self::Cancelled => "cancelled",
-        }
+    fn failed(fault: Fault) -> Self {
+        let Fault { cause, reason } = fault;
+        Self::Failed { cause, reason }
     }
 }
 
@@ -215,12 +205,9 @@ impl TaskRun {
     ) -> Result<Step<Self>, Refused> {
         match self.state {
             TaskRunState::Created => Err(Refused::TaskRunNotStarted),
-            TaskRunState::Started(work) if work.is_over(arrived) => Ok(Step::Changed(self.end(
-                now,
-                Outcome::TimedOut {
-                    cause: Cause::AgentTimeout,
-                },
-            ))),
+            TaskRunState::Started(work) if work.is_over(arrived) => Ok(Step::Changed(
+                self.end(now, Outcome::agent_too_slow(TIME_IS_OVER)),
+            )),
             TaskRunState::Started(_) => Ok(Step::Changed(
                 self.end(now, Outcome::Completed { card: Some(card) }),
             )),
@@ -254,14 +241,9 @@ impl TaskRun {
     /// Records the judge's answer.
     pub fn record_score(self, now: Timestamp, card: Scorecard) -> Result<Step<Self>, Refused> {
         match self.state {
-            TaskRunState::Scoring { deadline, .. } if deadline <= now => {
-                Ok(Step::Changed(self.end(
-                    now,
-                    Outcome::TimedOut {
-                        cause: Cause::ScorerError,
-                    },
-                )))
-            }
+            TaskRunState::Scoring { deadline, .. } if deadline <= now => Ok(Step::Changed(
+                self.end(now, Outcome::scoring_too_slow(SlowScoring::Scorers)),
+            )),
             TaskRunState::Scoring { work, .. } => {
                 let state = TaskRunState::Scored {
                     work,
@@ -303,44 +285,47 @@ impl TaskRun {
 
     /// Ends the task run because something broke. What is over stays as it is.
     #[must_use]
-    pub fn fail(self, now: Timestamp, cause: Cause) -> Step<Self> {
+    pub fn fail(self, now: Timestamp, fault: impl Into<Fault>) -> Step<Self> {
         if self.is_over() {
             return Step::Unchanged(self);
         }
-        Step::Changed(self.end(now, Outcome::Failed { cause }))
+        Step::Changed(self.end(now, Outcome::failed(fault.into())))
     }
 
     /// Ends the task run because its world has ended: with the score it has, which needs no world any more, else as failed.
     #[must_use]
-    pub fn lose_world(self, now: Timestamp, cause: Cause) -> Step<Self> {
+    pub fn lose_world(self, now: Timestamp, fault: impl Into<Fault>) -> Step<Self> {
         match self.state {
             TaskRunState::Scored { ref card, .. } => {
                 let card = Some(card.clone());
                 Step::Changed(self.end(now, Outcome::Completed { card }))
             }
-            _ => self.fail(now, cause),
+            _ => self.fail(now, fault),
         }
     }
 
     /// Ends the task run if one of its clocks has run out.
     #[must_use]
     pub fn expire(self, now: Timestamp) -> Step<Self> {
-        let cause = match self.state {
-            TaskRunState::Started(work) if work.is_over(now) => Cause::AgentTimeout,
-            TaskRunState::Scoring { deadline, .. } if deadline <= now => Cause::ScorerError,
+        let outcome = match self.state {
+            TaskRunState::Started(work) if work.is_over(now) => {
+                Outcome::agent_too_slow(TIME_IS_OVER)
+            }
+            TaskRunState::Scoring { deadline, .. } if deadline <= now => {
+                Outcome::scoring_too_slow(SlowScoring::Scorers)
+            }
             _ => return Step::Unchanged(self),
         };
-        Step::Changed(self.end(now, Outcome::TimedOut { cause }))
+        Step::Changed(self.end(now, outcome))
     }
 
     /// Ends the task run because the agent took longer than whoever runs it allows. What is being judged or over stays as
     /// it is.
     #[must_use]
-    pub fn time_out_agent(self, now: Timestamp) -> Step<Self> {
+    pub fn time_out_agent(self, now: Timestamp, reason: impl Into<String>) -> Step<Self> {
         match self.state {
             TaskRunState::Created | TaskRunState::Started(_) => {
-                let cause = Cause::AgentTimeout;
-                Step::Changed(self.end(now, Outcome::TimedOut { cause }))
+                Step::Changed(self.end(now, Outcome::agent_too_slow(reason)))
             }
             TaskRunState::Scoring { .. }
             | TaskRunState::Scored { .. }
@@ -350,11 +335,10 @@ impl TaskRun {
 
     /// Ends the task run because judging took longer than it may. What is not being judged stays as it is.
     #[must_use]
-    pub fn time_out_scoring(self, now: Timestamp) -> Step<Self> {
+    pub fn time_out_scoring(self, now: Timestamp, why: SlowScoring) -> Step<Self> {
         match self.state {
             TaskRunState::Scoring { .. } => {
-                let cause = Cause::ScorerError;
-                Step::Changed(self.end(now, Outcome::TimedOut { cause }))
+                Step::Changed(self.end(now, Outcome::scoring_too_slow(why)))
             }
             _ => Step::Unchanged(self),
         }
@@ -366,15 +350,11 @@ impl TaskRun {
     pub fn sweep(self, now: Timestamp) -> Step<Self> {
         let outcome = match self.state {
             TaskRunState::Ended { .. } => return Step::Unchanged(self),
-            TaskRunState::Created => Outcome::Failed {
-                cause: Cause::AgentTimeout,
-            },
-            TaskRunState::Started(_) => Outcome::TimedOut {
-                cause: Cause::AgentTimeout,
-            },
-            TaskRunState::Scoring { .. } => Outcome::TimedOut {
-                cause: Cause::ScorerError,
-            },
+            TaskRunState::Created => {
+                Outcome::failed(Fault::new(Cause::AgentTimeout, NEVER_STARTED))
+            }
+            TaskRunState::Started(_) => Outcome::agent_too_slow(RUN_ENDED),
+            TaskRunState::Scoring { .. } => Outcome::scoring_too_slow(SlowScoring::Scorers),
             TaskRunState::Scored { ref card, .. } => Outcome::Completed {
                 card: Some(card.clone()),
             },
@@ -451,10 +431,43 @@ impl TaskRun {
         match &self.state {
             TaskRunState::Ended { outcome, .. } => match outcome {
                 Outcome::Completed { .. } => None,
-                Outcome::TimedOut { cause } | Outcome::Failed { cause } => Some(*cause),
+                Outcome::TimedOut { cause, .. } | Outcome::Failed { cause, .. } => Some(*cause),
                 Outcome::Cancelled { .. } => Some(Cause::Cancelled),
             },
             _ => None,
+        }
+    }
+
+    /// What happened, in words, where somebody said so.
+    pub fn reason(&self) -> Option<&str> {
+        match &self.state {
+            TaskRunState::Ended {
+                outcome: Outcome::TimedOut { reason, .. } | Outcome::Failed { reason, .. },
+                ..
+            } => reason.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Why it was not judged, if it is over and was not completed.
+    pub fn fault(&self) -> Option<Fault> {
+        Some(Fault {
+            cause: self.cause()?,
+            reason: self.reason().map(str::to_owned),
+        })
+    }
+
+    /// Whether judging it took longer than it may: then there are records of what scorers said until then.
+    pub const fn timed_out_in_scoring(&self) -> bool {
+        match &self.state {
+            TaskRunState::Ended {
+                outcome:
+                    Outcome::TimedOut {
+                        cause, in_scoring, ..
+                    },
+                ..
+            } => *in_scoring || matches!(cause, Cause::ScorerError),
+            _ => false,
         }
     }
 

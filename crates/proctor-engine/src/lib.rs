@@ -5,6 +5,7 @@
 //! * [`runs`]: one file for each thing that can happen to a run.
 //! * [`scenarios`]: task runs that are done in boxes.
 //! * [`jobs`]: agents that take scenarios without anybody's help.
+//! * [`results`]: our own numbers of runs and jobs.
 //! * [`playgrounds`]: playgrounds that belong to no run, and what is behind sandboxes.
 //! * [`catalog`]: frozen definitions, prepared once.
 //! * [`problems`]: what is wrong with what somebody asks for.
@@ -21,6 +22,7 @@ pub mod error;
 pub mod jobs;
 pub mod playgrounds;
 pub mod problems;
+pub mod results;
 mod routes;
 pub mod runs;
 pub mod scenarios;

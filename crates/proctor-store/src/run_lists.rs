@@ -114,6 +114,21 @@ impl Store {
         row.map(|row| OwnedTaskRun::read(&row)).transpose()
     }
 
+    /// The newest task runs of a task that timed out.
+    pub async fn timed_out_task_runs(
+        &self,
+        task: TaskId,
+        limit: u32,
+    ) -> Result<Vec<TaskRun>, StoreError> {
+        let text = format!(
+            "SELECT {TASK_RUN_COLUMNS} FROM task_runs WHERE task = $1 AND status = 'timed_out' ORDER BY id DESC LIMIT $2"
+        );
+        let query = Query::assembled(text, vec![task.into(), limit.into()]);
+        let rows = self.database().read_all(query).await?;
+        let read = |row: &Row| read_task_run(row).map(|task_run| task_run.value);
+        rows.iter().map(read).collect()
+    }
+
     /// The task runs that are done in boxes and not over.
     pub async fn live_boxed_task_runs(&self) -> Result<Vec<OwnedTaskRun>, StoreError> {
         let text = format!(

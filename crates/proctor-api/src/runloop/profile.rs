@@ -17,6 +17,8 @@ use crate::{
 };
 
 const LONGEST_NAME: usize = 500;
+/// How the names of labels begin that the server gives to runs.
+const OWN_LABELS: &str = "proctor.";
 
 /// What a box gets from whoever starts the run.
 #[derive(Default, Deserialize, ToSchema)]
@@ -55,10 +57,12 @@ pub(super) fn particulars(
     let secrets = profile.secrets.unwrap_or_default();
     check_variables(&mut checks, "runProfile.envVars", &environment);
     check_variables(&mut checks, "runProfile.secrets", &secrets);
+    let metadata = metadata.unwrap_or_default();
+    check_metadata(&mut checks, &metadata);
     checks.finish()?;
     Ok(Particulars {
         name: name.filter(|name| !name.trim().is_empty()),
-        metadata: metadata.unwrap_or_default(),
+        metadata,
         profile: RunProfile {
             purpose: profile.purpose,
             environment,
@@ -67,6 +71,17 @@ pub(super) fn particulars(
             mounts,
         },
     })
+}
+
+/// Refuses labels under names that are the server's own: nobody else says what came of a run.
+fn check_metadata(checks: &mut Checks, metadata: &BTreeMap<String, String>) {
+    for name in metadata.keys().filter(|name| name.starts_with(OWN_LABELS)) {
+        let place = format!("metadata.{}", shortened(name));
+        checks.refuse(
+            &place,
+            format!("names that begin with '{OWN_LABELS}' are the server's own"),
+        );
+    }
 }
 
 /// Names what no environment variable can be.

@@ -13,6 +13,7 @@ mod lists;
 mod network_policies;
 mod objects;
 mod publishing;
+mod results;
 mod run_ends;
 mod runs;
 mod scenarios;

@@ -7,7 +7,11 @@ use super::{
     plan::JobPlan,
     tries::{Failure, Try, TryOutcome},
 };
-use crate::id::kinds::{RunId, TaskId, TaskRunId};
+use crate::{
+    id::kinds::{RunId, TaskId, TaskRunId},
+    results::{AttemptResult, Summary, TryResult},
+    task_run::Cause,
+};
 
 /// How often a try may be interrupted by the server's own end before that counts as a failure.
 const FREE_INTERRUPTIONS: usize = 3;
@@ -166,6 +170,33 @@ impl<'a> Board<'a> {
         let run = self.plan.agents[agent].run;
         let mut of_agent = self.tries.iter().filter(|((of, _), _)| *of == run);
         of_agent.any(|(_, tries)| tries.iter().any(|one| one.task_run.is_some()))
+    }
+
+    /// What came of each of an agent's attempts, by our own rule: the first try that is not void counts. What was not settled was
+    /// stopped if `is_over`, else it is still to come.
+    pub fn attempts(&self, agent: usize, attempt: u32, is_over: bool) -> Vec<AttemptResult> {
+        let run = self.plan.agents[agent].run;
+        let unsettled = || match is_over {
+            true => TryResult::Faulted(Cause::Cancelled.into()),
+            false => TryResult::Pending,
+        };
+        let of_scenario = |scenario: usize| {
+            let task = self.plan.scenarios[scenario].id;
+            let tries = self
+                .tries(agent, scenario)
+                .iter()
+                .map(|one| match one.result() {
+                    TryResult::Pending => unsettled(),
+                    result => result,
+                });
+            AttemptResult::of(task, attempt, run, tries, unsettled)
+        };
+        (0..self.plan.scenarios.len()).map(of_scenario).collect()
+    }
+
+    /// Our own numbers of an agent that is done.
+    pub fn numbers(&self, agent: usize) -> Summary {
+        Summary::of(&self.attempts(agent, 1, true))
     }
 
     /// Why nothing at all could run; none if something did.

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     id::kinds::{RunId, TaskId, TaskRunId},
+    results::{TryResult, not_scored},
     scoring::Score,
-    task_run::{Cause, Outcome, TaskRun, TaskRunState},
+    task_run::{Cause, Fault, Outcome, TaskRun, TaskRunState},
     time::Timestamp,
 };
 
@@ -63,6 +64,9 @@ pub struct Failure {
     pub kind: FailureKind,
     /// What happened, for people.
     pub message: String,
+    /// Why the try was not judged; none in records of before, where [`Failure::fault`] knows it by the kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
 }
 
 /// What broke.
@@ -81,14 +85,56 @@ pub enum FailureKind {
     Infrastructure,
 }
 
+impl Failure {
+    /// The platform broke.
+    pub fn infrastructure(message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            kind: FailureKind::Infrastructure,
+            fault: Some(Fault::new(Cause::Infrastructure, message.as_str())),
+            message,
+        }
+    }
+
+    /// The scenario could not be set up.
+    pub const fn setup(message: String, fault: Fault) -> Self {
+        Self {
+            kind: FailureKind::Setup,
+            message,
+            fault: Some(fault),
+        }
+    }
+
+    /// Why the try was not judged.
+    pub fn fault(&self) -> Fault {
+        match (&self.fault, self.kind) {
+            (Some(fault), _) => fault.clone(),
+            (None, FailureKind::Setup) => Fault::setup(),
+            (None, kind) => Fault::new(kind.cause(), self.message.as_str()),
+        }
+    }
+}
+
 impl FailureKind {
-    /// What a cause on a task run means.
-    const fn of(cause: Cause) -> Self {
+    /// What the end of a task run means that was not judged. A box whose launch commands fail never came to be.
+    fn of(task_run: &TaskRun, cause: Cause) -> Self {
         match cause {
+            _ if task_run.timed_out_in_scoring() => Self::Scorer,
+            _ if task_run.fault().is_some_and(|fault| fault.is_setup()) => Self::Infrastructure,
             Cause::AgentTimeout => Self::AgentTimeout,
             Cause::AgentCrash => Self::AgentCrash,
             Cause::ScorerError => Self::Scorer,
             Cause::Infrastructure | Cause::Cancelled => Self::Infrastructure,
+        }
+    }
+
+    /// The cause behind a failure of which nothing more is on record.
+    const fn cause(self) -> Cause {
+        match self {
+            Self::Setup | Self::Scorer => Cause::ScorerError,
+            Self::AgentCrash => Cause::AgentCrash,
+            Self::AgentTimeout => Cause::AgentTimeout,
+            Self::Infrastructure => Cause::Infrastructure,
         }
     }
 
@@ -111,35 +157,35 @@ impl TryOutcome {
             return None;
         };
         let failure = |cause: Cause| {
-            let kind = FailureKind::of(cause);
+            let kind = FailureKind::of(task_run, cause);
             Failure {
                 kind,
                 message: details.unwrap_or_else(|| kind.told().to_owned()),
+                fault: task_run.fault(),
             }
         };
         Some(match outcome {
             Outcome::Completed { card } => Self::Completed {
                 score: card.as_ref().map(|card| card.score),
             },
-            Outcome::TimedOut { cause } => Self::TimedOut(failure(*cause)),
-            Outcome::Failed { cause } => Self::Failed(failure(*cause)),
+            Outcome::TimedOut { cause, .. } => Self::TimedOut(failure(*cause)),
+            Outcome::Failed { cause, .. } => Self::Failed(failure(*cause)),
             Outcome::Cancelled { .. } => Self::Cancelled,
         })
     }
 
-    /// The scenario could not be set up.
-    pub const fn not_set_up(message: String) -> Self {
-        Self::Failed(Failure {
-            kind: FailureKind::Setup,
-            message,
-        })
+    /// The scenario could not be set up, by the fault of its author or of whoever started it.
+    pub fn not_set_up(message: String) -> Self {
+        Self::Failed(Failure::setup(message, Fault::setup()))
     }
 
-    /// The same, if the server ended in the middle of the try: what the platform broke then is no failure.
+    /// The same, if the server ended in the middle of the try: what says nothing about the agent then is no failure.
     #[must_use]
     pub fn after_interruption(self) -> Self {
         match self {
-            Self::Failed(failure) if failure.kind == FailureKind::Infrastructure => {
+            Self::Failed(failure)
+                if !failure.fault().is_setup() && failure.fault().cause.is_void() =>
+            {
                 Self::Interrupted(failure)
             }
             other => other,
@@ -160,6 +206,27 @@ impl Try {
     /// How it ended, if it has.
     pub fn outcome(&self) -> Option<&TryOutcome> {
         self.end.as_ref().map(|end| &end.outcome)
+    }
+
+    /// What it counts with in our own numbers.
+    pub fn result(&self) -> TryResult {
+        let faulted = |fault: Fault| TryResult::Faulted(fault);
+        match self.outcome() {
+            None => TryResult::Pending,
+            Some(TryOutcome::Completed { score: Some(score) }) => TryResult::Scored(*score),
+            Some(TryOutcome::Completed { score: None }) => faulted(not_scored()),
+            Some(TryOutcome::Cancelled) => faulted(Cause::Cancelled.into()),
+            // Before causes were on record: scorers that take too long are the agent's, unless more is known.
+            Some(TryOutcome::TimedOut(failure)) if failure.fault.is_none() => {
+                faulted(Fault::new(Cause::AgentTimeout, failure.message.as_str()))
+            }
+            Some(TryOutcome::Failed(failure) | TryOutcome::TimedOut(failure)) => {
+                faulted(failure.fault())
+            }
+            Some(TryOutcome::Interrupted(failure)) => {
+                faulted(Fault::new(Cause::Infrastructure, failure.message.as_str()))
+            }
+        }
     }
 }
 
@@ -203,6 +270,7 @@ mod tests {
         let failure = Failure {
             kind: FailureKind::AgentCrash,
             message: "status 3".to_owned(),
+            fault: Some(Cause::AgentCrash.into()),
         };
         assert_eq!(outcome, Some(TryOutcome::Failed(failure)));
     }
@@ -218,5 +286,70 @@ mod tests {
             TryOutcome::Interrupted(_)
         ));
         assert!(matches!(failed(Cause::AgentCrash), TryOutcome::Failed(_)));
+    }
+
+    #[test]
+    fn scorers_that_take_too_long_are_told_as_theirs_and_count_as_the_agents() {
+        let limit = Duration::from_secs(10);
+        let scoring = started().begin_scoring(at(2), limit).unwrap().into_inner();
+        let slow = scoring.expire(at(12)).into_inner();
+        let outcome = TryOutcome::of(&slow, None).unwrap();
+        let TryOutcome::TimedOut(failure) = &outcome else {
+            panic!("a clock ran out");
+        };
+        assert_eq!(failure.kind, FailureKind::Scorer);
+        assert_eq!(failure.fault().cause, Cause::AgentTimeout);
+    }
+
+    #[test]
+    fn failures_of_before_are_read_and_count_by_their_kind() {
+        let read = |text: &str| -> TryResult {
+            let outcome: TryOutcome = serde_json::from_str(text).unwrap();
+            let run = RunId::from_uuid(uuid::Uuid::nil());
+            Try {
+                run,
+                task: started().task,
+                number: 1,
+                task_run: None,
+                began_at: at(1),
+                agent_began_at: None,
+                end: None,
+            }
+            .ended(at(2), outcome)
+            .result()
+        };
+        for (text, cause) in [
+            (
+                r#"{"failed":{"kind":"setup","message":"x"}}"#,
+                Cause::ScorerError,
+            ),
+            (
+                r#"{"failed":{"kind":"agent_crash","message":"x"}}"#,
+                Cause::AgentCrash,
+            ),
+            (
+                r#"{"timed_out":{"kind":"scorer","message":"x"}}"#,
+                Cause::AgentTimeout,
+            ),
+            (
+                r#"{"failed":{"kind":"scorer","message":"x"}}"#,
+                Cause::ScorerError,
+            ),
+            (
+                r#"{"interrupted":{"kind":"infrastructure","message":"x"}}"#,
+                Cause::Infrastructure,
+            ),
+            (r#"{"completed":{"score":null}}"#, Cause::AgentTimeout),
+            (r#""cancelled""#, Cause::Cancelled),
+        ] {
+            let TryResult::Faulted(fault) = read(text) else {
+                panic!("{text} is no score");
+            };
+            assert_eq!(fault.cause, cause, "{text}");
+        }
+        assert_eq!(
+            read(r#"{"completed":{"score":0.0}}"#),
+            TryResult::Scored(Score::ZERO)
+        );
     }
 }

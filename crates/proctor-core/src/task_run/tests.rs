@@ -30,7 +30,7 @@ pub(crate) fn task(number: u128) -> Task {
         "criteria": [{
             "id": crate::id::kinds::CriterionId::from_uuid(Uuid::from_u128(number)),
             "label": "done",
-            "check": {"scorer": {}},
+            "check": {"scorer": {"type": "command_scorer", "command": "true"}},
         }],
     }))
     .unwrap()
@@ -146,7 +146,7 @@ fn scoring_can_be_repeated_until_the_task_run_is_over() {
 }
 
 #[test]
-fn a_judge_that_takes_too_long_is_the_judges_fault() {
+fn a_judge_that_takes_too_long_is_the_agents_fault_unless_it_is_known_to_be_slow() {
     let scoring = started()
         .begin_scoring(at(5), Duration::from_secs(10))
         .unwrap()
@@ -159,12 +159,53 @@ fn a_judge_that_takes_too_long_is_the_judges_fault() {
         .into_inner();
     assert_eq!(
         (late.status(), late.cause()),
+        ("timed_out", Some(Cause::AgentTimeout))
+    );
+    let expired = scoring.clone().expire(at(15)).into_inner();
+    assert_eq!(expired.cause(), Some(Cause::AgentTimeout));
+    assert!(expired.timed_out_in_scoring());
+    let known = scoring.time_out_scoring(at(15), SlowScoring::ScorersOfReference);
+    let known = known.into_inner();
+    assert_eq!(
+        (known.status(), known.cause()),
         ("timed_out", Some(Cause::ScorerError))
     );
+    assert!(known.timed_out_in_scoring());
+    assert!(!started().expire(at(60)).into_inner().timed_out_in_scoring());
+}
+
+#[test]
+fn states_of_before_are_read() {
+    let read = |outcome: &str| {
+        let text = format!(
+            r#"{{"ended":{{"started_at":null,"at":"{}","outcome":{outcome}}}}}"#,
+            at(1)
+        );
+        TaskRun {
+            state: serde_json::from_str(&text).unwrap(),
+            ..task_run(1)
+        }
+    };
+    let slow = read(r#"{"timed_out":{"cause":"scorer_error"}}"#);
     assert_eq!(
-        scoring.expire(at(15)).into_inner().cause(),
-        Some(Cause::ScorerError)
+        (slow.cause(), slow.reason()),
+        (Some(Cause::ScorerError), None)
     );
+    assert!(slow.timed_out_in_scoring());
+    let crashed = read(r#"{"failed":{"cause":"agent_crash"}}"#);
+    assert_eq!(crashed.fault(), Some(Cause::AgentCrash.into()));
+    let late = read(r#"{"timed_out":{"cause":"agent_timeout"}}"#);
+    assert!(!late.timed_out_in_scoring());
+}
+
+#[test]
+fn a_reason_goes_on_record_with_its_cause() {
+    let fault = Fault::new(Cause::AgentCrash, "the agent ended with status 3");
+    let crashed = started().fail(at(2), fault.clone()).into_inner();
+    assert_eq!(crashed.fault(), Some(fault));
+    let swept = task_run(1).sweep(at(9)).into_inner();
+    assert_eq!(swept.cause(), Some(Cause::AgentTimeout));
+    assert_eq!(swept.reason(), Some(NEVER_STARTED));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use proctor_core::{
     job::{Board, Job, JobAgent, Try, Turn},
     profile::Particulars,
     refused::{Refused, Step},
+    results::Summary,
     run::{Run, RunState},
     task_run::Cause,
 };
@@ -140,10 +141,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends the run of an agent that is done: with its scores, or as failed if nothing of it could run.
-    async fn end_run(&self, agent: &JobAgent, has_run: bool) -> Result<(), EngineError> {
-        if has_run {
-            self.complete_benchmark_run(agent.run).await?;
+    /// Ends the run of an agent that is done: with its scores and our numbers of it, or as failed if nothing of it could run.
+    async fn end_run(&self, agent: &JobAgent, numbers: Option<Summary>) -> Result<(), EngineError> {
+        if let Some(numbers) = numbers {
+            self.complete_run_with(agent.run, Some(numbers)).await?;
             return Ok(());
         }
         self.decide(agent.run, |standing, now| {
@@ -283,7 +284,8 @@ impl Course<'_> {
         let board = Board::of(&self.job.plan, &self.tries);
         for (place, agent) in self.job.plan.agents.iter().enumerate() {
             if board.is_done(place) {
-                self.engine.end_run(agent, board.has_run(place)).await?;
+                let numbers = board.has_run(place).then(|| board.numbers(place));
+                self.engine.end_run(agent, numbers).await?;
             }
         }
         Ok(())

@@ -39,7 +39,8 @@ impl JobDetails {
             .collect()
     }
 
-    fn board(&self) -> Board<'_> {
+    /// What follows from its plan and its tries.
+    pub(crate) fn board(&self) -> Board<'_> {
         Board::of(&self.job.plan, &self.tries)
     }
 

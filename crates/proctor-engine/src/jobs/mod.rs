@@ -50,7 +50,7 @@ impl Default for Jobs {
 }
 
 impl Engine {
-    async fn read_job(&self, id: JobId) -> Result<Revised<Job>, EngineError> {
+    pub(crate) async fn read_job(&self, id: JobId) -> Result<Revised<Job>, EngineError> {
         let job = self.store().job(id).await?;
         job.ok_or(EngineError::NotFound("benchmark job"))
     }

@@ -10,9 +10,9 @@ use proctor_core::{
         Dialect,
         kinds::{DevboxId, TaskRunId},
     },
-    job::{Failure, FailureKind, Job, JobAgent, Program, Try, TryOutcome},
+    job::{Failure, Job, JobAgent, Program, Try, TryOutcome},
     profile::Particulars,
-    task_run::{Cause, TaskRun, TaskRunState},
+    task_run::{Cause, Fault, TaskRun, TaskRunState},
 };
 use proctor_store::StoreError;
 
@@ -98,14 +98,11 @@ impl Engine {
     async fn broken(&self, this_try: &Try, error: &EngineError) -> TryOutcome {
         report(error, "a try broke off");
         if let Some(id) = this_try.task_run
-            && let Err(error) = self.fail_scenario(id, Cause::Infrastructure).await
+            && let Err(error) = self.fail_scenario(id, broken(error)).await
         {
             report(&error, "a scenario run could not be ended");
         }
-        TryOutcome::Failed(Failure {
-            kind: FailureKind::Infrastructure,
-            message: error.to_string(),
-        })
+        TryOutcome::Failed(Failure::infrastructure(error.to_string()))
     }
 
     /// Carries a try on from wherever it is.
@@ -177,7 +174,12 @@ impl Engine {
             Err(error @ (EngineError::Store(_) | EngineError::SharedStore(_))) => Err(error),
             Err(error) => {
                 report(&error, "a scenario could not be set up");
-                Ok(Err(TryOutcome::not_set_up(error.to_string())))
+                let fault = match &error {
+                    EngineError::Box(_) | EngineError::Fault(_) => broken(&error),
+                    _ => Fault::setup(),
+                };
+                let failure = Failure::setup(error.to_string(), fault);
+                Ok(Err(TryOutcome::Failed(failure)))
             }
         }
     }
@@ -204,10 +206,9 @@ impl Engine {
         if trial.agent.program == Program::Oracle && this_try.agent_began_at.is_some() {
             // Nobody knows how much of the reference was applied; it takes but a moment to begin anew.
             self.cancel_scenario(id).await?;
-            return Ok(Part::Is(TryOutcome::Interrupted(Failure {
-                kind: FailureKind::Infrastructure,
-                message: "the server ended while the reference was applied".to_owned(),
-            })));
+            return Ok(Part::Is(TryOutcome::Interrupted(Failure::infrastructure(
+                "the server ended while the reference was applied",
+            ))));
         }
         self.work_held(trial, this_try, task, task_run, devbox)
             .await
@@ -244,24 +245,24 @@ impl Engine {
         let part = match end {
             Ok(WorkEnd::Exited { status: 0, .. }) => Part::Done,
             Ok(WorkEnd::Exited { status, said }) => {
-                self.fail_scenario(id, Cause::AgentCrash).await?;
-                Part::Over(Some(match said.trim() {
+                let told = match said.trim() {
                     "" => format!("the agent ended with status {status}"),
                     said => format!("the agent ended with status {status}: {said}"),
-                }))
+                };
+                let fault = Fault::new(Cause::AgentCrash, told.as_str());
+                self.fail_scenario(id, fault).await?;
+                Part::Over(Some(told))
             }
             Ok(WorkEnd::OutOfTime) => {
-                let no_score = Vec::new();
+                let (seconds, no_score) = (trial.limit.as_secs_f64(), Vec::new());
+                let told = format!("the agent took longer than {seconds} seconds");
                 self.step(
                     id,
-                    |task_run, now| Ok(task_run.time_out_agent(now)),
+                    |task_run, now| Ok(task_run.time_out_agent(now, told.as_str())),
                     no_score,
                 )
                 .await?;
-                let seconds = trial.limit.as_secs_f64();
-                Part::Over(Some(format!(
-                    "the agent took longer than {seconds} seconds"
-                )))
+                Part::Over(Some(told))
             }
             Err(error) => self.without_box(trial, id, devbox, error).await?,
         };
@@ -289,7 +290,7 @@ impl Engine {
             }
             other => {
                 report(&other, "an agent could not work in its devbox");
-                self.fail_scenario(id, Cause::Infrastructure).await?;
+                self.fail_scenario(id, broken(&other)).await?;
                 Ok(Part::Over(Some(other.to_string())))
             }
         }
@@ -326,4 +327,9 @@ impl Engine {
             }
         }
     }
+}
+
+/// What the platform broke, in its words.
+fn broken(error: &dyn std::error::Error) -> Fault {
+    Fault::new(Cause::Infrastructure, error.to_string())
 }

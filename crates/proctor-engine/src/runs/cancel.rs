@@ -16,7 +16,8 @@ impl Engine {
     pub async fn cancel_run(&self, id: RunId) -> Result<Run, EngineError> {
         self.decide(id, |standing, now| {
             let (task_runs, after) = standing.step_all(|task_run| task_run.cancel(now));
-            let run = match standing.run.value.clone().cancel(now, &after)? {
+            let run = standing.run.value.clone();
+            let run = match run.cancel(now, &after, standing.wanted())? {
                 Step::Unchanged(run) => return Ok(Decided::Unchanged(run)),
                 Step::Changed(run) => run,
             };

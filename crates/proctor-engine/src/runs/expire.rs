@@ -31,7 +31,8 @@ impl Engine {
             let Some(due) = due else {
                 return Ok(standing);
             };
-            let after = due.value.clone().expire(now).into_inner();
+            let expired = Box::pin(self.expired(due.value.clone(), now)).await?;
+            let after = expired.into_inner();
             let run = standing.run.value.clone();
             let run = run
                 .settle(now, &standing.with(&after), standing.wanted())

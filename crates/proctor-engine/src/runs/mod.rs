@@ -26,7 +26,7 @@ pub use self::{
 use std::sync::Arc;
 
 use proctor_core::{
-    definition::{Task, World},
+    definition::Task,
     id::kinds::{RunId, TaskRunId},
     refused::Step,
     run::Run,
@@ -83,12 +83,9 @@ impl Standing {
         (changed, all)
     }
 
-    /// The tasks that are to be taken before the run completes by itself. Only a run with a token can take those that
-    /// are done in playgrounds.
+    /// The tasks that are to be taken before the run completes by itself.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = &Task> {
-        let has_token = self.run.value.expires_at.is_some();
-        let tasks = self.prepared.benchmark.tasks.iter();
-        tasks.filter(move |task| has_token || matches!(task.world, World::Devbox { .. }))
+        self.run.value.wanted(&self.prepared.benchmark)
     }
 
     /// The task runs.

@@ -211,7 +211,15 @@ async fn run_in(
 }
 
 fn end_of(record: &DevboxRecord) -> BoxEnd {
+    let was_in = |status| {
+        let mut transitions = record.life.transitions().iter();
+        transitions.any(|transition| transition.status == status)
+    };
     match (record.life.failure(), record.life.shutdown_reason()) {
+        // Before anybody could work in it: its launch commands are its author's.
+        (Some(_), _) if was_in(DevboxStatus::Initializing) && !was_in(DevboxStatus::Running) => {
+            BoxEnd::NotSetUp
+        }
         (Some((DevboxFailure::OutOfMemory | DevboxFailure::OutOfDisk, _)), _) => BoxEnd::Exhausted,
         (Some((DevboxFailure::ExecutionFailed | DevboxFailure::HealthCheckFailed, _)), _)
         | (None, None) => BoxEnd::Lost,

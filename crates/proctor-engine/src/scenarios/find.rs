@@ -9,7 +9,7 @@ use proctor_core::{
     refused::Step,
     run::Run,
     scoring::{Score, Scorecard},
-    task_run::{Cause, TaskRun},
+    task_run::TaskRun,
 };
 use proctor_store::{
     page::{Page, PageRequest},
@@ -171,7 +171,7 @@ impl Engine {
 
 /// Whether there may be records of what scorers said: also of those that took too long all together, which is no score.
 fn was_judged(task_run: &TaskRun) -> bool {
-    task_run.card().is_some() || task_run.cause() == Some(Cause::ScorerError)
+    task_run.card().is_some() || task_run.timed_out_in_scoring()
 }
 
 /// The last record of each criterion, in the order of the criteria: what is scored again has older ones too.

@@ -3,8 +3,9 @@
 use proctor_core::{
     id::kinds::{OrganizationId, RunId, TaskRunId},
     refused::{Refused, Step},
+    results::Summary,
     run::Run,
-    task_run::{Cause, TaskRun, TaskRunState},
+    task_run::{Fault, TaskRun, TaskRunState},
 };
 use proctor_store::{run_lists::OwnedTaskRun, runs::Progress};
 
@@ -58,16 +59,16 @@ impl Engine {
     pub(crate) async fn fail_scenario(
         &self,
         id: TaskRunId,
-        cause: Cause,
+        fault: Fault,
     ) -> Result<(), EngineError> {
-        let fail = |task_run: TaskRun, now| Ok(task_run.fail(now, cause));
+        let fail = |task_run: TaskRun, now| Ok(task_run.fail(now, fault.clone()));
         self.step(id, fail, Vec::new()).await?;
         Ok(())
     }
 
     /// Ends a scenario run whose box ended in this way. What was scored keeps its score, and what is over stays as it is.
     pub(crate) async fn lose_box(&self, id: TaskRunId, end: BoxEnd) -> Result<(), EngineError> {
-        let lose = |task_run: TaskRun, now| Ok(task_run.lose_world(now, end.cause()));
+        let lose = |task_run: TaskRun, now| Ok(task_run.lose_world(now, end.fault()));
         self.step(id, lose, Vec::new()).await?;
         Ok(())
     }
@@ -75,6 +76,15 @@ impl Engine {
     /// Completes a run of a benchmark of scenarios: what was scored keeps its score, what was not counts zero. What is over
     /// stays as it is.
     pub async fn complete_benchmark_run(&self, id: RunId) -> Result<Run, EngineError> {
+        self.complete_run_with(id, None).await
+    }
+
+    /// The same, with these numbers of ours if somebody knows them better than the task runs tell.
+    pub(crate) async fn complete_run_with(
+        &self,
+        id: RunId,
+        numbers: Option<Summary>,
+    ) -> Result<Run, EngineError> {
         self.decide(id, |standing, now| {
             if standing.run.value.is_over() {
                 return Ok(Decided::Unchanged(standing.run.value.clone()));
@@ -95,6 +105,10 @@ impl Engine {
             let run = match run.complete(now, &after, standing.wanted())? {
                 Step::Unchanged(run) => return Ok(Decided::Unchanged(run)),
                 Step::Changed(run) => run,
+            };
+            let run = match &numbers {
+                Some(numbers) => run.with_summary(numbers.clone()),
+                None => run,
             };
             let progress = Progress {
                 run: standing.over_run(run.clone()),

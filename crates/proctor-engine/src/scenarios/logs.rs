@@ -100,6 +100,7 @@ fn results(run: &ScenarioRun) -> Value {
         "benchmark_run_id": task_run.run.map(|run| run.wire(Dialect::Runloop)),
         "state": task_run.status(),
         "cause": task_run.cause(),
+        "reason": task_run.reason(),
         "score": run.card().map(|card| card.score.value()),
         "scoring_mode": run.mode(),
         "can_be_rescored": run.is_kept,

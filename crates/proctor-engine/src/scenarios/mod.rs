@@ -10,6 +10,7 @@ mod boxes;
 mod find;
 mod finish;
 mod logs;
+mod reference;
 mod rescore;
 mod score;
 mod scorers;
@@ -146,7 +147,8 @@ impl Engine {
                 None => self.boxed(id).await?.task_run,
             };
             let now = self.now();
-            let expired = before.value.clone().expire(now);
+            // Apart, because every step would be as large as this.
+            let expired = Box::pin(self.expired(before.value.clone(), now)).await?;
             let came_in_time = !expired.is_changed();
             let after = match came_in_time {
                 true => step(before.value.clone(), now)?,

@@ -9,7 +9,7 @@ use proctor_core::{
     id::kinds::{OrganizationId, TaskRunId},
     refused::Refused,
     scoring::{Mark, Score, Scorecard},
-    task_run::{Cause, TaskRun, TaskRunState},
+    task_run::{Cause, Fault, SlowScoring, TaskRun, TaskRunState},
     time::Timestamp,
 };
 use proctor_playground::exhibits::Exhibits;
@@ -133,7 +133,10 @@ impl Engine {
         let (scored, _hold) = match workshop.boxes.hold(organization, devbox).await {
             Ok(hold) => (workshop.judge.score(order).await, Some(hold)),
             Err(BoxError::Ended) => (Err(ScoringError::BoxLost), None),
-            Err(other) => (Err(ScoringError::Failed(Box::new(other))), None),
+            Err(other) => {
+                let fault = Fault::new(Cause::Infrastructure, other.to_string());
+                return self.fail_scenario(id, fault).await;
+            }
         };
         match scored {
             Ok(scoring) => {
@@ -144,9 +147,14 @@ impl Engine {
                     began,
                 };
                 let (card, criterion_runs) = self.judged(&judged, &scoring)?;
-                let record = |task_run: TaskRun, now| match scoring.timed_out {
-                    true => Ok(task_run.time_out_scoring(now)),
-                    false => task_run.record_score(now, card.clone()),
+                let slow = match scoring.timed_out {
+                    false => None,
+                    true if scoring.had_no_box() => Some(SlowScoring::Box),
+                    true => Some(self.slow_scoring(&task_run).await?),
+                };
+                let record = |task_run: TaskRun, now| match slow {
+                    Some(why) => Ok(task_run.time_out_scoring(now, why)),
+                    None => task_run.record_score(now, card.clone()),
                 };
                 match self.step(id, record, criterion_runs).await {
                     // It was stopped in between.
@@ -165,16 +173,13 @@ impl Engine {
                 self.lose_box(id, end).await?;
             }
             Err(error) => {
-                let cause = match &error {
-                    ScoringError::Unfit(_) => Cause::ScorerError,
-                    _ => Cause::Infrastructure,
-                };
+                let fault = not_scored(&error);
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     task_run = %id,
                     "a scenario run has no score"
                 );
-                self.fail_scenario(id, cause).await?;
+                self.fail_scenario(id, fault).await?;
             }
         }
         Ok(())
@@ -293,6 +298,13 @@ impl Found {
             evidence: json!({"state": ScorerState::Error.as_str()}),
         }
     }
+}
+
+/// Why there is no score although the box is there: whatever the agent did, its scorers could not say.
+fn not_scored(error: &ScoringError) -> Fault {
+    let source = std::error::Error::source(error);
+    let told = source.map_or_else(|| error.to_string(), |source| format!("{error}: {source}"));
+    Fault::new(Cause::ScorerError, told)
 }
 
 fn millis(time: Duration) -> u64 {

@@ -12,7 +12,7 @@ use proctor_core::{
     devbox::DevboxRequest,
     id::kinds::{CriterionId, DevboxId, OrganizationId, TaskRunId},
     scoring::Score,
-    task_run::Cause,
+    task_run::{Cause, Fault},
 };
 use proctor_fleet::RequestProblem;
 use proctor_scorers::quoted;
@@ -55,17 +55,27 @@ pub enum BoxEnd {
     OutOfTime,
     /// It used more than it had.
     Exhausted,
+    /// What its author wants done in it first failed.
+    NotSetUp,
     /// It broke, never came to be, or nobody knows of it.
     Lost,
 }
 
 impl BoxEnd {
     /// What it means for a task run whose box it was.
-    pub const fn cause(self) -> Cause {
+    pub fn fault(self) -> Fault {
         match self {
-            Self::ShutDown | Self::Exhausted => Cause::AgentCrash,
-            Self::OutOfTime => Cause::AgentTimeout,
-            Self::Lost => Cause::Infrastructure,
+            Self::ShutDown => Fault::new(Cause::AgentCrash, "the devbox was shut down"),
+            Self::Exhausted => Fault::new(
+                Cause::AgentCrash,
+                "the devbox used up the memory or the disk that it had",
+            ),
+            Self::OutOfTime => Fault::new(Cause::AgentTimeout, "the time of the devbox was over"),
+            Self::NotSetUp => Fault::setup(),
+            Self::Lost => Fault::new(
+                Cause::Infrastructure,
+                "the devbox broke or never came to be",
+            ),
         }
     }
 }
@@ -270,6 +280,13 @@ pub struct Scoring {
     pub timed_out: bool,
     /// What became of the disk as it was before the first of them ran.
     pub disk: Disk,
+}
+
+impl Scoring {
+    /// Whether the time was over before the box could be worked with: then no scorer said anything.
+    pub fn had_no_box(&self) -> bool {
+        self.timed_out && self.findings.is_empty()
+    }
 }
 
 /// What became of the disk of a box that was scored.

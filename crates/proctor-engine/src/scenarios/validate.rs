@@ -17,8 +17,10 @@ use crate::{engine::Engine, error::EngineError};
 
 /// How long a reference may take to be applied.
 const TIME_TO_APPLY: Duration = Duration::from_secs(600);
-/// The label of scenario runs that prove a scenario.
-const LABEL: &str = "proctor.validation";
+/// The label of scenario runs that prove a scenario, and what it says.
+pub(super) const LABEL: &str = "proctor.validation";
+pub(super) const REFERENCE: &str = "reference";
+pub(super) const UNTOUCHED: &str = "untouched";
 
 /// A scenario that is to be proved.
 #[derive(Clone, Debug)]
@@ -116,8 +118,8 @@ impl Engine {
         command: Option<BoxCommand>,
     ) -> Result<Trial, EngineError> {
         let word = match command {
-            Some(_) => "reference",
-            None => "untouched",
+            Some(_) => REFERENCE,
+            None => UNTOUCHED,
         };
         let task_run = self
             .start_scenario(NewScenarioRun {

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
+    results::Summary,
     run::{Ending, Run, RunState},
     scoring::Scorecard,
-    task_run::{Cause, Outcome, TaskRun, TaskRunState},
+    task_run::{Outcome, TaskRun, TaskRunState},
     time::Timestamp,
 };
 use proctor_engine::scenarios::{ScenarioRun, ScoredFunction};
@@ -40,6 +41,8 @@ pub(super) const RUN_STATES: [(&str, &str); 5] = [
 const MODE: &str = "proctor.scoring";
 /// The label that says what ended a run that did not complete.
 const CAUSE: &str = "proctor.cause";
+/// The label that says in words what happened to it.
+const REASON: &str = "proctor.reason";
 /// The label that says whether a scenario run can be scored again.
 const RESCORE: &str = "proctor.rescore";
 
@@ -62,7 +65,8 @@ pub(crate) struct ScenarioRunView {
     #[schema(value_type = String, example = "running")]
     state: &'static str,
     /// The taker's labels; `proctor.scoring` says in which way it was scored, `proctor.rescore` whether it can be scored again
-    /// (`possible` or `impossible`), and `proctor.cause` what ended it.
+    /// (`possible` or `impossible`), and `proctor.cause` and `proctor.reason` what ended it. `proctor.job`, `proctor.attempt` and
+    /// `proctor.try` are on what a job started.
     metadata: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     purpose: Option<String>,
@@ -113,6 +117,8 @@ pub(crate) struct BenchmarkRunView {
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f64>,
+    /// The taker's labels; when it is over also our own numbers (`…/results` has them whole): `proctor.score`, `proctor.planned`, `proctor.scored`, `proctor.void`,
+    /// `proctor.agent_faults`, `proctor.worst` and `proctor.best`.
     metadata: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     purpose: Option<String>,
@@ -143,13 +149,16 @@ impl ScenarioRunView {
         let mode = run.mode().map(str::to_owned);
         let task_run = run.task_run;
         let (state, settled_at) = state(&task_run);
-        let cause = task_run.cause();
+        let fault = task_run.fault();
         let started = task_run.started_at().unwrap_or(task_run.created_at);
         let particulars = task_run.particulars;
         let mut metadata = particulars.metadata;
         metadata.extend(mode.map(|mode| (MODE.to_owned(), mode)));
         metadata.extend(can_be_rescored.map(|word| (RESCORE.to_owned(), word.to_owned())));
-        metadata.extend(cause.map(|cause| (CAUSE.to_owned(), word(cause).to_owned())));
+        if let Some(fault) = fault {
+            metadata.insert(CAUSE.to_owned(), fault.cause.as_str().to_owned());
+            metadata.extend(fault.reason.map(|reason| (REASON.to_owned(), reason)));
+        }
         Self {
             id: wire(task_run.id),
             name: particulars.name,
@@ -201,15 +210,19 @@ impl BenchmarkRunView {
             .min(run.created_at);
         let score = run.card().map(|card| card.score.value());
         let state = run_state(&run);
+        let numbers = run.own_numbers().map(own_labels).unwrap_or_default();
+        let duration_ms = run.ended_at().map(|at| millis_between(started, at));
+        let mut metadata = run.particulars.metadata;
+        metadata.extend(numbers);
         Self {
             id: wire(run.id),
             benchmark_id: wire(run.pinned.benchmark),
             start_time_ms: started.as_millis(),
-            duration_ms: run.ended_at().map(|at| millis_between(started, at)),
+            duration_ms,
             state,
             score,
             name: run.particulars.name,
-            metadata: run.particulars.metadata,
+            metadata,
             purpose: run.particulars.profile.purpose,
             environment_variables: run.particulars.profile.environment,
             secrets_provided: run.particulars.profile.secrets,
@@ -261,12 +274,20 @@ fn millis_between(from: Timestamp, to: Timestamp) -> u64 {
     u64::try_from(to.since(from).as_millis()).unwrap_or(u64::MAX)
 }
 
-const fn word(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Infrastructure => "infrastructure",
-        Cause::AgentTimeout => "agent_timeout",
-        Cause::AgentCrash => "agent_crash",
-        Cause::ScorerError => "scorer_error",
-        Cause::Cancelled => "cancelled",
-    }
+/// Our own numbers as labels; a number that is missing has none.
+fn own_labels(numbers: &Summary) -> BTreeMap<String, String> {
+    let number = |value: f64| serde_json::Value::from(value).to_string();
+    let labels = [
+        ("score", numbers.score.map(number)),
+        ("planned", Some(numbers.planned.to_string())),
+        ("scored", Some(numbers.scored.to_string())),
+        ("void", Some(numbers.void.to_string())),
+        ("agent_faults", Some(numbers.agent_faults.to_string())),
+        ("worst", numbers.worst.map(number)),
+        ("best", numbers.best.map(number)),
+    ];
+    let labels = labels.into_iter();
+    labels
+        .filter_map(|(name, value)| Some((format!("proctor.{name}"), value?)))
+        .collect()
 }

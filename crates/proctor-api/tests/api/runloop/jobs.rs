@@ -16,16 +16,16 @@ use crate::support::Answer;
 
 const PATH: &str = "/v1/benchmark_jobs";
 
-fn agent(name: &str) -> Value {
+pub(super) fn agent(name: &str) -> Value {
     json!({"name": name, "type": "job_agent"})
 }
 
 /// An agent that runs a command.
-fn runs(command: &str) -> Value {
+pub(super) fn runs(command: &str) -> Value {
     json!({"name": "mine", "type": "job_agent", "kwargs": {"command": command}})
 }
 
-fn of_scenarios(scenarios: &[&String], agents: Value, orchestrator: Value) -> Value {
+pub(super) fn of_scenarios(scenarios: &[&String], agents: Value, orchestrator: Value) -> Value {
     let mut wanted = json!({"type": "scenarios", "scenario_ids": scenarios});
     wanted["agent_configs"] = agents;
     wanted["orchestrator_config"] = orchestrator;
@@ -33,7 +33,7 @@ fn of_scenarios(scenarios: &[&String], agents: Value, orchestrator: Value) -> Va
 }
 
 impl Desk {
-    async fn job(&self, body: Value) -> String {
+    pub(super) async fn job(&self, body: Value) -> String {
         let answer = self.post(PATH, body).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
         self.contract.check("POST", PATH, &answer.body);
@@ -68,14 +68,14 @@ impl Desk {
     }
 
     /// The job as soon as it is over.
-    async fn over(&self, job: &str) -> Value {
+    pub(super) async fn over(&self, job: &str) -> Value {
         const LIVE: [&str; 3] = ["initializing", "queued", "running"];
         self.when(job, |seen| !LIVE.contains(&seen["state"].as_str().unwrap()))
             .await
     }
 
     /// What came of a job with one agent.
-    async fn outcome(&self, body: Value) -> (Value, Value) {
+    pub(super) async fn outcome(&self, body: Value) -> (Value, Value) {
         let job = self.job(body).await;
         let seen = self.over(&job).await;
         assert_eq!(self.shop.live(), 0, "nothing is left behind");

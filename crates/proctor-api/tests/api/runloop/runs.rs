@@ -193,8 +193,8 @@ async fn a_scorer_without_a_result_scores_zero_and_the_run_is_scored(
 }
 
 #[rstest]
-#[case("sleep", "timeout", "scorer_error")]
-#[case("crash", "failed", "infrastructure")]
+#[case("sleep", "timeout", "agent_timeout")]
+#[case("crash", "failed", "scorer_error")]
 #[tokio::test]
 async fn what_cannot_be_scored_has_a_cause(
     #[case] command: &str,
@@ -229,6 +229,8 @@ async fn scoring_has_a_clock_of_its_own() {
 #[case(BoxEnd::Lost, "infrastructure")]
 #[case(BoxEnd::OutOfTime, "agent_timeout")]
 #[case(BoxEnd::Exhausted, "agent_crash")]
+#[case(BoxEnd::ShutDown, "agent_crash")]
+#[case(BoxEnd::NotSetUp, "scorer_error")]
 #[tokio::test]
 async fn a_lost_box_fails_its_run(#[case] end: BoxEnd, #[case] cause: &str) {
     let desk = Desk::new().await;

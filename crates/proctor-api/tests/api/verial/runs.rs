@@ -7,5 +7,6 @@ mod hammer;
 mod lifecycle;
 mod organization;
 mod public_flow;
+mod results;
 mod same_moment;
 mod worlds;

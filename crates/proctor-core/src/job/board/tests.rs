@@ -71,6 +71,7 @@ fn failure(kind: FailureKind) -> Failure {
     Failure {
         kind,
         message: format!("{kind:?}"),
+        fault: None,
     }
 }
 

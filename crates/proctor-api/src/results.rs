@@ -1,0 +1,135 @@
+//! Our own numbers of a run or a job, the same in both dialects but for the ids.
+
+use proctor_core::{
+    id::Dialect,
+    results::{AttemptResult, Summary},
+};
+use proctor_engine::results::{AgentResults, Results};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What came of a run or a job: one entry for each agent.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ResultsView {
+    agents: Vec<AgentResultsView>,
+    /// What should be known about these numbers.
+    warnings: Vec<String>,
+}
+
+/// What came of an agent, its attempts pooled.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AgentResultsView {
+    /// Null if nobody said what takes the run.
+    name: Option<String>,
+    run_ids: Vec<String>,
+    summary: SummaryView,
+    attempts: Vec<AttemptView>,
+}
+
+/// The numbers of an agent. A number that is missing is null, never 0.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SummaryView {
+    /// The mean over tasks of the mean over their attempts that count; null if none does.
+    #[schema(example = 0.5)]
+    score: Option<f64>,
+    /// The lower end of the interval around the score; null, because none is computed yet.
+    low: Option<f64>,
+    /// The upper end of it.
+    high: Option<f64>,
+    /// What the interval is about.
+    about: Option<String>,
+    /// How many attempts were planned.
+    planned: u32,
+    /// How many of them count; those that the agent ended itself count 0.
+    scored: u32,
+    /// How many say nothing about the agent and are left out of the score.
+    void: u32,
+    /// How many count 0 because the agent crashed or took too long.
+    agent_faults: u32,
+    /// The score if everything that is void or not over were worth 0.
+    worst: Option<f64>,
+    /// The score if it were worth 1.
+    best: Option<f64>,
+}
+
+/// A planned repeat of a task by an agent.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AttemptView {
+    task: String,
+    /// 1 for the first repeat.
+    attempt: u32,
+    run_id: String,
+    /// How often it was tried. The first try that is not void counts.
+    tries: u32,
+    /// Null if it is void or not over.
+    score: Option<f64>,
+    /// Why it was not judged: `agent_crash`, `agent_timeout`, `scorer_error`, `infrastructure` or `cancelled`.
+    cause: Option<&'static str>,
+    /// What happened, in words.
+    reason: Option<String>,
+    /// `pass`, `partial` or `fail`.
+    verdict: Option<String>,
+    /// The critical criteria that were missed. Absent for callers who may not read the criterion runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    critical_misses: Option<Vec<String>>,
+}
+
+impl ResultsView {
+    pub(crate) fn of(results: Results, dialect: Dialect) -> Self {
+        let agents = results.agents.into_iter();
+        Self {
+            agents: agents
+                .map(|agent| AgentResultsView::of(agent, dialect))
+                .collect(),
+            warnings: results.warnings,
+        }
+    }
+}
+
+impl AgentResultsView {
+    fn of(agent: AgentResults, dialect: Dialect) -> Self {
+        let attempts = agent.attempts.iter();
+        Self {
+            name: agent.name,
+            run_ids: agent.runs.iter().map(|run| run.wire(dialect)).collect(),
+            summary: SummaryView::of(&agent.summary),
+            attempts: attempts
+                .map(|attempt| AttemptView::of(attempt, agent.shows_criteria, dialect))
+                .collect(),
+        }
+    }
+}
+
+impl SummaryView {
+    fn of(summary: &Summary) -> Self {
+        Self {
+            score: summary.score,
+            low: None,
+            high: None,
+            about: None,
+            planned: summary.planned,
+            scored: summary.scored,
+            void: summary.void,
+            agent_faults: summary.agent_faults,
+            worst: summary.worst,
+            best: summary.best,
+        }
+    }
+}
+
+impl AttemptView {
+    fn of(attempt: &AttemptResult, shows_criteria: bool, dialect: Dialect) -> Self {
+        let fault = attempt.fault();
+        Self {
+            task: attempt.task.wire(dialect),
+            attempt: attempt.attempt,
+            run_id: attempt.run.wire(dialect),
+            tries: attempt.tries,
+            score: attempt.score().map(|score| score.value()),
+            cause: fault.map(|fault| fault.cause.as_str()),
+            reason: fault.and_then(|fault| fault.reason.clone()),
+            verdict: attempt.verdict().map(|verdict| verdict.to_string()),
+            critical_misses: shows_criteria.then(Vec::new),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Our own numbers: what the tries of an agent are worth, without silent zeros and without silent holes.
+//!
+//! The dialects prescribe how they score a run, and stay as they are ([`crate::scoring`], [`crate::job::Board`]). Here an *attempt* is
+//! a planned repeat of a task by an agent, and a *try* one execution of it:
+//!
+//! * An attempt counts with its first try that is not void. Later tries never change it, so trying again is no best-of-n.
+//! * What the agent ended itself counts 0; what says nothing about the agent is void: left out of the mean, and counted.
+//! * The unit is the task: attempts are averaged per task, then tasks.
+//! * A number that is missing is missing, never 0.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    id::kinds::{RunId, TaskId},
+    scoring::{Score, Verdict, mean},
+    task_run::{Cause, Fault, Outcome, TaskRun, TaskRunState},
+};
+
+/// What is known of a try.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TryResult {
+    /// It is not over.
+    Pending,
+    /// It was judged.
+    Scored(Score),
+    /// It ended without a judgement.
+    Faulted(Fault),
+}
+
+impl TryResult {
+    /// What the state of a task run says.
+    pub fn of(task_run: &TaskRun) -> Self {
+        let TaskRunState::Ended { outcome, .. } = &task_run.state else {
+            return Self::Pending;
+        };
+        match (outcome, task_run.fault()) {
+            (Outcome::Completed { card: Some(card) }, _) => Self::Scored(card.score),
+            (_, Some(fault)) => Self::Faulted(fault),
+            (_, None) => Self::Faulted(not_scored()),
+        }
+    }
+
+    /// Whether it says nothing about the agent.
+    pub const fn is_void(&self) -> bool {
+        match self {
+            Self::Faulted(fault) => fault.cause.is_void(),
+            Self::Pending | Self::Scored(_) => false,
+        }
+    }
+}
+
+/// Why something counts 0 that was completed before it was judged.
+pub(crate) fn not_scored() -> Fault {
+    Fault::new(Cause::AgentTimeout, "it was completed before it was scored")
+}
+
+/// A planned repeat of a task by an agent, with what came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttemptResult {
+    /// The task.
+    pub task: TaskId,
+    /// The first, second, … repeat.
+    pub attempt: u32,
+    /// The run that it belongs to.
+    pub run: RunId,
+    /// How often it was tried.
+    pub tries: u32,
+    /// What it counts with.
+    pub result: TryResult,
+}
+
+impl AttemptResult {
+    /// What an attempt counts with whose tries came to `tries`, in their order: the first that is not void. One without any is
+    /// `untried`.
+    pub fn of(
+        task: TaskId,
+        attempt: u32,
+        run: RunId,
+        tries: impl IntoIterator<Item = TryResult>,
+        untried: impl FnOnce() -> TryResult,
+    ) -> Self {
+        let mut count = 0;
+        let mut counted: Option<TryResult> = None;
+        for one in tries {
+            count += 1;
+            if counted.as_ref().is_none_or(TryResult::is_void) {
+                counted = Some(one);
+            }
+        }
+        Self {
+            task,
+            attempt,
+            run,
+            tries: count,
+            result: counted.unwrap_or_else(untried),
+        }
+    }
+
+    /// What it adds to the mean; none if it is void or not over.
+    pub const fn score(&self) -> Option<Score> {
+        match &self.result {
+            TryResult::Scored(score) => Some(*score),
+            TryResult::Faulted(fault) if fault.cause.is_agent_fault() => Some(Score::ZERO),
+            TryResult::Faulted(_) | TryResult::Pending => None,
+        }
+    }
+
+    /// The verdict on its score.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.score().map(Verdict::of)
+    }
+
+    /// Why it was not judged, if it was not.
+    pub const fn fault(&self) -> Option<&Fault> {
+        match &self.result {
+            TryResult::Faulted(fault) => Some(fault),
+            TryResult::Scored(_) | TryResult::Pending => None,
+        }
+    }
+}
+
+/// The numbers of one agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The mean over tasks of the mean over their attempts that count; none if none does.
+    pub score: Option<f64>,
+    /// How many attempts were planned.
+    pub planned: u32,
+    /// How many of them count, those that the agent ended itself included.
+    pub scored: u32,
+    /// How many are void.
+    pub void: u32,
+    /// How many count 0 because the agent ended them itself.
+    pub agent_faults: u32,
+    /// The mean if everything that is void or not over were worth 0; none if nothing was planned.
+    pub worst: Option<f64>,
+    /// The mean if it were worth 1.
+    pub best: Option<f64>,
+}
+
+impl Summary {
+    /// The numbers that follow from these attempts, in whatever order.
+    pub fn of<'a>(attempts: impl IntoIterator<Item = &'a AttemptResult>) -> Self {
+        let mut tasks: BTreeMap<TaskId, TaskScores> = BTreeMap::new();
+        let (mut scored, mut void, mut agent_faults, mut planned) = (0, 0, 0, 0);
+        for attempt in attempts {
+            planned += 1;
+            let of_task = tasks.entry(attempt.task).or_default();
+            match attempt.score() {
+                Some(score) => {
+                    scored += 1;
+                    agent_faults += u32::from(attempt.fault().is_some());
+                    of_task.known.push(score.value());
+                }
+                None => {
+                    void += u32::from(attempt.result.is_void());
+                    of_task.unknown += 1;
+                }
+            }
+        }
+        let score = mean_of(
+            tasks
+                .values()
+                .filter_map(|task| mean_of(task.known.iter().copied())),
+        );
+        // Equal but for rounding where nothing is unknown: the bounds hold to the last bit.
+        let worst = mean_of(tasks.values().filter_map(|task| task.filled_with(0.0)));
+        let best = mean_of(tasks.values().filter_map(|task| task.filled_with(1.0)));
+        Self {
+            score,
+            planned,
+            scored,
+            void,
+            agent_faults,
+            worst: worst.map(|worst| score.map_or(worst, |score| worst.min(score))),
+            best: best.map(|best| score.map_or(best, |score| best.max(score))),
+        }
+    }
+}
+
+/// What is known of the attempts at one task.
+#[derive(Default)]
+struct TaskScores {
+    known: Vec<f64>,
+    unknown: usize,
+}
+
+impl TaskScores {
+    fn filled_with(&self, value: f64) -> Option<f64> {
+        let unknown = std::iter::repeat_n(value, self.unknown);
+        mean_of(self.known.iter().copied().chain(unknown))
+    }
+}
+
+fn mean_of(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| mean(values.into_iter()).value())
+}
+
+#[cfg(test)]
+mod tests;
