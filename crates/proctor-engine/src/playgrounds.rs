@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use proctor_core::{
     canonical::Digest,
-    environment::Dataset,
+    environment::{Dataset, SimulatorType},
     id::kinds::{EnvironmentId, OrganizationId, PlaygroundId, RunId, SimulatorId, TaskRunId},
 };
 use proctor_playground::{
+    entrance::Entrance,
     environment::Blueprint,
     seed::Seed,
     world::{World, WorldEvent},
@@ -175,7 +176,7 @@ impl Engine {
     }
 
     /// What the passwords and tokens in a run's worlds follow from.
-    pub fn seed_of_run(&self, run: RunId) -> Seed {
+    pub(crate) fn seed_of_run(&self, run: RunId) -> Seed {
         let secret = self.store().derive_secret("run", run.uuid().as_bytes());
         Seed::from_bytes(&secret)
     }
@@ -188,7 +189,7 @@ impl Engine {
     }
 
     /// What the passwords and tokens of a sandbox follow from.
-    pub async fn seed_of_sandbox(&self, sandbox: &Sandbox) -> Result<Seed, EngineError> {
+    async fn seed_of_sandbox(&self, sandbox: &Sandbox) -> Result<Seed, EngineError> {
         let id = match sandbox.place {
             Place::Run(run) => return Ok(self.seed_of_run(run)),
             Place::Playground(id) => id,
@@ -204,13 +205,25 @@ impl Engine {
         })
     }
 
-    /// Which of its playground's FHIR stores is behind a sandbox, counted from 0.
-    pub async fn fhir_number(&self, sandbox: &Sandbox) -> Result<usize, EngineError> {
+    /// The entrance to the first simulator of a type in the worlds of a run.
+    pub fn entrance_of_run(&self, run: RunId, kind: SimulatorType) -> Entrance {
+        Entrance::unseeded(kind).unwrap_or_else(|| {
+            let prefix = format!("/v1/benchmark-runs/{run}");
+            Entrance::seeded(kind, self.seed_of_run(run), 0, &prefix)
+        })
+    }
+
+    /// The entrance to a sandbox.
+    pub async fn entrance_of_sandbox(&self, sandbox: &Sandbox) -> Result<Entrance, EngineError> {
+        if let Some(entrance) = Entrance::unseeded(sandbox.kind) {
+            return Ok(entrance);
+        }
+        let seed = self.seed_of_sandbox(sandbox).await?;
         let siblings = self.store().sandboxes_of(sandbox.place).await?;
-        Ok(siblings
-            .iter()
-            .filter(|one| one.kind == sandbox.kind && one.door < sandbox.door)
-            .count())
+        let is_before = |one: &&Sandbox| one.kind == sandbox.kind && one.door < sandbox.door;
+        let number = siblings.iter().filter(is_before).count();
+        let prefix = format!("/sandboxes/{}", sandbox.id);
+        Ok(Entrance::seeded(sandbox.kind, seed, number, &prefix))
     }
 
     /// A playground.

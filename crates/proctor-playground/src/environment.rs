@@ -7,23 +7,22 @@ use std::sync::Arc;
 
 use proctor_core::{
     canonical::Digest,
-    environment::{DatasetType, Environment, Simulator, SimulatorType},
+    environment::{Environment, Simulator, SimulatorType},
     id::kinds::SimulatorId,
-    time::Timestamp,
 };
-use serde_json::Value;
+use uuid::Uuid;
 
 use crate::{
     cds_hooks::{self, CdsHooks},
     fax::{self, Fax},
-    fhir::{self, Base, BaseBuilder, Validation},
+    fhir,
     files::{self, Files},
     hl7::{self, Hl7},
     machine::AnyMachine,
     messages::{self, Messages},
     payer::{self, PayerDesk},
     seed::Seed,
-    simulator::{NotProvided, read_config},
+    simulator::NotProvided,
     voice::{self, Voice},
 };
 
@@ -31,8 +30,9 @@ use crate::{
 pub struct Blueprint {
     digest: Digest,
     doors: Vec<Door>,
-    pub(crate) fhir: Vec<FhirBlueprint>,
-    pub(crate) machines: Vec<Branch>,
+    pub(crate) simulators: Vec<Branch>,
+    /// How many of the simulators are FHIR stores: they are counted for themselves.
+    stores: usize,
 }
 
 /// Where an agent enters: one simulator of the environment.
@@ -44,25 +44,12 @@ pub struct Door {
     pub kind: SimulatorType,
     /// What people call it.
     pub name: String,
-    pub(crate) target: Target,
+    /// What is behind it: several doors may lead to one simulator.
+    pub(crate) simulator_number: usize,
 }
 
-/// What is behind a door.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// A FHIR store, by number.
-    Fhir(usize),
-    /// A machine, by number.
-    Machine(usize),
-}
-
-pub(crate) struct FhirBlueprint {
-    pub(crate) base: Arc<Base>,
-    pub(crate) validation: Validation,
-}
-
-/// Makes the machine of one playground.
-pub(crate) type Branch = Box<dyn Fn(Seed) -> Box<dyn AnyMachine> + Send + Sync>;
+/// Makes the simulator of one playground, from its seed and the address where agents reach it.
+pub(crate) type Branch = Box<dyn Fn(Seed, &str) -> Box<dyn AnyMachine> + Send + Sync>;
 
 /// What is wrong with an environment: where, and what.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,14 +58,15 @@ pub struct Problems(pub Vec<(String, String)>);
 
 /// How the machine of a simulator is made.
 macro_rules! machine {
-    ($blueprint:ty, $machine:ident, $simulator:expr) => {{
+    ($environment:expr, $blueprint:ty, $machine:ident, $simulator:expr) => {{
         let blueprint = Arc::new(<$blueprint>::read($simulator)?);
-        Box::new(move |seed| Box::new($machine::branch(Arc::clone(&blueprint), seed)))
+        let number = $environment.machines();
+        Box::new(move |seed: Seed, _: &str| {
+            let seed = seed.part("machine", number);
+            Box::new($machine::branch(Arc::clone(&blueprint), seed))
+        })
     }};
 }
-
-/// When seeded data was made: before anything happens in a playground.
-const BEGINNING: Timestamp = Timestamp::from_millis(946_684_800_000);
 
 impl Blueprint {
     /// Reads an environment; all problems are named at once.
@@ -86,21 +74,21 @@ impl Blueprint {
         let mut blueprint = Self {
             digest: environment.digest(),
             doors: Vec::new(),
-            fhir: Vec::new(),
-            machines: Vec::new(),
+            simulators: Vec::new(),
+            stores: 0,
         };
         let mut problems = Vec::new();
         let desk = blueprint.add_desk(environment).unwrap_or_else(|problem| {
             problems.push(("simulators".to_owned(), problem.0));
-            Target::Machine(0)
+            0
         });
         for (number, simulator) in environment.simulators.iter().enumerate() {
             match blueprint.add(simulator, desk) {
-                Ok(target) => blueprint.doors.push(Door {
+                Ok(simulator_number) => blueprint.doors.push(Door {
                     simulator: simulator.id,
                     kind: simulator.kind,
                     name: simulator.name.clone(),
-                    target,
+                    simulator_number,
                 }),
                 Err(problem) => problems.push((format!("simulators.{number}"), problem.0)),
             }
@@ -112,27 +100,52 @@ impl Blueprint {
         }
     }
 
-    fn add(&mut self, simulator: &Simulator, desk: Target) -> Result<Target, NotProvided> {
-        let branch: Branch = match simulator.kind {
-            SimulatorType::Fhir => {
-                self.fhir.push(FhirBlueprint::read(simulator)?);
-                return Ok(Target::Fhir(self.fhir.len() - 1));
-            }
-            SimulatorType::Hl7 => machine!(hl7::Blueprint, Hl7, simulator),
-            SimulatorType::Files => machine!(files::Blueprint, Files, simulator),
-            SimulatorType::Voice => machine!(voice::Blueprint, Voice, simulator),
-            SimulatorType::Fax => machine!(fax::Blueprint, Fax, simulator),
-            SimulatorType::Message => machine!(messages::Blueprint, Messages, simulator),
-            // All of these are one desk; what is wrong with it was said when it was made.
-            SimulatorType::Payer | SimulatorType::Clearinghouse => return Ok(desk),
-            SimulatorType::CdsHooks => machine!(cds_hooks::Blueprint, CdsHooks, simulator),
-        };
-        self.machines.push(branch);
-        Ok(Target::Machine(self.machines.len() - 1))
+    /// An environment of one FHIR store and nothing else.
+    pub(crate) fn of_store(store: fhir::LoneStore) -> Self {
+        Self {
+            digest: Digest::from_raw(store.base.digest()),
+            doors: vec![Door {
+                simulator: SimulatorId::from_uuid(Uuid::nil()),
+                kind: SimulatorType::Fhir,
+                name: "FHIR".to_owned(),
+                simulator_number: 0,
+            }],
+            simulators: vec![Box::new(move |_, _| Box::new(store.branch()))],
+            stores: 1,
+        }
     }
 
-    /// Adds the desk of all payer and clearinghouse simulators, if there are any.
-    fn add_desk(&mut self, environment: &Environment) -> Result<Target, NotProvided> {
+    /// Adds a simulator and returns its number.
+    fn add(&mut self, simulator: &Simulator, desk: usize) -> Result<usize, NotProvided> {
+        let branch: Branch = match simulator.kind {
+            SimulatorType::Fhir => {
+                let blueprint = fhir::Blueprint::read(simulator)?;
+                let number = self.stores;
+                self.stores += 1;
+                Box::new(move |seed, base_url| Box::new(blueprint.branch(number, seed, base_url)))
+            }
+            SimulatorType::Hl7 => machine!(self, hl7::Blueprint, Hl7, simulator),
+            SimulatorType::Files => machine!(self, files::Blueprint, Files, simulator),
+            SimulatorType::Voice => machine!(self, voice::Blueprint, Voice, simulator),
+            SimulatorType::Fax => machine!(self, fax::Blueprint, Fax, simulator),
+            SimulatorType::Message => machine!(self, messages::Blueprint, Messages, simulator),
+            // All of these are one desk; what is wrong with it was said when it was made.
+            SimulatorType::Payer | SimulatorType::Clearinghouse => return Ok(desk),
+            SimulatorType::CdsHooks => machine!(self, cds_hooks::Blueprint, CdsHooks, simulator),
+        };
+        self.simulators.push(branch);
+        Ok(self.simulators.len() - 1)
+    }
+
+    /// How many simulators are no FHIR stores. What they draw from a playground's seed follows from
+    /// this number, so it must stay what it is for every environment.
+    fn machines(&self) -> usize {
+        self.simulators.len() - self.stores
+    }
+
+    /// Adds the desk of all payer and clearinghouse simulators, if there are any, and returns its
+    /// number.
+    fn add_desk(&mut self, environment: &Environment) -> Result<usize, NotProvided> {
         let behind: Vec<&Simulator> = environment
             .simulators
             .iter()
@@ -143,10 +156,12 @@ impl Blueprint {
                 )
             })
             .collect();
-        let desk = Target::Machine(self.machines.len());
+        let desk = self.simulators.len();
         if !behind.is_empty() {
             let blueprint = Arc::new(payer::Blueprint::read(&behind)?);
-            self.machines.push(Box::new(move |seed| {
+            let number = self.machines();
+            self.simulators.push(Box::new(move |seed, _| {
+                let seed = seed.part("machine", number);
                 Box::new(PayerDesk::branch(Arc::clone(&blueprint), seed))
             }));
         }
@@ -200,58 +215,6 @@ pub fn kind_of_path(path: &str) -> Option<SimulatorType> {
         .iter()
         .copied()
         .find(|kind| word(*kind) == first)
-}
-
-/// What can be chosen about a FHIR store.
-#[derive(Default, serde::Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct FhirConfig {
-    /// `enforced` (clients may ask to skip it), `always` or `off`.
-    validation: Option<FhirValidation>,
-}
-
-#[derive(serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum FhirValidation {
-    Enforced,
-    Always,
-    Off,
-}
-
-impl FhirBlueprint {
-    fn read(simulator: &Simulator) -> Result<Self, NotProvided> {
-        let config: FhirConfig = read_config(&simulator.config)?;
-        let seed = Seed::from_bytes(simulator.id.bare().as_bytes());
-        let mut builder = BaseBuilder::new(seed, BEGINNING);
-        for dataset in &simulator.datasets {
-            let refuse = |refusal: Box<fhir::outcome::Refusal>| {
-                NotProvided(format!("the data set '{}': {refusal}", dataset.name))
-            };
-            if dataset.kind != DatasetType::Fhir {
-                return Err(NotProvided(format!(
-                    "the data set '{}' is of type {}; a Fhir simulator takes FHIR",
-                    dataset.name,
-                    dataset.kind.as_str()
-                )));
-            }
-            match &dataset.data {
-                Value::Array(resources) => {
-                    for resource in resources {
-                        builder.load(resource.clone()).map_err(refuse)?;
-                    }
-                }
-                one => builder.load(one.clone()).map_err(refuse)?,
-            }
-        }
-        Ok(Self {
-            base: Arc::new(builder.finish()),
-            validation: match config.validation {
-                None | Some(FhirValidation::Enforced) => Validation::Enforced,
-                Some(FhirValidation::Always) => Validation::Always,
-                Some(FhirValidation::Off) => Validation::Off,
-            },
-        })
-    }
 }
 
 /// What is wrong with an environment, for those who write one.

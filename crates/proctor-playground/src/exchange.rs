@@ -220,3 +220,12 @@ impl Response {
         )
     }
 }
+
+impl axum::response::IntoResponse for Response {
+    fn into_response(self) -> axum::response::Response {
+        let mut response = axum::response::Response::new(axum::body::Body::from(self.body));
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+}

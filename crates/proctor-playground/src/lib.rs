@@ -7,7 +7,8 @@
 //!   clearinghouse in front of it.
 //! * [`rows`]: the plain state that some of them have.
 //! * [`scenario`]: what happens before the agent comes; [`exhibits`]: what checks look at after.
-//! * [`world`]: a playground at work; [`environment`]: what it is made from.
+//! * [`world`]: a playground at work; [`environment`]: what it is made from; [`entrance`]: who comes
+//!   in with credentials of a simulator's own.
 //! * [`recorder`]: how events reach the journal; [`payload`]: what it keeps of them.
 //! * [`seed`]: where ids, numbers and passwords come from.
 //!
@@ -17,6 +18,7 @@
 mod account;
 pub mod cds_hooks;
 mod content;
+pub mod entrance;
 pub mod environment;
 pub mod exchange;
 pub mod exhibits;

@@ -1,11 +1,17 @@
-//! Machines behind one face, so that a world can hold any of them.
+//! Simulators behind one face, so that a world can hold any of them.
+//!
+//! Every [`Machine`] has it. The FHIR store is no `Machine`, because it carries a request out and
+//! takes back what fails ([`crate::fhir::simulator`]); a world does not see the difference.
 
+use http::{HeaderValue, Method, StatusCode, header};
 use proctor_core::time::Timestamp;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
     exchange::{Request, Response},
     exhibits::Exhibits,
+    fhir,
     simulator::{Around, Machine, NotProvided, Provision, Recorded},
 };
 
@@ -23,29 +29,124 @@ pub(crate) struct Happened {
     pub(crate) body: Box<dyn FnOnce() -> Vec<u8> + Send>,
 }
 
-/// A change in the journal that the simulator does not know.
-#[derive(Debug, thiserror::Error)]
-#[error("a change in the journal is not of this simulator: {0}")]
-pub(crate) struct BadChange(#[from] serde_json::Error);
+/// Something that happened in a simulator, as its journal tells it to people.
+pub(crate) struct Told {
+    pub(crate) kind: String,
+    pub(crate) direction: String,
+    pub(crate) payload: Value,
+    pub(crate) at: Timestamp,
+}
 
-/// A machine of any kind.
+impl Told {
+    /// Reads a line as machines write it, and worlds about what reached no simulator.
+    pub(crate) fn read(line: &[u8]) -> Result<Self, BadLine> {
+        let body: Body = serde_json::from_slice(line)?;
+        Ok(Self {
+            kind: body.kind,
+            direction: body.direction,
+            payload: body.payload,
+            at: Timestamp::from_millis(body.at),
+        })
+    }
+}
+
+/// Why a world does not take a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotTaken {
+    /// It is frozen, and the request would change it.
+    Frozen,
+    /// Its journal cannot be written.
+    Unavailable,
+}
+
+impl NotTaken {
+    /// What callers are told.
+    pub(crate) const fn message(self) -> &'static str {
+        match self {
+            Self::Frozen => "the world is frozen: it can be read, but no longer changed",
+            Self::Unavailable => {
+                "the journal cannot be written now, so nothing was changed; try again"
+            }
+        }
+    }
+
+    /// The answer with the header that says when to try again.
+    pub(crate) fn with_retry(self, response: Response) -> Response {
+        match self {
+            Self::Frozen => response,
+            Self::Unavailable => {
+                response.with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
+            }
+        }
+    }
+}
+
+/// A line of the journal that the simulator cannot read.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct BadLine(pub(crate) String);
+
+impl From<serde_json::Error> for BadLine {
+    fn from(error: serde_json::Error) -> Self {
+        Self(format!(
+            "a change in the journal is not of this simulator: {error}"
+        ))
+    }
+}
+
+/// A simulator of any kind.
 pub(crate) trait AnyMachine: Send + Sync {
+    /// Whether a request is most likely answered without changing anything. Then it is tried while
+    /// others read.
+    fn is_read(&self, request: &Request) -> bool {
+        matches!(request.method, Method::GET | Method::HEAD)
+    }
     /// Answers a request that changes nothing; nothing for one that would.
     fn look(&self, request: &Request, around: &Around<'_>) -> Option<Answered>;
     /// Answers a request and lets happen what follows.
     fn act(&mut self, request: &Request, around: &Around<'_>) -> Answered;
+    /// The answer to a request that the world does not take.
+    fn refuse(&self, why: NotTaken) -> Response {
+        let response = match why {
+            NotTaken::Frozen => Response::conflict(why.message()),
+            NotTaken::Unavailable => Response::problem(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "UNAVAILABLE",
+                why.message(),
+            ),
+        };
+        why.with_retry(response)
+    }
     /// Puts something in.
     fn provide(
         &mut self,
         provision: &Provision<'_>,
         around: &Around<'_>,
     ) -> Result<Happened, NotProvided>;
-    /// Repeats changes that the journal tells of.
-    fn replay(&mut self, changes: Vec<Value>) -> Result<(), BadChange>;
+    /// Repeats what a line of the journal tells of.
+    fn replay(&mut self, line: &[u8]) -> Result<(), BadLine>;
+    /// What a line of the journal tells; `is_provision` if the playground's owner did it.
+    fn tell(&self, line: &[u8], is_provision: bool) -> Result<Told, BadLine>;
     /// Shows what checks may look at.
     fn exhibit<'w>(&'w self, exhibits: &mut Exhibits<'w>);
     /// What an agent needs to use it.
     fn credentials(&self, prefix: &str) -> Value;
+    /// The store, if it is one: other simulators may look into it.
+    fn fhir(&self) -> Option<&fhir::State> {
+        None
+    }
+}
+
+/// A line about a machine.
+#[derive(Deserialize)]
+struct Body {
+    at: i64,
+    #[serde(rename = "type")]
+    kind: String,
+    direction: String,
+    payload: Value,
+    #[serde(default)]
+    changes: Vec<Value>,
 }
 
 impl<M: Machine> AnyMachine for M {
@@ -76,11 +177,16 @@ impl<M: Machine> AnyMachine for M {
         Ok(happened(provided.event, around.now, changes))
     }
 
-    fn replay(&mut self, changes: Vec<Value>) -> Result<(), BadChange> {
-        for change in changes {
+    fn replay(&mut self, line: &[u8]) -> Result<(), BadLine> {
+        let body: Body = serde_json::from_slice(line)?;
+        for change in body.changes {
             self.evolve(serde_json::from_value(change)?);
         }
         Ok(())
+    }
+
+    fn tell(&self, line: &[u8], _: bool) -> Result<Told, BadLine> {
+        Told::read(line)
     }
 
     fn exhibit<'w>(&'w self, exhibits: &mut Exhibits<'w>) {
@@ -112,7 +218,7 @@ fn happened(event: Recorded, at: Timestamp, changes: Option<Vec<u8>>) -> Happene
     Happened {
         is_change: changes.is_some(),
         body: Box::new(move || {
-            let mut line = crate::fhir::json_writer::JsonObject::with_capacity(256);
+            let mut line = fhir::json_writer::JsonObject::with_capacity(256);
             line.field("at").number(at.as_millis());
             line.field("type").text(event.kind);
             line.field("direction").text(event.direction.as_str());

@@ -34,6 +34,12 @@ impl Seed {
             .into()
     }
 
+    /// The seed of a part of what this is the seed of.
+    #[must_use]
+    pub fn part(&self, purpose: &str, number: usize) -> Self {
+        Self::from_bytes(&self.derive(purpose, number as u64))
+    }
+
     /// An id for the `number`-th thing of a kind: 16 hexadecimal digits.
     pub fn short_id(&self, purpose: &str, number: u64) -> String {
         let bytes = self.derive(purpose, number);

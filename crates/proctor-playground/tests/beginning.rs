@@ -6,11 +6,13 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use http::Method;
 use proctor_core::time::{ManualClock, Timestamp};
-use proctor_playground::fhir::{
-    State,
-    beginning::BeginError,
-    rest::Request,
-    serve::{Bound, ServeError, ServeOptions},
+use proctor_playground::{
+    exchange::Request,
+    fhir::{
+        State,
+        beginning::BeginError,
+        serve::{Bound, ServeError, ServeOptions},
+    },
 };
 use proctor_store::ambient::RandomIds;
 use serde_json::Value;
@@ -37,9 +39,16 @@ async fn stop(bound: Bound) {
     bound.run(shutdown).await.unwrap();
 }
 
+async fn digest(bound: &Bound) -> [u8; 32] {
+    let digest = bound
+        .world()
+        .look(|exhibits| State::digest(exhibits.fhir[0]));
+    digest.await.unwrap()
+}
+
 async fn read(bound: &Bound, path: &str) -> Value {
-    let request = Request::new(Method::GET, path, NOON);
-    let response = bound.service().handle(request).await;
+    let request = Request::new(Method::GET, &format!("fhir/{path}"), NOON);
+    let response = bound.world().handle(0, request).await;
     serde_json::from_slice(&response.body).unwrap()
 }
 
@@ -57,15 +66,15 @@ async fn loaded_resources_were_updated_when_they_were_loaded_also_after_a_restar
     let bound = start(Some(&data), &[&file], &clock).await.unwrap();
     let patient = read(&bound, "Patient/a").await;
     assert_eq!(patient["meta"]["lastUpdated"], "2026-04-21T17:00:00.000Z");
-    let put = Request::new(Method::PUT, "Patient/a", NOON)
+    let put = Request::new(Method::PUT, "fhir/Patient/a", NOON)
         .with_body(r#"{"resourceType":"Patient","id":"a","active":true}"#);
-    assert_eq!(bound.service().handle(put).await.status, 200);
-    let before = bound.service().look(State::digest);
+    assert_eq!(bound.world().handle(0, put).await.status, 200);
+    let before = digest(&bound).await;
     stop(bound).await;
 
     clock.advance(Duration::from_secs(3_600));
     let again = start(Some(&data), &[&file], &clock).await.unwrap();
-    assert_eq!(again.service().look(State::digest), before);
+    assert_eq!(digest(&again).await, before);
     let first = read(&again, "Patient/a/_history/1").await;
     assert_eq!(first, patient);
     stop(again).await;

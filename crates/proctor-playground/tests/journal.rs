@@ -1,4 +1,4 @@
-//! The service on a real journal.
+//! A store on a real journal.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -7,74 +7,92 @@ mod house;
 use std::{sync::Arc, time::Duration};
 
 use house::{House, WORLD};
-use http::Method;
-use proctor_core::time::{ManualClock, Timestamp};
+use http::{HeaderValue, Method, header};
+use proctor_core::time::{Clock, ManualClock, Timestamp};
 use proctor_playground::{
-    fhir::{
-        Base, FhirService, Seed, Settings,
-        http::Mounted,
-        interaction::Interaction,
-        rest::{Request, Response},
-        service::{FreezeError, READ_EVENT, WRITE_EVENT},
-        smart::Smart,
-    },
-    recorder::NotRecorded,
+    exchange::{Request, Response},
+    fhir::{Base, Seed, Settings, State, serve::lone_origin, smart::Smart},
+    world::{CHANGE, LOOK, OPENING, Origin, Rehearsal, World, frozen},
 };
 use proctor_store::journal::SEAL;
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 
-async fn open(house: &House) -> FhirService {
-    let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_000_000)));
-    let settings = Arc::new(Settings::at("http://x"));
-    FhirService::open(
-        Base::empty(),
-        settings,
-        Seed::from_number(1),
-        clock,
-        house.recorder(),
-    )
-    .await
-    .unwrap()
+const NOW: Timestamp = Timestamp::from_millis(1_000_000);
+
+async fn open(house: &House) -> World {
+    open_for(house, None).await
 }
 
-async fn ask(service: &FhirService, method: Method, path: &str, body: Option<Value>) -> Response {
-    let mut request = Request::new(method, path, Timestamp::from_millis(0));
+/// Opens the world, or begins it.
+async fn open_for(house: &House, smart: Option<Smart>) -> World {
+    let clock: Arc<dyn Clock> = Arc::new(ManualClock::at(NOW));
+    let settings = Arc::new(Settings::at("http://x"));
+    let origin = Origin {
+        id: WORLD,
+        ..lone_origin(Base::empty(), settings, Seed::from_number(1), smart)
+    };
+    let rehearsal = Rehearsal::of(origin, &[], NOW).unwrap();
+    World::begin(rehearsal, &house.around(clock)).await.unwrap()
+}
+
+async fn ask(world: &World, method: Method, path: &str, body: Option<Value>) -> Response {
+    let mut request = Request::new(method, &format!("fhir/{path}"), NOW);
     if let Some(body) = body {
         request = request.with_body(body.to_string());
     }
-    service.handle(request).await
+    world.handle(0, request).await
 }
 
-async fn put(service: &FhirService, id: &str) -> Response {
+async fn put(world: &World, id: &str) -> Response {
     let body = json!({"resourceType": "Patient", "id": id, "gender": "male"});
-    ask(service, Method::PUT, &format!("Patient/{id}"), Some(body)).await
+    ask(world, Method::PUT, &format!("Patient/{id}"), Some(body)).await
+}
+
+/// What a world's state is.
+async fn digest(world: &World) -> [u8; 32] {
+    let digest = world.look(|exhibits| State::digest(exhibits.fhir[0]));
+    digest.await.unwrap()
+}
+
+/// Whether the state in memory is the one that the journal leads to, indexes included.
+async fn is_as_recorded(world: &World, house: &House) -> bool {
+    let (contents, _) = frozen(world.origin(), house.store.journal()).await.unwrap();
+    let is_same = world.look(|exhibits| *exhibits.fhir[0] == *contents.exhibits(NOW).fhir[0]);
+    is_same.await.unwrap()
+}
+
+async fn resource_count(world: &World) -> usize {
+    let count = world.look(|exhibits| exhibits.fhir[0].resource_count());
+    count.await.unwrap()
+}
+
+fn json_of(response: &Response) -> Value {
+    serde_json::from_slice(&response.body).unwrap()
 }
 
 #[tokio::test]
 async fn what_was_answered_is_there_after_reopening() {
     let house = House::new().await;
-    let service = open(&house).await;
+    let world = open(&house).await;
     for id in ["a", "b"] {
-        assert_eq!(put(&service, id).await.status, 201);
+        assert_eq!(put(&world, id).await.status, 201);
     }
     let created = ask(
-        &service,
+        &world,
         Method::POST,
         "Patient",
         Some(json!({"resourceType": "Patient"})),
     )
     .await;
     assert_eq!(
-        ask(&service, Method::DELETE, "Patient/b", None)
-            .await
-            .status,
+        ask(&world, Method::DELETE, "Patient/b", None).await.status,
         204
     );
     let again = open(&house).await;
-    let digest = |service: &FhirService| service.look(proctor_playground::fhir::State::digest);
-    assert_eq!(digest(&service), digest(&again));
-    assert!(service.look(|one| again.look(|other| one == other)));
+    assert_eq!(digest(&world).await, digest(&again).await);
+    assert!(is_as_recorded(&world, &house).await);
+    assert!(is_as_recorded(&again, &house).await);
     let id = serde_json::from_slice::<Value>(&created.body).unwrap()["id"]
         .as_str()
         .unwrap()
@@ -94,16 +112,16 @@ async fn what_was_answered_is_there_after_reopening() {
 #[tokio::test]
 async fn every_interaction_is_an_event_and_the_chain_holds() {
     let house = House::new().await;
-    let service = open(&house).await;
-    put(&service, "a").await;
-    ask(&service, Method::GET, "Patient/a", None).await;
-    ask(&service, Method::GET, "Patient?gender=male", None).await;
-    ask(&service, Method::GET, "Patient/zzz", None).await;
-    put(&service, "b").await;
+    let world = open(&house).await;
+    put(&world, "a").await;
+    ask(&world, Method::GET, "Patient/a", None).await;
+    ask(&world, Method::GET, "Patient?gender=male", None).await;
+    ask(&world, Method::GET, "Patient/zzz", None).await;
+    put(&world, "b").await;
     let events = house.final_events().await;
     let kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
-    assert_eq!(kinds, [WRITE_EVENT, READ_EVENT, WRITE_EVENT]);
-    let lines: Vec<Value> = events[1]
+    assert_eq!(kinds, [OPENING, CHANGE, LOOK, CHANGE]);
+    let lines: Vec<Value> = events[2]
         .payload
         .split(|byte| *byte == b'\n')
         .map(|line| serde_json::from_slice(line).unwrap())
@@ -117,7 +135,7 @@ async fn every_interaction_is_an_event_and_the_chain_holds() {
     );
     assert_eq!(lines[1]["request"]["query"], "gender=male");
     assert_eq!(lines[2]["status"], 404);
-    let written: Value = serde_json::from_slice(&events[0].payload).unwrap();
+    let written: Value = serde_json::from_slice(&events[1].payload).unwrap();
     insta::assert_snapshot!(format!("{written:#}"));
     house.store.journal().verify(WORLD).await.unwrap().unwrap();
 }
@@ -125,62 +143,86 @@ async fn every_interaction_is_an_event_and_the_chain_holds() {
 #[tokio::test]
 async fn the_events_of_a_world_are_shown_with_both_bodies() {
     let house = House::new().await;
-    let service = open(&house).await;
-    put(&service, "a").await;
+    let world = open(&house).await;
+    put(&world, "a").await;
     let mut sent = Vec::new();
     for path in ["Patient/a", "Patient?gender=male", "Patient/zzz"] {
-        sent.push(ask(&service, Method::GET, path, None).await.body);
+        sent.push(json_of(&ask(&world, Method::GET, path, None).await));
     }
-    ask(&service, Method::DELETE, "Patient/a", None).await;
-    let events = house.final_events().await;
+    ask(&world, Method::DELETE, "Patient/a", None).await;
+    house.final_events().await;
     // Shown by a node that has just come to know of the world.
     let other = open(&house).await;
-    let mut shown = Vec::new();
-    for event in events {
-        shown.extend(other.interactions(&event).await.unwrap());
-    }
-    let bodies: Vec<_> = shown[1..4]
+    let told = other.events(None).await.unwrap();
+    let shown: Vec<Value> = told.into_iter().map(|event| event.payload).collect();
+    let bodies: Vec<Value> = shown[1..4]
         .iter()
-        .map(|shown| shown.response_body.clone())
+        .map(|shown| shown["response_body"].clone())
         .collect();
     assert_eq!(bodies, sent);
-    let shown: Value = shown.iter().map(Interaction::to_json).collect();
-    insta::assert_snapshot!(format!("{shown:#}"));
+    insta::assert_snapshot!(format!("{:#}", Value::from(shown)));
+}
+
+#[tokio::test]
+async fn an_answer_that_was_laid_out_for_people_is_shown_too() {
+    let house = House::new().await;
+    let world = open(&house).await;
+    put(&world, "a").await;
+    let pretty = ask(&world, Method::GET, "Patient/a?_pretty=true", None).await;
+    assert!(pretty.body.contains(&b'\n'));
+    ask(&world, Method::GET, "Patient/a", None).await;
+    world.freeze(NOW).await.unwrap();
+    let told = world.events(None).await.unwrap();
+    let paths: Vec<&Value> = told.iter().map(|event| &event.payload["path"]).collect();
+    assert_eq!(
+        paths,
+        ["/Patient/a", "/Patient/a?_pretty=true", "/Patient/a"]
+    );
+    assert_eq!(told[1].payload["response_body"], json_of(&pretty));
 }
 
 #[tokio::test]
 async fn what_does_not_reach_the_store_is_an_event_without_secrets() {
     let house = House::new().await;
     let smart = Smart::new("agent", "s3cret", [1; 32], Duration::from_secs(300));
-    let mounted = Mounted::guarded(open(&house).await, smart);
-    let send = |method: &str, path: &'static str, body: &'static str| {
-        let request = http::Request::builder()
-            .method(method)
-            .uri(format!("/{path}"));
-        let request = request.body(axum::body::Body::from(body)).unwrap();
-        let mounted = mounted.clone();
-        let path = path.split('?').next().unwrap();
-        async move { mounted.respond(path, request).await.status().as_u16() }
+    let world = open_for(&house, Some(smart)).await;
+    let send = async |method: Method, path: &str, body: &'static str| {
+        let request = Request::new(method, &format!("fhir/{path}"), NOW).with_body(body);
+        world.handle(0, request).await.status.as_u16()
     };
-    assert_eq!(send("GET", "Patient?gender=male", "").await, 401);
+    assert_eq!(send(Method::GET, "Patient?gender=male", "").await, 401);
+    let patient = r#"{"resourceType":"Patient","gender":"male"}"#;
+    assert_eq!(send(Method::POST, "Patient", patient).await, 401);
     let form = "grant_type=client_credentials&client_id=agent&client_secret=s3cret";
-    assert_eq!(send("POST", "token?client_secret=s3cret", form).await, 200);
+    let with_query = "token?client_secret=s3cret";
+    assert_eq!(send(Method::POST, with_query, form).await, 200);
     let events = house.final_events().await;
-    let text = String::from_utf8(events[0].payload.clone()).unwrap();
+    let text = String::from_utf8(events[1].payload.clone()).unwrap();
     assert!(!text.contains("s3cret"), "{text}");
-    let shown = mounted.service().interactions(&events[0]).await.unwrap();
-    let told: Vec<_> = shown
+    let told = world.events(None).await.unwrap();
+    let told: Vec<_> = told
         .iter()
-        .map(|shown| (shown.method.as_str(), shown.path.as_str(), shown.status))
+        .map(|event| {
+            let payload = &event.payload;
+            let is_said = payload["response_body"].is_object();
+            (
+                &payload["method"],
+                &payload["path"],
+                &payload["status"],
+                is_said,
+            )
+        })
+        .map(|(method, path, status, is_said)| format!("{method} {path} {status} {is_said}"))
         .collect();
     assert_eq!(
         told,
         [
-            ("GET", "/Patient?gender=male", 401),
-            ("POST", "/token", 200)
+            r#""GET" "/Patient?gender=male" 401 true"#,
+            r#""POST" "/Patient" 401 true"#,
+            r#""POST" "/token" 200 false"#,
         ]
     );
-    assert!(shown[0].response_body.starts_with(b"{"));
+    assert_eq!(resource_count(&world).await, 0);
 }
 
 #[tokio::test]
@@ -188,20 +230,15 @@ async fn a_node_that_lags_behind_shows_what_another_wrote() {
     let house = House::new().await;
     let (one, other) = (open(&house).await, open(&house).await);
     put(&one, "a").await;
-    let events = house.events().await;
-    let shown = other.interactions(&events[0]).await.unwrap();
-    assert_eq!(shown[0].status, 201);
-    assert!(
-        shown[0]
-            .response_body
-            .starts_with(b"{\"resourceType\":\"Patient\"")
-    );
+    let told = other.events(None).await.unwrap();
+    assert_eq!(told[0].payload["status"], 201);
+    assert_eq!(told[0].payload["response_body"]["resourceType"], "Patient");
 }
 
 #[tokio::test]
 async fn a_large_event_is_compressed_and_read_back() {
     let house = House::new().await;
-    let service = open(&house).await;
+    let world = open(&house).await;
     let entry = |number: usize| {
         json!({
             "request": {"method": "POST", "url": "Patient"},
@@ -211,14 +248,16 @@ async fn a_large_event_is_compressed_and_read_back() {
     let entries: Vec<Value> = (0..200).map(entry).collect();
     let bundle = json!({"resourceType": "Bundle", "type": "transaction", "entry": entries});
     assert_eq!(
-        ask(&service, Method::POST, "", Some(bundle)).await.status,
+        ask(&world, Method::POST, "", Some(bundle)).await.status,
         200
     );
     let events = house.events().await;
-    let json = proctor_playground::payload::unpack(&events[0].payload).unwrap();
-    assert!(json.len() > 10 * events[0].payload.len());
+    let json = proctor_playground::payload::unpack(&events[1].payload).unwrap();
+    assert!(json.len() > 10 * events[1].payload.len());
     let again = open(&house).await;
-    assert!(service.look(|one| again.look(|other| one == other)));
+    assert_eq!(digest(&world).await, digest(&again).await);
+    assert!(is_as_recorded(&world, &house).await);
+    assert!(is_as_recorded(&again, &house).await);
 }
 
 #[tokio::test]
@@ -230,10 +269,7 @@ async fn two_services_on_one_world_both_get_through() {
         assert_eq!(put(&other, &format!("other-{round}")).await.status, 201);
     }
     let third = open(&house).await;
-    assert_eq!(
-        third.look(proctor_playground::fhir::State::resource_count),
-        10
-    );
+    assert_eq!(resource_count(&third).await, 10);
     assert_eq!(
         ask(&other, Method::GET, "Patient/one-4", None).await.status,
         200
@@ -261,7 +297,7 @@ async fn a_reader_learns_of_what_another_node_wrote_and_its_notes_are_kept() {
     let events = house.final_events().await;
     let notes: String = events
         .iter()
-        .filter(|event| &*event.kind == READ_EVENT)
+        .filter(|event| &*event.kind == LOOK)
         .map(|event| String::from_utf8_lossy(&event.payload).into_owned())
         .collect();
     assert!(notes.contains("\"status\":404"), "{notes}");
@@ -272,13 +308,13 @@ async fn a_reader_learns_of_what_another_node_wrote_and_its_notes_are_kept() {
 #[tokio::test]
 async fn many_writers_at_once_lose_nothing_and_share_commits() {
     let house = House::new().await;
-    let service = open(&house).await;
+    let world = open(&house).await;
     let before = house.store.journal().stats().commits;
     let writers = TaskTracker::new();
     for number in 0..200 {
-        let service = service.clone();
+        let world = world.clone();
         writers.spawn(async move {
-            assert_eq!(put(&service, &format!("p{number}")).await.status, 201);
+            assert_eq!(put(&world, &format!("p{number}")).await.status, 201);
         });
     }
     writers.close();
@@ -286,27 +322,25 @@ async fn many_writers_at_once_lose_nothing_and_share_commits() {
     let commits = house.store.journal().stats().commits - before;
     assert!(commits < 200, "{commits} commits for 200 writes");
     let again = open(&house).await;
-    assert_eq!(
-        again.look(proctor_playground::fhir::State::resource_count),
-        200
-    );
+    assert_eq!(resource_count(&again).await, 200);
 }
 
 #[tokio::test]
 async fn of_two_updates_of_one_version_one_is_refused() {
     let house = House::new().await;
-    let service = open(&house).await;
-    put(&service, "a").await;
+    let world = open(&house).await;
+    put(&world, "a").await;
     let racers = TaskTracker::new();
     let handles: Vec<_> = (0..8)
         .map(|_| {
-            let service = service.clone();
+            let world = world.clone();
             racers.spawn(async move {
                 let body = json!({"resourceType": "Patient", "id": "a"});
-                let mut request = Request::new(Method::PUT, "Patient/a", Timestamp::from_millis(0))
-                    .with_body(body.to_string());
-                request.headers.if_match = Some("W/\"1\"".to_owned());
-                service.handle(request).await.status.as_u16()
+                let mut request =
+                    Request::new(Method::PUT, "fhir/Patient/a", NOW).with_body(body.to_string());
+                let tag = HeaderValue::from_static("W/\"1\"");
+                request.headers.insert(header::IF_MATCH, tag);
+                world.handle(0, request).await.status.as_u16()
             })
         })
         .collect();
@@ -321,8 +355,8 @@ async fn of_two_updates_of_one_version_one_is_refused() {
 #[tokio::test]
 async fn a_frozen_world_is_read_and_not_written() {
     let house = House::new().await;
-    let service = open(&house).await;
-    put(&service, "a").await;
+    let world = open(&house).await;
+    put(&world, "a").await;
     let head = house.store.journal().head(WORLD).await.unwrap();
     let now = Timestamp::from_millis(2_000_000);
     house
@@ -331,38 +365,36 @@ async fn a_frozen_world_is_read_and_not_written() {
         .seal(WORLD, head.next, now)
         .await
         .unwrap();
-    assert_eq!(put(&service, "b").await.status, 409);
+    assert_eq!(put(&world, "b").await.status, 409);
     assert_eq!(
-        ask(&service, Method::GET, "Patient/a", None).await.status,
+        ask(&world, Method::GET, "Patient/a", None).await.status,
         200
     );
     assert_eq!(
-        ask(&service, Method::GET, "Patient/b", None).await.status,
+        ask(&world, Method::GET, "Patient/b", None).await.status,
         404
     );
-    assert_eq!(put(&service, "c").await.status, 409);
+    assert_eq!(put(&world, "c").await.status, 409);
 }
 
 #[tokio::test]
 async fn what_was_read_is_on_disk_before_the_world_is_frozen() {
     let house = House::new().await;
-    let service = open(&house).await;
-    put(&service, "a").await;
+    let world = open(&house).await;
+    put(&world, "a").await;
     for _ in 0..3 {
-        ask(&service, Method::GET, "Patient/a", None).await;
+        ask(&world, Method::GET, "Patient/a", None).await;
     }
     // The writer had no turn since: nothing but the seal makes it write.
-    let head = service.freeze().await.unwrap().unwrap();
+    let at = world.freeze(NOW).await.unwrap();
     let events = house.events().await;
     let kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
-    assert_eq!(kinds, [WRITE_EVENT, READ_EVENT, SEAL]);
-    assert_eq!(head.next, 3);
-    assert_eq!(service.interactions(&events[1]).await.unwrap().len(), 3);
-    assert!(matches!(
-        service.freeze().await,
-        Err(FreezeError::NotRecorded(NotRecorded::Frozen))
-    ));
-    assert_eq!(put(&service, "b").await.status, 409);
+    assert_eq!(kinds, [OPENING, CHANGE, LOOK, SEAL]);
+    assert_eq!(world.events(None).await.unwrap().len(), 4);
+    let later = NOW.plus(Duration::from_secs(1));
+    assert_eq!(world.freeze(later).await.unwrap(), at);
+    assert_eq!(house.events().await.len(), 4);
+    assert_eq!(put(&world, "b").await.status, 409);
 }
 
 #[tokio::test]
@@ -371,26 +403,26 @@ async fn a_world_that_another_node_wrote_to_is_frozen_with_what_was_read_here() 
     let (one, other) = (open(&house).await, open(&house).await);
     ask(&other, Method::GET, "Patient/a", None).await;
     put(&one, "a").await;
-    other.freeze().await.unwrap();
+    other.freeze(NOW).await.unwrap();
     let events = house.events().await;
     let mut kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
     assert_eq!(kinds.pop(), Some(SEAL));
     // Which of the two came first is a matter of time.
     kinds.sort_unstable();
-    assert_eq!(kinds, [WRITE_EVENT, READ_EVENT]);
+    assert_eq!(kinds, [CHANGE, LOOK, OPENING]);
     assert_eq!(put(&one, "b").await.status, 409);
 }
 
 #[tokio::test]
 async fn a_frozen_world_can_be_read_for_ever() {
     let house = House::new().await;
-    let service = open(&house).await;
-    put(&service, "a").await;
-    service.freeze().await.unwrap();
+    let world = open(&house).await;
+    put(&world, "a").await;
+    world.freeze(NOW).await.unwrap();
     let reads = async {
         // More than the recorder would hold.
         for _ in 0..70_000 {
-            let answer = ask(&service, Method::GET, "Patient/a", None).await;
+            let answer = ask(&world, Method::GET, "Patient/a", None).await;
             assert_eq!(answer.status, 200);
         }
     };
@@ -402,12 +434,12 @@ async fn a_frozen_world_can_be_read_for_ever() {
 #[tokio::test]
 async fn readers_do_not_wait_for_notes() {
     let house = House::new().await;
-    let service = open(&house).await;
-    put(&service, "a").await;
+    let world = open(&house).await;
+    put(&world, "a").await;
     let reads = async {
         for _ in 0..100 {
             assert_eq!(
-                ask(&service, Method::GET, "Patient/a", None).await.status,
+                ask(&world, Method::GET, "Patient/a", None).await.status,
                 200
             );
         }

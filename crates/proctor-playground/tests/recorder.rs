@@ -4,11 +4,20 @@
 
 mod house;
 
-use house::House;
+use std::sync::Arc;
+
+use house::{House, WORLD};
 use proctor_core::time::Timestamp;
-use proctor_playground::recorder::{NotRecorded, Payload};
+use proctor_playground::recorder::{NotRecorded, Payload, Recorder};
+use proctor_store::ambient::SystemClock;
 
 const AT: Timestamp = Timestamp::from_millis(1_000);
+
+/// A recorder of its own, as another node would have.
+fn recorder(house: &House) -> Recorder {
+    let around = house.around(Arc::new(SystemClock));
+    Recorder::open(around.journal, WORLD, &around.tasks, around.closing)
+}
 
 /// What the journal holds once every recorder has ended.
 async fn written(house: &House) -> Vec<String> {
@@ -24,7 +33,7 @@ fn say(text: &'static str) -> Payload {
 #[tokio::test]
 async fn a_note_of_something_void_is_dropped_and_every_other_is_kept() {
     let house = House::new().await;
-    let (one, other) = (house.recorder(), house.recorder());
+    let (one, other) = (recorder(&house), recorder(&house));
     let (epoch, _) = one.resume().await.unwrap();
     let (other_epoch, _) = other.resume().await.unwrap();
     let first = other.record(other_epoch, AT, "w", say("theirs")).unwrap();
@@ -51,7 +60,7 @@ async fn a_note_of_something_void_is_dropped_and_every_other_is_kept() {
 #[tokio::test]
 async fn what_is_on_disk_stays_so_when_a_later_epoch_has_begun() {
     let house = House::new().await;
-    let recorder = house.recorder();
+    let recorder = recorder(&house);
     let (epoch, _) = recorder.resume().await.unwrap();
     let kept = recorder.record(epoch, AT, "w", say("kept")).unwrap();
     recorder.written(kept).await.unwrap();

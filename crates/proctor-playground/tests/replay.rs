@@ -8,7 +8,7 @@ use http::Method;
 use proctor_core::time::Timestamp;
 use proctor_playground::fhir::{
     Base, BaseBuilder, Seed, Settings, State,
-    change::{Effects, Event},
+    change::{Effects, Event, replay},
     interaction::Interaction,
     rest::{Request, Response},
 };
@@ -363,7 +363,7 @@ proptest! {
         // A store that knows only the journal, and the newest versions at that.
         let mut rebuilt = branch(base);
         for (_, event) in &events {
-            proctor_playground::fhir::service::replay(&mut rebuilt, &event.to_json()).unwrap();
+            replay(&mut rebuilt, &event.to_json()).unwrap();
         }
         for (response, event) in &events {
             let told = Interaction::read(&rebuilt, &event.to_json()).unwrap();

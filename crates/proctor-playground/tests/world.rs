@@ -12,6 +12,7 @@ use proctor_core::{
     time::Clock,
 };
 use proctor_playground::{
+    exchange::Request,
     scenario::Step,
     world::{NotOpened, Rehearsal, World, frozen},
 };
@@ -155,6 +156,31 @@ async fn the_events_of_a_world_tell_everything_in_order() {
     ids.dedup();
     assert_eq!(ids, events.iter().map(|event| event.id).collect::<Vec<_>>());
     assert!(world.events(Some(1)).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_request_at_the_wrong_door_is_an_event_like_any_other() {
+    let bench = bench().await;
+    let world = begin(&bench, &[]).await;
+    for path in ["hl7/inbox", "nowhere", "fhir/Patient/ada"] {
+        let request = Request::new(Method::GET, path, bench.clock.now());
+        let status = world.handle(0, request).await.status;
+        assert_eq!(status == 200, path == "fhir/Patient/ada", "{path}");
+    }
+    world.freeze(bench.clock.now()).await.unwrap();
+    let events = world.events(Some(0)).await.unwrap();
+    let told: Vec<String> = events
+        .iter()
+        .map(|event| format!("{} {}", event.kind, event.payload["path"]))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "request \"hl7/inbox\"",
+            "request \"nowhere\"",
+            "fhir_request \"/Patient/ada\"",
+        ]
+    );
 }
 
 #[tokio::test]

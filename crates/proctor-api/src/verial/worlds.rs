@@ -2,24 +2,19 @@
 //!
 //! Translation only. What a request does is decided by the simulator behind it.
 
-use std::time::Duration;
-
 use axum::{
-    body::Body,
     extract::{FromRequestParts as _, Request, State},
     response::{IntoResponse as _, Response},
 };
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
 use proctor_core::{
-    environment::SimulatorType,
     id::kinds::{RunId, SandboxId, TaskRunId},
     time::Timestamp,
 };
 use proctor_playground::{
+    entrance::{Admission, Entrance},
     environment::kind_of_path,
     exchange,
-    fhir::smart::{Client, Smart},
-    payer,
     world::World,
 };
 use proctor_store::{
@@ -38,8 +33,6 @@ use crate::{
 const CHOOSING_HEADER: &str = "x-task-run";
 /// The parameter that says the same.
 const CHOOSING_PARAMETER: &str = "task_run_id";
-/// How long a token of a FHIR store is good.
-const SMART_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// The rest of a path behind its first parameter, as text.
 pub(crate) struct Rest;
@@ -59,30 +52,21 @@ pub(crate) async fn of_run(
 ) -> Result<Response, Problem> {
     let path = below(&request, 4)?;
     let chosen = chosen(&request)?;
-    let request = match kind_of_path(&path) {
-        Some(SimulatorType::Fhir) => {
-            let gate = Gate {
-                smart: Client::of(state.engine().seed_of_run(run), 0).smart(SMART_LIFETIME),
-                base: format!("/v1/benchmark-runs/{run}/fhir"),
-            };
-            match gate.pass(&state, &path, request).await? {
-                Passed::Answered(answer) => return Ok(answer),
-                Passed::Admitted(request) => request,
-                Passed::Unknown(request) => for_run(&state, run, request).await?,
-            }
+    let passed = match kind_of_path(&path) {
+        Some(kind) => {
+            let entrance = state.engine().entrance_of_run(run, kind);
+            enter(&state, &entrance, &path, request).await?
         }
-        _ if is_visit(&path, &request) => request,
-        _ => for_run(&state, run, request).await?,
+        None => Passed::Unknown(request),
+    };
+    let request = match passed {
+        Passed::Answered(answer) => return Ok(answer),
+        Passed::Admitted(request) => request,
+        Passed::Unknown(request) => for_run(&state, run, request).await?,
     };
     let world = state.engine().world_of_run(run, chosen).await?;
     let door = door_of(&world, &path)?;
     pass(&state, &world, door, path, request).await
-}
-
-/// Whether somebody comes by with a browser, which shows no credential of ours: the portal's pages have a login of
-/// their own, and its account is among the sandbox's credentials.
-fn is_visit(path: &str, request: &Request) -> bool {
-    payer::is_page(path) && !request.headers().contains_key(header::AUTHORIZATION)
 }
 
 /// Lets a request of a run pass that shows the run's token.
@@ -121,19 +105,8 @@ pub(crate) async fn of_sandbox(
     let unknown = || Problem::not_found(format!("no sandbox '{id}'"));
     let path = below(&request, 3)?;
     let sandbox = state.store().sandbox(id).await?.ok_or_else(unknown)?;
-    let passed = if sandbox.kind == SimulatorType::Fhir {
-        let seed = state.engine().seed_of_sandbox(&sandbox).await?;
-        let store = state.engine().fhir_number(&sandbox).await?;
-        let gate = Gate {
-            smart: Client::of(seed, store).smart(SMART_LIFETIME),
-            base: format!("/sandboxes/{id}/fhir"),
-        };
-        gate.pass(&state, &path, request).await?
-    } else if is_visit(&path, &request) {
-        Passed::Admitted(request)
-    } else {
-        Passed::Unknown(request)
-    };
+    let entrance = state.engine().entrance_of_sandbox(&sandbox).await?;
+    let passed = enter(&state, &entrance, &path, request).await?;
     let request = match passed {
         Passed::Answered(answer) => return Ok(answer),
         Passed::Admitted(request) => request,
@@ -149,45 +122,32 @@ pub(crate) async fn of_sandbox(
     pass(&state, &behind.world, behind.door, path, request).await
 }
 
-/// The way into a FHIR store for those who come with its own credentials.
-struct Gate {
-    smart: Smart,
-    /// The path of the store.
-    base: String,
-}
-
-/// What became of a request at a gate.
+/// What became of a request at the entrance of a simulator.
 enum Passed {
-    /// It was about tokens, and is answered.
+    /// It is answered.
     Answered(Response),
     /// It may go on.
     Admitted(Request),
-    /// It shows none of the store's tokens; perhaps something else lets it pass.
+    /// The simulator does not know who sends it; perhaps the platform does.
     Unknown(Request),
 }
 
-impl Gate {
-    async fn pass(
-        &self,
-        state: &ApiState,
-        path: &str,
-        request: Request,
-    ) -> Result<Passed, Problem> {
-        let now = state.store().now();
-        match (path, request.method()) {
-            ("fhir/.well-known/smart-configuration", &Method::GET) => {
-                let told = self.smart.configuration(&self.base);
-                Ok(Passed::Answered(told.into_response()))
-            }
-            ("fhir/token", &Method::POST) => {
-                let (parts, body) = request.into_parts();
-                let body = read_body(&parts.headers, body, state.body_limit()).await?;
-                let token = self.smart.token(&parts.headers, &body, now);
-                Ok(Passed::Answered(token.into_response()))
-            }
-            ("fhir/metadata", &Method::GET) => Ok(Passed::Admitted(request)),
-            _ if self.smart.admits(request.headers(), now) => Ok(Passed::Admitted(request)),
-            _ => Ok(Passed::Unknown(request)),
+/// Shows a request to a simulator's entrance.
+async fn enter(
+    state: &ApiState,
+    entrance: &Entrance,
+    path: &str,
+    request: Request,
+) -> Result<Passed, Problem> {
+    let now = state.store().now();
+    match entrance.admit(request.method(), path, request.headers(), now) {
+        Admission::Admitted => Ok(Passed::Admitted(request)),
+        Admission::Unknown => Ok(Passed::Unknown(request)),
+        Admission::Tokens(about) => {
+            let (parts, body) = request.into_parts();
+            let body = read_body(&parts.headers, body, state.body_limit()).await?;
+            let answer = about.answer(&parts.headers, &body, now);
+            Ok(Passed::Answered(answer.into_response()))
         }
     }
 }
@@ -269,10 +229,7 @@ async fn pass(
         body,
         at: Timestamp::from_millis(0),
     };
-    let answer = world.handle(door, asked).await;
-    let mut response = Response::new(Body::from(answer.body));
-    *response.status_mut() = answer.status;
-    *response.headers_mut() = answer.headers;
+    let mut response = world.handle(door, asked).await.into_response();
     if response.status() == StatusCode::UNAUTHORIZED {
         response
             .headers_mut()
@@ -304,6 +261,8 @@ fn without_credentials(mut headers: HeaderMap) -> HeaderMap {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::Body;
+
     use super::*;
 
     #[test]

@@ -4,10 +4,11 @@ use std::{net::SocketAddr, sync::Arc};
 
 use axum::Router;
 use bytes::Bytes;
-use proctor_core::id::kinds::WorldId;
+use proctor_core::time::Clock;
 use proctor_playground::{
-    fhir::{Base, FhirService, Seed, Settings, rest::FHIR_JSON},
-    recorder::Recorder,
+    exchange::Response,
+    fhir::{Base, Seed, Settings, rest::FHIR_JSON, serve::lone_origin},
+    world::{Rehearsal, Surroundings, World},
 };
 use proctor_store::{
     Store, StoreOptions,
@@ -15,7 +16,6 @@ use proctor_store::{
 };
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use uuid::Uuid;
 
 /// A journal in SQLite, and what is served from this process.
 pub(crate) struct House {
@@ -41,25 +41,18 @@ impl House {
         }
     }
 
-    pub(crate) async fn service(
-        &self,
-        base: &Arc<Base>,
-        settings: &Arc<Settings>,
-        world: u128,
-    ) -> FhirService {
-        let world = WorldId::from_uuid(Uuid::from_u128(world));
-        let journal = self.store.journal().clone();
-        let recorder = Recorder::open(journal, world, &self.tasks, self.closing.clone());
-        let seed = Seed::from_number(1);
-        FhirService::open(
-            Arc::clone(base),
-            Arc::clone(settings),
-            seed,
-            Arc::new(SystemClock),
-            recorder,
-        )
-        .await
-        .expect("a service")
+    /// A world of one store, as `proctor fhir` has it and every run with an EHR.
+    pub(crate) async fn world(&self, base: &Arc<Base>, settings: &Arc<Settings>) -> World {
+        let (base, settings) = (Arc::clone(base), Arc::clone(settings));
+        let origin = lone_origin(base, settings, Seed::from_number(1), None);
+        let around = Surroundings {
+            journal: self.store.journal().clone(),
+            clock: Arc::new(SystemClock),
+            tasks: self.tasks.clone(),
+            closing: self.closing.clone(),
+        };
+        let rehearsal = Rehearsal::of(origin, &[], SystemClock.now()).expect("an empty scenario");
+        World::begin(rehearsal, &around).await.expect("a world")
     }
 
     pub(crate) async fn listen(&self, router: Router) -> SocketAddr {
@@ -87,8 +80,8 @@ impl House {
 }
 
 /// A handler that returns the bytes and headers of `response`, and does nothing else.
-pub(crate) fn bare(response: &proctor_playground::fhir::rest::Response) -> Router {
-    let (body, headers): (Bytes, _) = (response.body.clone(), response.http_headers());
+pub(crate) fn bare(response: &Response) -> Router {
+    let (body, headers): (Bytes, _) = (response.body.clone(), response.headers.clone());
     assert_eq!(headers["content-type"], FHIR_JSON);
     Router::new().fallback(move || {
         let (body, headers) = (body.clone(), headers.clone());

@@ -4,10 +4,10 @@ use std::{net::SocketAddr, sync::Arc, time::Instant};
 
 use http::Method;
 use proctor_core::time::Clock;
-use proctor_playground::fhir::{
-    Base, FhirService, Settings,
-    http::{Mounted, router_at},
-    rest::Request,
+use proctor_playground::{
+    exchange::Request,
+    fhir::{Base, Settings, http::router_at},
+    world::World,
 };
 use proctor_store::ambient::SystemClock;
 
@@ -32,32 +32,30 @@ pub(crate) fn measure(base: &Arc<Base>, seconds: f64) {
         let directory = tempfile::tempdir().expect("a directory");
         let house = House::open(directory.path()).await;
         let settings = Arc::new(Settings::at("http://bench/fhir"));
-        let service = house.service(base, &settings, 1).await;
-        let address = house
-            .listen(router_at("", Mounted::open(service.clone())))
-            .await;
+        let world = house.world(base, &settings).await;
+        let address = house.listen(router_at("", world.clone())).await;
         heading("over HTTP, 32 connections, every request recorded in SQLite");
         for operation in operations() {
-            measure_read(&house, &service, address, &operation, seconds).await;
+            measure_read(&house, &world, address, &operation, seconds).await;
         }
         heading("durable writes over HTTP");
         measure_creates(address, seconds).await;
-        measure_transactions(&service).await;
+        measure_transactions(&world).await;
         house.close().await;
     });
 }
 
 async fn measure_read(
     house: &House,
-    service: &FhirService,
+    world: &World,
     address: SocketAddr,
     operation: &Operation,
     seconds: f64,
 ) {
     let path = &operation.path;
-    let request = Request::new(Method::GET, path, SystemClock.now());
-    let response = service.handle(request).await;
-    operation.check(&response);
+    let request = Request::new(Method::GET, &format!("fhir/{path}"), SystemClock.now());
+    let response = world.handle(0, request).await;
+    operation.check(response.status, &response.body);
     let bare = house.listen(bare(&response)).await;
     let text =
         format!("GET /{path} HTTP/1.1\r\nhost: bench\r\naccept: application/fhir+json\r\n\r\n");
@@ -94,11 +92,11 @@ async fn measure_creates(address: SocketAddr, seconds: f64) {
     );
 }
 
-async fn measure_transactions(service: &FhirService) {
-    let request = Request::new(Method::POST, "", SystemClock.now()).with_body(transaction(240));
+async fn measure_transactions(world: &World) {
+    let request = Request::new(Method::POST, "fhir", SystemClock.now()).with_body(transaction(240));
     let begin = Instant::now();
     for _ in 0..20 {
-        assert_eq!(service.handle(request.clone()).await.status, 200);
+        assert_eq!(world.handle(0, request.clone()).await.status, 200);
     }
     let millis = begin.elapsed().as_secs_f64() * 1e3 / 20.0;
     goal(

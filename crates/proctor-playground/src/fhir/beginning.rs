@@ -22,9 +22,7 @@ use super::{
     resource::parse_json,
     seed::Seed,
 };
-
-/// The kind of the first event in the journal of a store that stands alone.
-pub const BEGINNING_EVENT: &str = "fhir.beginning";
+use crate::world::OPENING;
 
 /// Why a store cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -61,18 +59,20 @@ pub enum BeginError {
     Event(#[from] serde_json::Error),
 }
 
-/// What the first event of a journal says.
+/// What the first event of a journal says. That of a world has more members; older journals begin
+/// with an event of another kind, which has these two.
 #[derive(Debug, Serialize, Deserialize)]
 struct Beginning {
     resources: usize,
-    digest: Digest,
+    #[serde(alias = "digest")]
+    environment: Digest,
 }
 
 impl Beginning {
     fn of(base: &Base) -> Self {
         Self {
             resources: base.len(),
-            digest: Digest::from_raw(base.digest()),
+            environment: Digest::from_raw(base.digest()),
         }
     }
 }
@@ -100,7 +100,7 @@ pub async fn begin(
         let base = load(paths, seed, now)?;
         let beginning = NewEvent {
             at: now,
-            kind: BEGINNING_EVENT.into(),
+            kind: OPENING.into(),
             payload: serde_json::to_vec(&Beginning::of(&base))?,
         };
         journal.append(world, 0, vec![beginning]).await?;
@@ -108,7 +108,7 @@ pub async fn begin(
     };
     let known: Beginning = serde_json::from_slice(&first.payload)?;
     let base = load(paths, seed, first.at)?;
-    if known.digest.raw() != &base.digest() {
+    if known.environment.raw() != &base.digest() {
         return Err(BeginError::OtherBase {
             known: known.resources,
             loaded: base.len(),

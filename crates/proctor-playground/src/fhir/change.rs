@@ -16,6 +16,7 @@ use super::{
     resource::{Verb, Version, to_bytes},
     rest::{Request, Response},
     said::Said,
+    state::State,
 };
 
 /// One version of one resource coming to be.
@@ -193,6 +194,17 @@ impl Effects {
             drawn: event.get("drawn")?.as_u64()?,
         })
     }
+}
+
+/// Repeats on a state what an event that [`Event::to_json`] wrote tells of.
+pub fn replay(state: &mut State, event: &[u8]) -> Result<(), BadEvent> {
+    let event: Value = serde_json::from_slice(event)?;
+    let Some(effects) = Effects::from_json(&event)? else {
+        return Ok(());
+    };
+    state
+        .replay(&effects.changes, effects.drawn)
+        .map_err(|refusal| BadEvent(format!("a change cannot be repeated: {refusal}")))
 }
 
 /// Enough of an event to find it, without the resources in it.

@@ -9,19 +9,18 @@ use proctor_core::{
 };
 use serde_json::{Value, json};
 
-use super::{resource::Resource, rest::Request, state::State};
+use super::{change::Event, resource::Resource, rest::Request, state::State};
 use crate::{
-    machine::Happened,
     scenario::Action,
     simulator::{NotProvided, Provision},
 };
 
-/// Puts something into a store.
+/// Puts something into a store; what happened.
 pub(crate) fn provide(
     state: &mut State,
     provision: &Provision<'_>,
     now: Timestamp,
-) -> Result<Happened, NotProvided> {
+) -> Result<Event, NotProvided> {
     let request = match provision {
         Provision::Step(step) => match &step.action {
             Action::FhirUpsert { resource } => upsert(resource, now)?,
@@ -45,10 +44,7 @@ pub(crate) fn provide(
     if response.status.is_client_error() || response.status.is_server_error() {
         return Err(NotProvided(said(&response.body)));
     }
-    Ok(Happened {
-        is_change: !event.changes.is_empty(),
-        body: Box::new(move || event.to_json()),
-    })
+    Ok(event)
 }
 
 fn upsert(resource: &Value, now: Timestamp) -> Result<Request, NotProvided> {

@@ -13,14 +13,18 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use super::{
+    base::Base,
     beginning::{BeginError, begin, load},
-    http::{Mounted, router_at},
+    blueprint::LoneStore,
+    http::router_at,
     seed::Seed,
-    service::{FhirService, OpenError},
     settings::{Settings, Validation},
     smart::Smart,
 };
-use crate::recorder::Recorder;
+use crate::{
+    environment::Blueprint,
+    world::{OpenError, Origin, Surroundings, World},
+};
 
 /// How a store is served by itself.
 #[derive(Clone)]
@@ -86,7 +90,7 @@ pub enum ServeError {
 pub struct Bound {
     listener: TcpListener,
     router: Router,
-    service: FhirService,
+    world: World,
     base_url: String,
     store: Option<Store>,
     tasks: TaskTracker,
@@ -117,32 +121,31 @@ impl Bound {
         });
         let base_url = settings.base_url.clone();
         let (tasks, closing) = (TaskTracker::new(), CancellationToken::new());
-        let (store, service) = match &options.data {
+        let (seed, smart) = (options.seed, options.smart);
+        let origin = |base| lone_origin(base, settings, seed, smart);
+        let (store, world) = match &options.data {
             None => {
-                let base = load(&options.load, options.seed, clock.now())?;
-                let service = FhirService::in_memory(base, settings, options.seed, clock);
-                (None, service)
+                let base = load(&options.load, seed, clock.now())?;
+                (None, World::in_memory(origin(base), clock))
             }
             Some(data) => {
                 let store =
                     Store::open(&StoreOptions::embedded(data), Arc::clone(&clock), ids).await?;
-                let journal = store.journal().clone();
-                let (load, seed) = (&options.load, options.seed);
-                let base = begin(&journal, STAND_ALONE, load, seed, clock.now()).await?;
-                let recorder = Recorder::open(journal, STAND_ALONE, &tasks, closing.clone());
-                let service =
-                    FhirService::open(base, settings, options.seed, clock, recorder).await?;
-                (Some(store), service)
+                let around = Surroundings {
+                    journal: store.journal().clone(),
+                    clock: Arc::clone(&clock),
+                    tasks: tasks.clone(),
+                    closing: closing.clone(),
+                };
+                let (journal, now) = (&around.journal, clock.now());
+                let base = begin(journal, LONE_WORLD, &options.load, seed, now).await?;
+                (Some(store), World::open(origin(base), &around).await?)
             }
-        };
-        let mounted = match options.smart {
-            Some(smart) => Mounted::guarded(service.clone(), smart),
-            None => Mounted::open(service.clone()),
         };
         Ok(Self {
             listener,
-            router: router_at("/fhir", mounted),
-            service,
+            router: router_at("/fhir", world.clone()),
+            world,
             base_url,
             store,
             tasks,
@@ -160,9 +163,9 @@ impl Bound {
         self.listener.local_addr()
     }
 
-    /// The service that answers.
-    pub fn service(&self) -> &FhirService {
-        &self.service
+    /// The world that answers.
+    pub fn world(&self) -> &World {
+        &self.world
     }
 
     /// Answers until `shutdown`, then finishes what is under way.
@@ -198,5 +201,25 @@ pub async fn serve(
     bound.run(shutdown).await
 }
 
-/// The one world of a store that stands alone.
-const STAND_ALONE: WorldId = WorldId::from_uuid(Uuid::from_u128(1));
+/// What the world of a store by itself is made from.
+pub fn lone_origin(
+    base: Arc<Base>,
+    settings: Arc<Settings>,
+    seed: Seed,
+    smart: Option<Smart>,
+) -> Origin {
+    Origin {
+        id: LONE_WORLD,
+        base_url: settings.base_url.clone(),
+        blueprint: Arc::new(Blueprint::of_store(LoneStore {
+            base,
+            settings,
+            seed,
+            smart,
+        })),
+        seed,
+    }
+}
+
+/// The one world of a store by itself.
+const LONE_WORLD: WorldId = WorldId::from_uuid(Uuid::from_u128(1));

@@ -4,13 +4,12 @@
 
 use std::time::Duration;
 
-use ::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::body::Body;
 use base64::{
     Engine,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
 use hmac::{Hmac, KeyInit, Mac};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use proctor_core::time::Timestamp;
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -20,6 +19,7 @@ use super::{
     outcome::{Answer, Issue, IssueCode, Refusal},
     query,
 };
+use crate::{exchange::Response, seed::Seed};
 
 /// The one client of a store, and the tokens that it gets.
 #[derive(Clone)]
@@ -30,36 +30,33 @@ pub struct Smart {
     lifetime: Duration,
 }
 
-/// The client that a playground's store knows.
-pub struct Client {
-    /// Its name.
-    pub id: String,
-    /// Its secret.
-    pub secret: String,
-    signing_key: [u8; 32],
-}
-
-impl Client {
-    /// The client of the store with this number in the playground with this seed.
-    pub fn of(seed: crate::seed::Seed, store: usize) -> Self {
-        let number = store as u64;
-        Self {
-            id: format!("client-{}", seed.short_id("smart client", number)),
-            secret: URL_SAFE_NO_PAD.encode(seed.derive("smart secret", number)),
-            signing_key: seed.derive("smart signing key", number),
-        }
-    }
-
-    /// The tokens it gets.
-    pub fn smart(&self, lifetime: Duration) -> Smart {
-        Smart::new(&*self.id, &*self.secret, self.signing_key, lifetime)
-    }
-}
-
+/// How long the tokens of a playground's store are good.
+const LIFETIME: Duration = Duration::from_secs(3600);
 /// What every token allows.
 const SCOPE: &str = "system/*.*";
 
 impl Smart {
+    /// The client and tokens of the store with this number in the playground with this seed.
+    pub(crate) fn of_store(seed: Seed, number: usize) -> Self {
+        let number = number as u64;
+        Self {
+            client_id: format!("client-{}", seed.short_id("smart client", number)),
+            client_secret: URL_SAFE_NO_PAD.encode(seed.derive("smart secret", number)),
+            signing_key: seed.derive("smart signing key", number),
+            lifetime: LIFETIME,
+        }
+    }
+
+    /// The client's name.
+    pub(super) fn client_id(&self) -> &str {
+        &self.client_id
+    }
+
+    /// The client's secret.
+    pub(super) fn client_secret(&self) -> &str {
+        &self.client_secret
+    }
+
     /// Tokens for the client that knows `client_secret`, signed with `signing_key`.
     pub fn new(
         client_id: impl Into<String>,
@@ -81,11 +78,6 @@ impl Smart {
         let mut token = ends.to_vec();
         token.extend_from_slice(&self.sign(&ends));
         URL_SAFE_NO_PAD.encode(token)
-    }
-
-    /// Whether a request shows a token that is valid now.
-    pub fn admits(&self, headers: &HeaderMap, now: Timestamp) -> bool {
-        self.admit(headers, now).is_ok()
     }
 
     /// Refuses a request without a token that is valid now.
@@ -115,7 +107,7 @@ impl Smart {
     }
 
     /// `GET .well-known/smart-configuration`.
-    pub fn configuration(&self, base_url: &str) -> ::http::Response<Body> {
+    pub(super) fn configuration(&self, base_url: &str) -> Response {
         json_response(
             StatusCode::OK,
             &json!({
@@ -129,12 +121,7 @@ impl Smart {
     }
 
     /// `POST token`.
-    pub fn token(
-        &self,
-        headers: &HeaderMap,
-        body: &[u8],
-        now: Timestamp,
-    ) -> ::http::Response<Body> {
+    pub(super) fn token(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Response {
         let oauth_error = |status, error: &str, said: &str| {
             json_response(status, &json!({"error": error, "error_description": said}))
         };
@@ -226,16 +213,9 @@ fn basic(headers: &HeaderMap) -> Option<(String, String)> {
     Some((id.to_owned(), secret.to_owned()))
 }
 
-fn json_response(status: StatusCode, value: &Value) -> ::http::Response<Body> {
-    let mut response = ::http::Response::new(Body::from(value.to_string()));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+fn json_response(status: StatusCode, value: &Value) -> Response {
+    Response::json(status, value)
+        .with_header(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
 }
 
 #[cfg(test)]
@@ -279,7 +259,7 @@ mod tests {
         let form = |text: &str| {
             smart()
                 .token(&HeaderMap::new(), text.as_bytes(), now)
-                .status()
+                .status
         };
         let good = "grant_type=client_credentials&client_id=agent&client_secret=secret";
         assert_eq!(form(good), 200);
@@ -290,6 +270,6 @@ mod tests {
         let encoded = STANDARD.encode("agent:secret");
         headers.insert("authorization", format!("Basic {encoded}").parse().unwrap());
         let response = smart().token(&headers, b"grant_type=client_credentials", now);
-        assert_eq!(response.status(), 200);
+        assert_eq!(response.status, 200);
     }
 }

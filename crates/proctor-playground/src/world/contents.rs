@@ -1,19 +1,19 @@
 //! The state of a playground: its simulators' states, and what changes them. Pure.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt};
 
 use proctor_core::{environment::SimulatorType, time::Timestamp};
 use proctor_store::journal;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{CHANGE, Origin, PROVISION};
+use super::{CHANGE, LONE_CHANGE, LONE_LOOK, Origin, PROVISION};
 use crate::{
-    environment::{Door, FhirBlueprint, Target, word},
+    environment::Door,
     exchange::{Request, Response},
     exhibits::Exhibits,
-    fhir::{self, Settings},
-    machine::{Answered, AnyMachine, Happened},
+    fhir,
+    machine::{Answered, AnyMachine, Happened, NotTaken},
     payload::unpack,
     simulator::{Around, NotProvided, Provision},
 };
@@ -21,8 +21,9 @@ use crate::{
 /// The state of a playground.
 pub struct Contents {
     doors: Vec<Door>,
-    fhir: Vec<fhir::State>,
-    machines: Vec<Box<dyn AnyMachine>>,
+    simulators: Vec<Box<dyn AnyMachine>>,
+    /// Which simulator is the first FHIR store: the others may look into it.
+    fhir: Option<usize>,
     /// When something last happened.
     latest: Timestamp,
 }
@@ -44,23 +45,15 @@ impl BadEvent {
     }
 }
 
-/// A line about a machine.
-#[derive(Deserialize)]
-pub(super) struct Body {
-    pub(super) at: i64,
-    #[serde(rename = "type")]
-    pub(super) kind: String,
-    pub(super) direction: String,
-    pub(super) payload: Value,
-    #[serde(default)]
-    pub(super) changes: Vec<Value>,
-}
-
-/// The door that a line is about.
-pub(super) fn door_of(line: &[u8]) -> Result<usize, serde_json::Error> {
+/// The door that a line of an event of this kind is about.
+pub(super) fn door_of(kind: &str, line: &[u8]) -> Result<usize, serde_json::Error> {
     #[derive(Deserialize)]
     struct Address {
         sandbox: usize,
+    }
+    // A FHIR store by itself once kept a journal without doors.
+    if matches!(kind, LONE_CHANGE | LONE_LOOK) {
+        return Ok(0);
     }
     serde_json::from_slice::<Address>(line).map(|address| address.sandbox)
 }
@@ -68,28 +61,14 @@ pub(super) fn door_of(line: &[u8]) -> Result<usize, serde_json::Error> {
 impl Contents {
     /// The state before anything happened.
     pub(super) fn branch(origin: &Origin) -> Self {
-        let blueprint = &origin.blueprint;
-        let seed = |purpose, number: usize| {
-            crate::seed::Seed::from_bytes(&origin.seed.derive(purpose, number as u64))
-        };
-        let fhir = |(number, one): (usize, &FhirBlueprint)| {
-            let settings = Settings {
-                validation: one.validation,
-                ..Settings::at(format!("{}/fhir", origin.base_url))
-            };
-            fhir::State::branch(
-                Arc::clone(&one.base),
-                Arc::new(settings),
-                seed("fhir", number),
-            )
-        };
-        let machines = blueprint.machines.iter().enumerate();
+        let branches = origin.blueprint.simulators.iter();
+        let simulators: Vec<_> = branches
+            .map(|branch| branch(origin.seed, &origin.base_url))
+            .collect();
         Self {
-            doors: blueprint.doors().to_vec(),
-            fhir: blueprint.fhir.iter().enumerate().map(fhir).collect(),
-            machines: machines
-                .map(|(number, branch)| branch(seed("machine", number)))
-                .collect(),
+            doors: origin.blueprint.doors().to_vec(),
+            fhir: simulators.iter().position(|one| one.fhir().is_some()),
+            simulators,
             latest: Timestamp::from_millis(i64::MIN),
         }
     }
@@ -98,8 +77,8 @@ impl Contents {
     pub fn replay(origin: &Origin, events: &[journal::Event]) -> Result<Self, BadEvent> {
         let mut contents = Self::branch(origin);
         for event in events {
-            if matches!(&*event.kind, CHANGE | PROVISION) {
-                let repeated = contents.repeat(&event.payload);
+            if matches!(&*event.kind, CHANGE | PROVISION | LONE_CHANGE) {
+                let repeated = contents.repeat(event);
                 repeated.map_err(|problem| BadEvent::new(event.seq, problem))?;
             }
             contents.latest = contents.latest.max(event.at);
@@ -107,17 +86,11 @@ impl Contents {
         Ok(contents)
     }
 
-    fn repeat(&mut self, payload: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
-        let line = unpack(payload)?;
-        let door = door_of(&line)?;
-        match self.target(door).ok_or("there is no such sandbox")? {
-            Target::Fhir(number) => fhir::service::replay(&mut self.fhir[number], &line)?,
-            Target::Machine(number) => {
-                let body: Body = serde_json::from_slice(&line)?;
-                self.machines[number].replay(body.changes)?;
-            }
-        }
-        Ok(())
+    fn repeat(&mut self, event: &journal::Event) -> Result<(), Box<dyn std::error::Error>> {
+        let line = unpack(&event.payload)?;
+        let door = door_of(&event.kind, &line)?;
+        let number = self.behind(door).ok_or("there is no such sandbox")?;
+        Ok(self.simulators[number].replay(&line)?)
     }
 
     /// When something last happened.
@@ -125,52 +98,56 @@ impl Contents {
         self.latest
     }
 
-    /// One of the FHIR stores.
-    pub(super) fn fhir(&self, number: usize) -> &fhir::State {
-        &self.fhir[number]
+    /// The simulator behind a door.
+    pub(super) fn simulator(&self, door: usize) -> Option<&dyn AnyMachine> {
+        Some(&*self.simulators[self.behind(door)?])
+    }
+
+    /// Whether a request is most likely answered without changing anything.
+    pub(super) fn is_read(&self, door: usize, request: &Request) -> bool {
+        self.simulator(door)
+            .is_none_or(|simulator| simulator.is_read(request))
     }
 
     /// Answers a request that changes nothing; nothing for one that would.
     pub(super) fn look(&self, door: usize, request: &Request) -> Option<Answered> {
-        match self.target(door) {
-            None => Some(nothing_there(request)),
-            Some(_) if !self.is_for(door, request) => Some(nothing_there(request)),
-            Some(Target::Fhir(number)) => {
-                let asked = to_fhir(request, request.at.max(self.latest));
-                let response = self.fhir[number].answer(&asked)?;
-                let event = fhir::change::Event::new(asked, &response, Vec::new(), 0);
-                Some(from_fhir(response, event))
+        let now = request.at.max(self.latest);
+        match self.behind(door) {
+            Some(number) if self.is_for(door, request) => {
+                let store = self.fhir.filter(|store| *store != number);
+                let fhir = store.and_then(|store| self.simulators[store].fhir());
+                self.simulators[number].look(request, &Around { now, fhir })
             }
-            Some(Target::Machine(number)) => {
-                self.machines[number].look(request, &self.around(request.at))
-            }
+            _ => Some(nothing_there(request)),
         }
     }
 
     /// Answers a request and lets happen what follows; also when it happened.
     pub(super) fn act(&mut self, door: usize, request: &Request) -> (Answered, Timestamp) {
         let now = request.at.max(self.latest);
-        let answered = match self.target(door) {
-            None => nothing_there(request),
-            Some(_) if !self.is_for(door, request) => nothing_there(request),
-            Some(Target::Fhir(number)) => {
-                let (response, event) = self.fhir[number].apply(to_fhir(request, now));
-                from_fhir(response, event)
+        let is_for = self.is_for(door, request);
+        let answered = match self.inside(door) {
+            Some((simulator, fhir)) if is_for => {
+                let mut request = Cow::Borrowed(request);
+                if request.at != now {
+                    request.to_mut().at = now;
+                }
+                simulator.act(&request, &Around { now, fhir })
             }
-            Some(Target::Machine(number)) => {
-                let around = Around {
-                    now,
-                    fhir: self.fhir.first(),
-                };
-                let mut request = request.clone();
-                request.at = now;
-                self.machines[number].act(&request, &around)
-            }
+            _ => nothing_there(request),
         };
         if answered.happened.is_change {
             self.latest = now;
         }
         (answered, now)
+    }
+
+    /// The answer to a request that the world does not take.
+    pub(super) fn refuse(&self, door: usize, request: &Request, why: NotTaken) -> Response {
+        match self.simulator(door) {
+            Some(simulator) => simulator.refuse(why),
+            None => nothing_there(request).response,
+        }
     }
 
     /// Puts something in at a door; also when it happened.
@@ -181,31 +158,19 @@ impl Contents {
         now: Timestamp,
     ) -> Result<(Happened, Timestamp), NotProvided> {
         let now = now.max(self.latest);
-        let happened = match self.target(door) {
-            None => return Err(NotProvided("there is no such simulator".to_owned())),
-            Some(Target::Fhir(number)) => {
-                fhir::provide::provide(&mut self.fhir[number], provision, now)?
-            }
-            Some(Target::Machine(number)) => {
-                let around = Around {
-                    now,
-                    fhir: self.fhir.first(),
-                };
-                self.machines[number].provide(provision, &around)?
-            }
+        let Some((simulator, fhir)) = self.inside(door) else {
+            return Err(NotProvided("there is no such simulator".to_owned()));
         };
+        let happened = simulator.provide(provision, &Around { now, fhir })?;
         self.latest = now;
         Ok((happened, now))
     }
 
     /// What checks may look at, at the time `now`.
     pub fn exhibits(&self, now: Timestamp) -> Exhibits<'_> {
-        let mut exhibits = Exhibits {
-            fhir: self.fhir.iter().collect(),
-            ..Exhibits::at(now)
-        };
-        for machine in &self.machines {
-            machine.exhibit(&mut exhibits);
+        let mut exhibits = Exhibits::at(now);
+        for simulator in &self.simulators {
+            simulator.exhibit(&mut exhibits);
         }
         exhibits
     }
@@ -213,42 +178,35 @@ impl Contents {
     /// What an agent needs to use each simulator of a world from `origin`, in the order of the
     /// doors; addresses begin with `prefix`.
     pub fn credentials(origin: &Origin, prefix: &str) -> Vec<Value> {
-        Self::branch(origin).all_credentials(origin.seed, prefix)
-    }
-
-    fn all_credentials(&self, seed: crate::seed::Seed, prefix: &str) -> Vec<Value> {
-        let of = |door: &Door| match door.target {
-            Target::Fhir(number) => {
-                let client = fhir::smart::Client::of(seed, number);
-                let url = format!("{prefix}/{}", word(door.kind));
-                json!({
-                    "fhir_base_url": url,
-                    "token_url": format!("{url}/token"),
-                    "client_id": client.id,
-                    "client_secret": client.secret,
-                })
-            }
-            Target::Machine(number) => {
-                of_door(door.kind, self.machines[number].credentials(prefix))
-            }
+        let contents = Self::branch(origin);
+        let of = |door: &Door| {
+            let simulator = &contents.simulators[door.simulator_number];
+            of_door(door.kind, simulator.credentials(prefix))
         };
-        self.doors.iter().map(of).collect()
+        contents.doors.iter().map(of).collect()
     }
 
-    fn target(&self, door: usize) -> Option<Target> {
-        self.doors.get(door).map(|door| door.target)
+    /// The number of the simulator behind a door.
+    fn behind(&self, door: usize) -> Option<usize> {
+        self.doors.get(door).map(|door| door.simulator_number)
+    }
+
+    /// The simulator behind a door, and the FHIR store that it may look into.
+    fn inside(&mut self, door: usize) -> Option<(&mut dyn AnyMachine, Option<&fhir::State>)> {
+        let number = self.behind(door)?;
+        match self.fhir {
+            Some(store) if store != number => {
+                let both = self.simulators.get_disjoint_mut([number, store]);
+                let [simulator, store] = both.ok()?;
+                Some((&mut **simulator, store.fhir()))
+            }
+            _ => Some((&mut **self.simulators.get_mut(number)?, None)),
+        }
     }
 
     /// Whether the path is one of the door's.
     fn is_for(&self, door: usize, request: &Request) -> bool {
         crate::environment::kind_of_path(&request.path) == self.doors.get(door).map(|one| one.kind)
-    }
-
-    fn around(&self, now: Timestamp) -> Around<'_> {
-        Around {
-            now: now.max(self.latest),
-            fhir: self.fhir.first(),
-        }
     }
 }
 
@@ -278,33 +236,6 @@ fn nothing_there(request: &Request) -> Answered {
         happened: Happened {
             is_change: false,
             body: Box::new(move || line.to_string().into_bytes()),
-        },
-    }
-}
-
-fn to_fhir(request: &Request, now: Timestamp) -> fhir::rest::Request {
-    let path = request.path.trim_start_matches('/');
-    let path = path.strip_prefix(word(SimulatorType::Fhir));
-    fhir::rest::Request {
-        method: request.method.clone(),
-        path: path.unwrap_or_default().trim_start_matches('/').to_owned(),
-        query: request.query.clone(),
-        headers: fhir::rest::Headers::from_http(&request.headers),
-        body: request.body.clone(),
-        at: now,
-    }
-}
-
-fn from_fhir(response: fhir::rest::Response, event: fhir::change::Event) -> Answered {
-    Answered {
-        happened: Happened {
-            is_change: !event.changes.is_empty(),
-            body: Box::new(move || event.to_json()),
-        },
-        response: Response {
-            status: response.status,
-            headers: response.http_headers(),
-            body: response.body,
         },
     }
 }

@@ -5,16 +5,13 @@ use proctor_core::{
     time::Timestamp,
 };
 use proctor_store::journal;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    BadEvent, CHANGE, Contents, LOOK, Origin, PROVISION,
-    contents::{Body, door_of},
+    BadEvent, CHANGE, Contents, LONE_CHANGE, LONE_LOOK, LOOK, Origin, PROVISION, contents::door_of,
 };
-use crate::{
-    environment::Target, fhir::interaction::Interaction, payload::unpack, simulator::Direction,
-};
+use crate::payload::unpack;
 
 /// Something that happened at a door of a world, for people to look at.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,51 +50,37 @@ pub(super) fn show(
     only: Option<usize>,
     shown: &mut Vec<WorldEvent>,
 ) -> Result<(), BadEvent> {
-    if !matches!(&*event.kind, CHANGE | LOOK | PROVISION) {
+    let is_told = matches!(
+        &*event.kind,
+        CHANGE | LOOK | PROVISION | LONE_CHANGE | LONE_LOOK
+    );
+    if !is_told {
         return Ok(());
     }
     let text = unpack(&event.payload).map_err(|error| BadEvent::new(event.seq, error))?;
-    let lines = text.split(|byte| *byte == b'\n');
-    for (number, line) in lines.filter(|line| !line.is_empty()).enumerate() {
-        let door = door_of(line).map_err(|error| BadEvent::new(event.seq, error))?;
-        let id = event_id(origin.id, event, number);
-        let target = origin.blueprint.doors().get(door).map(|door| door.target);
-        let (kind, direction, payload, at) = match target {
-            None => return Err(BadEvent::new(event.seq, "there is no such sandbox")),
-            Some(_) if only.is_some_and(|only| only != door) => continue,
-            Some(Target::Fhir(store)) => {
-                let interactions = Interaction::read(contents.fhir(store), line)
-                    .map_err(|error| BadEvent::new(event.seq, error))?;
-                let Some(interaction) = interactions.first() else {
-                    continue;
-                };
-                let (kind, direction) = if &*event.kind == PROVISION {
-                    ("fhir_provision", Direction::Inbound)
-                } else {
-                    ("fhir_request", Direction::Outbound)
-                };
-                (
-                    kind.to_owned(),
-                    direction.as_str().to_owned(),
-                    interaction.to_json(),
-                    interaction.at,
-                )
-            }
-            Some(Target::Machine(_)) => {
-                let body: Body = serde_json::from_slice(line)
-                    .map_err(|error| BadEvent::new(event.seq, error))?;
-                let at = Timestamp::from_millis(body.at);
-                (body.kind, body.direction, body.payload, at)
-            }
-        };
+    // One after the other, not line by line: an answer that was laid out for people has several.
+    let lines = serde_json::Deserializer::from_slice(&text).into_iter::<&RawValue>();
+    for (number, line) in lines.enumerate() {
+        let line = line.map_err(|error| BadEvent::new(event.seq, error))?;
+        let line = line.get().as_bytes();
+        let door = door_of(&event.kind, line).map_err(|error| BadEvent::new(event.seq, error))?;
+        let simulator = contents
+            .simulator(door)
+            .ok_or_else(|| BadEvent::new(event.seq, "there is no such sandbox"))?;
+        if only.is_some_and(|only| only != door) {
+            continue;
+        }
+        let told = simulator
+            .tell(line, &*event.kind == PROVISION)
+            .map_err(|problem| BadEvent::new(event.seq, problem))?;
         shown.push(WorldEvent {
-            id,
+            id: event_id(origin.id, event, number),
             door,
             seq: shown.len() as u64,
-            kind,
-            direction,
-            payload,
-            at,
+            kind: told.kind,
+            direction: told.direction,
+            payload: told.payload,
+            at: told.at,
         });
     }
     Ok(())
@@ -126,6 +109,6 @@ mod tests {
     #[test]
     fn a_line_is_its_body_with_the_door_in_front() {
         assert_eq!(of(3, b"{\"at\":1}"), b"{\"sandbox\":3,\"at\":1}");
-        assert_eq!(door_of(&of(3, b"{\"at\":1}")).unwrap(), 3);
+        assert_eq!(door_of(CHANGE, &of(3, b"{\"at\":1}")).unwrap(), 3);
     }
 }

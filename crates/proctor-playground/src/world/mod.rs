@@ -48,6 +48,11 @@ pub const LOOK: &str = "look";
 pub const PROVISION: &str = "provision";
 /// The kind of a journal's first event.
 pub const OPENING: &str = "opening";
+/// The same as [`CHANGE`], in journals that a FHIR store by itself once kept without a world: its
+/// lines name no door.
+const LONE_CHANGE: &str = "fhir";
+/// The same as [`LOOK`] in such journals.
+const LONE_LOOK: &str = "fhir.read";
 /// How often something is tried when other nodes keep writing first.
 const TRIES: usize = 8;
 /// How many events are read from the journal at once.
@@ -89,7 +94,8 @@ pub struct Surroundings {
 struct Inner {
     origin: Origin,
     clock: Arc<dyn Clock>,
-    journal: Journal,
+    /// Nothing for a world that forgets.
+    journal: Option<Journal>,
     recorder: Recorder,
     /// Ends the recorder when the last handle goes.
     _closing: tokio_util::sync::DropGuard,
@@ -156,6 +162,24 @@ impl World {
         Ok(world)
     }
 
+    /// A world before anything happened, which forgets everything when it ends.
+    pub fn in_memory(origin: Origin, clock: Arc<dyn Clock>) -> Self {
+        let (recorder, epoch) = Recorder::forgetting(origin.id);
+        let contents = Contents::branch(&origin);
+        Self {
+            inner: Arc::new(Inner {
+                origin,
+                clock,
+                journal: None,
+                recorder,
+                _closing: CancellationToken::new().drop_guard(),
+                tasks: TaskTracker::new(),
+                current: RwLock::new(Current::of_journal(contents, epoch, None)),
+                freezing: tokio::sync::Mutex::default(),
+            }),
+        }
+    }
+
     fn closed(origin: Origin, around: &Surroundings) -> Self {
         let closing = around.closing.child_token();
         let recorder = Recorder::open(
@@ -164,16 +188,16 @@ impl World {
             &around.tasks,
             closing.clone(),
         );
-        let current = RwLock::new(Current::void(Contents::branch(&origin)));
+        let contents = Contents::branch(&origin);
         Self {
             inner: Arc::new(Inner {
                 origin,
                 clock: Arc::clone(&around.clock),
-                journal: around.journal.clone(),
+                journal: Some(around.journal.clone()),
                 recorder,
                 _closing: closing.drop_guard(),
                 tasks: around.tasks.clone(),
-                current,
+                current: RwLock::new(Current::void(contents)),
                 freezing: tokio::sync::Mutex::default(),
             }),
         }
@@ -213,32 +237,41 @@ impl World {
         Err(WorldError::Overtaken)
     }
 
-    /// Everything that happened at one door, or at all, oldest first.
+    /// Everything that happened at one door, or at all, oldest first. A world in memory has
+    /// forgotten it.
     pub async fn events(&self, door: Option<usize>) -> Result<Vec<WorldEvent>, OpenError> {
-        let events = read_all(&self.inner.journal, self.inner.origin.id).await?;
-        if self.must_rebuild() || self.has_unknown(&events) {
-            self.rebuild().await?;
+        let Some(journal) = &self.inner.journal else {
+            return Ok(Vec::new());
+        };
+        let events = read_all(journal, self.inner.origin.id).await?;
+        self.refresh().await?;
+        match self.tell(&events, door) {
+            Ok(told) => Ok(told),
+            // Another node may have written what this one has not seen.
+            Err(_) => {
+                self.rebuild().await?;
+                Ok(self.tell(&events, door)?)
+            }
         }
+    }
+
+    fn tell(
+        &self,
+        events: &[journal::Event],
+        door: Option<usize>,
+    ) -> Result<Vec<WorldEvent>, BadEvent> {
         let current = self.read();
-        let mut shown = Vec::new();
-        for event in &events {
+        let mut told = Vec::new();
+        for event in events {
             line::show(
                 &self.inner.origin,
                 &current.contents,
                 event,
                 door,
-                &mut shown,
+                &mut told,
             )?;
         }
-        Ok(shown)
-    }
-
-    /// Whether another node wrote what this one has not seen. Cheap to overestimate.
-    fn has_unknown(&self, events: &[journal::Event]) -> bool {
-        let latest = self.read().contents.latest();
-        events
-            .iter()
-            .any(|event| event.at > latest && matches!(&*event.kind, CHANGE | PROVISION))
+        Ok(told)
     }
 
     fn must_rebuild(&self) -> bool {

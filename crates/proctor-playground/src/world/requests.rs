@@ -1,6 +1,5 @@
 //! What is done to a world: requests of agents, and what its owner puts in.
 
-use http::{HeaderValue, Method, StatusCode, header};
 use proctor_core::{environment::Dataset, time::Timestamp};
 
 use super::{
@@ -10,7 +9,7 @@ use super::{
 };
 use crate::{
     exchange::{Request, Response},
-    machine::Happened,
+    machine::{Happened, NotTaken},
     recorder::{Epoch, NotRecorded, Ticket},
     simulator::Provision,
 };
@@ -40,13 +39,19 @@ impl World {
                 world.attempt(door, &request)
             })
             .await;
-        match outcome {
-            Ok(response) => response,
-            Err(WorldError::Frozen) => {
-                Response::conflict("the world is frozen: it can be read, but no longer changed")
+        let error = match outcome {
+            Ok(response) => return response,
+            Err(error) => error,
+        };
+        let why = match error {
+            WorldError::Frozen => NotTaken::Frozen,
+            error => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "a request could not be recorded");
+                NotTaken::Unavailable
             }
-            Err(error) => unavailable(&error),
-        }
+        };
+        self.read().contents.refuse(door, &request, why)
     }
 
     /// Puts something in at a door.
@@ -107,10 +112,13 @@ impl World {
 
     /// Carries a request out in memory and gives its event to the recorder.
     fn attempt(&self, door: usize, request: &Request) -> Result<(Response, Ticket), NotDone> {
-        if is_read(request)
-            && let Some(answered) = self.glance(&self.read(), door, request)?
         {
-            return Ok(answered);
+            let current = self.read();
+            if current.contents.is_read(door, request)
+                && let Some(answered) = self.glance(&current, door, request)?
+            {
+                return Ok(answered);
+            }
         }
         let mut current = self.write();
         let epoch = match current.open() {
@@ -168,19 +176,4 @@ impl World {
         let payload = Box::new(move || line::of(door, &(happened.body)()));
         self.inner.recorder.record(epoch, at, kind, payload)
     }
-}
-
-/// Whether a request cannot change anything, by its method.
-fn is_read(request: &Request) -> bool {
-    matches!(request.method, Method::GET | Method::HEAD)
-}
-
-fn unavailable(error: &(dyn std::error::Error + 'static)) -> Response {
-    tracing::warn!(error, "a request could not be recorded");
-    Response::problem(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "UNAVAILABLE",
-        "the journal cannot be written now, so nothing was changed; try again",
-    )
-    .with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
 }

@@ -6,10 +6,9 @@ use axum::{Router, body::Body};
 use http::{Request, StatusCode};
 use http_body_util::BodyExt;
 use proctor_core::time::{ManualClock, Timestamp};
-use proctor_playground::fhir::{
-    Base, FhirService, Seed, Settings,
-    http::{Mounted, router_at},
-    smart::Smart,
+use proctor_playground::{
+    fhir::{Base, Seed, Settings, http::router_at, serve::lone_origin, smart::Smart},
+    world::World,
 };
 use serde_json::Value;
 use tower::ServiceExt;
@@ -26,18 +25,10 @@ struct Site {
 
 fn site(smart: Option<Smart>) -> Site {
     let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_776_790_800_000)));
-    let service = FhirService::in_memory(
-        Base::empty(),
-        Arc::new(Settings::at(BASE)),
-        Seed::from_number(1),
-        clock.clone(),
-    );
-    let mounted = match smart {
-        Some(smart) => Mounted::guarded(service, smart),
-        None => Mounted::open(service),
-    };
+    let settings = Arc::new(Settings::at(BASE));
+    let origin = lone_origin(Base::empty(), settings, Seed::from_number(1), smart);
     Site {
-        router: router_at("/deep/below/fhir", mounted),
+        router: router_at("/deep/below/fhir", World::in_memory(origin, clock.clone())),
         clock,
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use proctor_core::id::kinds::WorldId;
-use proctor_playground::recorder::Recorder;
+use proctor_core::{id::kinds::WorldId, time::Clock};
+use proctor_playground::world::Surroundings;
 use proctor_store::{
     Store, StoreOptions,
     ambient::{RandomIds, SystemClock},
@@ -37,10 +37,14 @@ impl House {
         }
     }
 
-    /// A recorder of its own, as another node would have.
-    pub(crate) fn recorder(&self) -> Recorder {
-        let journal = self.store.journal().clone();
-        Recorder::open(journal, WORLD, &self.tasks, self.closing.clone())
+    /// What surrounds a world, or a recorder of its own, as another node would have.
+    pub(crate) fn around(&self, clock: Arc<dyn Clock>) -> Surroundings {
+        Surroundings {
+            journal: self.store.journal().clone(),
+            clock,
+            tasks: self.tasks.clone(),
+            closing: self.closing.clone(),
+        }
     }
 
     /// What the journal holds now.

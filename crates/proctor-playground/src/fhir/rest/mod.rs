@@ -20,6 +20,7 @@ mod transaction;
 mod validate;
 mod write;
 
+pub(crate) use request::is_read_only;
 pub use request::{Handling, Headers, Preferences, Request, Return};
 pub use response::{FHIR_JSON, Response, Shown};
 

@@ -44,16 +44,21 @@ impl Request {
         self
     }
 
-    /// Whether the request can change anything.
+    /// Whether the request changes nothing.
     pub fn is_read_only(&self) -> bool {
-        match self.method {
-            Method::GET | Method::HEAD => true,
-            Method::POST => {
-                let last = self.path.trim_end_matches('/').rsplit('/').next();
-                matches!(last, Some("_search" | "$validate" | "$everything"))
-            }
-            _ => false,
+        is_read_only(&self.method, &self.path)
+    }
+}
+
+/// Whether a request by this method to this path changes nothing.
+pub(crate) fn is_read_only(method: &Method, path: &str) -> bool {
+    match *method {
+        Method::GET | Method::HEAD => true,
+        Method::POST => {
+            let last = path.trim_end_matches('/').rsplit('/').next();
+            matches!(last, Some("_search" | "$validate" | "$everything"))
         }
+        _ => false,
     }
 }
 

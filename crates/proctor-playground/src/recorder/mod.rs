@@ -14,6 +14,9 @@
 //! A process that dies takes the notes of the last [`NOTES_WAIT`] with it, never anything recorded.
 //! [`Recorder::seal`] writes all that was noted here before the world is frozen.
 
+mod progress;
+mod queue;
+
 use std::{
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -23,11 +26,15 @@ use std::{
 use proctor_core::{id::kinds::WorldId, time::Timestamp};
 use proctor_store::{
     StoreError,
-    journal::{AppendError, Event, Head, Journal, NewEvent, SEAL},
+    journal::{AppendError, Event, Journal, NewEvent, SEAL},
 };
 use tokio::sync::{Notify, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use self::{
+    progress::Progress,
+    queue::{Entry, Queue, Standing, to_events},
+};
 use crate::payload::pack;
 
 /// How long notes wait for company.
@@ -57,6 +64,15 @@ pub struct Ticket {
 }
 
 impl Ticket {
+    /// Stands for nothing that has still to be written.
+    fn written(epoch: Epoch) -> Self {
+        Self {
+            epoch,
+            number: 0,
+            is_crowded: false,
+        }
+    }
+
     /// The epoch that it belongs to.
     pub fn epoch(self) -> Epoch {
         self.epoch
@@ -84,75 +100,14 @@ pub struct Recorder {
 }
 
 struct Shared {
-    journal: Journal,
+    /// Nothing for a world that forgets.
+    journal: Option<Journal>,
     world: WorldId,
     queue: Mutex<Queue>,
     wake: Notify,
     progress: watch::Sender<Progress>,
     /// The number of the next event; held while writing.
     next: tokio::sync::Mutex<u64>,
-}
-
-struct Queue {
-    epoch: Epoch,
-    entries: Vec<Entry>,
-    /// Events recorded in this epoch.
-    recorded: u64,
-    /// Notes of an earlier epoch that still have to be written.
-    left_over: Vec<NewEvent>,
-}
-
-impl Queue {
-    /// Stands for everything recorded so far in `epoch`.
-    fn so_far(&self, epoch: Epoch, progress: &Progress) -> Ticket {
-        let is_all_durable = progress.epoch == epoch && progress.durable >= self.recorded;
-        let number = match self.epoch == epoch {
-            true if is_all_durable => 0,
-            true => self.recorded,
-            // What was looked at is void already: this ticket never comes true.
-            false => u64::MAX,
-        };
-        Ticket {
-            epoch,
-            number,
-            is_crowded: false,
-        }
-    }
-}
-
-struct Entry {
-    at: Timestamp,
-    kind: &'static str,
-    payload: Payload,
-    standing: Standing,
-}
-
-#[derive(Clone, Copy)]
-enum Standing {
-    Recorded,
-    /// A note; void unless the first `after` recorded events of its epoch reach the disk.
-    Noted {
-        after: u64,
-    },
-}
-
-impl Standing {
-    /// Whether it is a note that stays true if only `durable` events are on disk.
-    fn is_kept_note(self, durable: u64) -> bool {
-        match self {
-            Self::Recorded => false,
-            Self::Noted { after } => after <= durable,
-        }
-    }
-}
-
-struct Progress {
-    epoch: Epoch,
-    /// Recorded events of this epoch that are on disk.
-    durable: u64,
-    failure: Option<NotRecorded>,
-    /// For each earlier epoch, how many of its recorded events reached the disk.
-    ended: Vec<u64>,
 }
 
 impl Recorder {
@@ -164,6 +119,19 @@ impl Recorder {
         tasks: &TaskTracker,
         closing: CancellationToken,
     ) -> Self {
+        let recorder = Self::new(Some(journal), world);
+        tasks.spawn(Arc::clone(&recorder.shared).write_until(closing));
+        recorder
+    }
+
+    /// Keeps nothing: whatever is recorded counts as written at once. There is one epoch.
+    pub fn forgetting(world: WorldId) -> (Self, Epoch) {
+        let recorder = Self::new(None, world);
+        let epoch = recorder.shared.queue().epoch;
+        (recorder, epoch)
+    }
+
+    fn new(journal: Option<Journal>, world: WorldId) -> Self {
         let epoch = Epoch(0);
         let shared = Arc::new(Shared {
             journal,
@@ -183,7 +151,6 @@ impl Recorder {
             }),
             next: tokio::sync::Mutex::new(0),
         });
-        tasks.spawn(Arc::clone(&shared).write_until(closing));
         Self { shared }
     }
 
@@ -192,12 +159,9 @@ impl Recorder {
         let shared = &self.shared;
         let mut next = shared.next.lock().await;
         let mut events = Vec::new();
-        loop {
+        while let Some(journal) = &shared.journal {
             let from = events.last().map_or(0, |event: &Event| event.seq + 1);
-            let more = shared
-                .journal
-                .read(shared.world, from, READ_AT_ONCE)
-                .await?;
+            let more = journal.read(shared.world, from, READ_AT_ONCE).await?;
             if more.is_empty() {
                 *next = from;
                 break;
@@ -255,6 +219,9 @@ impl Recorder {
         kind: &'static str,
         payload: Payload,
     ) -> Result<Ticket, NotRecorded> {
+        if self.shared.journal.is_none() {
+            return Ok(Ticket::written(epoch));
+        }
         if let Some(failure) = &self.shared.progress.borrow().failure {
             return Err(failure.clone());
         }
@@ -288,6 +255,9 @@ impl Recorder {
         kind: &'static str,
         payload: Payload,
     ) -> Ticket {
+        if self.shared.journal.is_none() {
+            return Ticket::written(epoch);
+        }
         let mut queue = self.shared.queue();
         let progress = self.shared.progress.borrow();
         let mut ticket = queue.so_far(epoch, &progress);
@@ -323,8 +293,11 @@ impl Recorder {
 
     /// Freezes the world: everything taken so far in `epoch` is written, and the seal after it.
     /// Refused when another epoch has begun, because what was taken in this one is then not written.
-    pub async fn seal(&self, epoch: Epoch, at: Timestamp) -> Result<Head, NotRecorded> {
+    pub async fn seal(&self, epoch: Epoch, at: Timestamp) -> Result<(), NotRecorded> {
         let shared = &self.shared;
+        let Some(journal) = &shared.journal else {
+            return Ok(());
+        };
         let mut next = shared.next.lock().await;
         if shared.queue().epoch != epoch {
             return Err(NotRecorded::Overtaken);
@@ -333,12 +306,12 @@ impl Recorder {
         if let Some(failure) = &shared.progress.borrow().failure {
             return Err(failure.clone());
         }
-        let outcome = shared.journal.seal(shared.world, *next, at).await;
+        let outcome = journal.seal(shared.world, *next, at).await;
         match outcome {
             Ok(head) => {
                 *next = head.next;
                 shared.refuse_from_now_on();
-                Ok(head)
+                Ok(())
             }
             Err(error) => {
                 let failure = NotRecorded::from(error);
@@ -393,32 +366,6 @@ impl From<AppendError> for NotRecorded {
     }
 }
 
-impl Progress {
-    /// Ends the epoch under way and begins a later one.
-    fn begin(&mut self, epoch: Epoch) {
-        // Epochs count from 0, and each that was begun is ended here.
-        self.ended.push(self.durable);
-        self.ended.resize(epoch.0 as usize, 0);
-        self.epoch = epoch;
-        self.durable = 0;
-        self.failure = None;
-    }
-
-    fn outcome(&self, ticket: Ticket) -> Option<Result<(), NotRecorded>> {
-        let durable = match ticket.epoch {
-            epoch if epoch == self.epoch => self.durable,
-            Epoch(number) => self.ended.get(number as usize).copied().unwrap_or(0),
-        };
-        if durable >= ticket.number {
-            return Some(Ok(()));
-        }
-        if self.epoch > ticket.epoch {
-            return Some(Err(NotRecorded::Overtaken));
-        }
-        self.failure.clone().map(Err)
-    }
-}
-
 impl Shared {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
@@ -463,6 +410,9 @@ impl Shared {
 
     /// Writes everything taken so far, at the place `next`.
     async fn write_queue(&self, next: &mut u64) {
+        let Some(journal) = &self.journal else {
+            return;
+        };
         let durable;
         let (epoch, entries, recorded, mut events) = {
             let mut queue = self.queue();
@@ -490,7 +440,7 @@ impl Shared {
         if events.is_empty() {
             return;
         }
-        match self.journal.append(self.world, *next, events).await {
+        match journal.append(self.world, *next, events).await {
             Ok(head) => {
                 *next = head.next;
                 self.progress.send_modify(|progress| {
@@ -511,36 +461,4 @@ impl Shared {
             }
         }
     }
-}
-
-/// One event of the journal for each recorded one, and for each run of notes between them; with
-/// each whether it holds notes that stay true if it cannot be written here.
-fn to_events(entries: Vec<Entry>, durable: u64) -> Vec<(NewEvent, bool)> {
-    let mut events: Vec<(NewEvent, bool)> = Vec::with_capacity(entries.len());
-    // Which notes the last event takes more of.
-    let mut open: Option<(&'static str, bool)> = None;
-    for entry in entries {
-        let is_kept_note = entry.standing.is_kept_note(durable);
-        let joins = match entry.standing {
-            Standing::Recorded => None,
-            Standing::Noted { .. } => Some((entry.kind, is_kept_note)),
-        };
-        let payload = (entry.payload)();
-        match events.last_mut() {
-            Some((last, _)) if joins.is_some() && joins == open => {
-                last.payload.push(b'\n');
-                last.payload.extend_from_slice(&payload);
-            }
-            _ => events.push((
-                NewEvent {
-                    at: entry.at,
-                    kind: entry.kind.into(),
-                    payload,
-                },
-                is_kept_note,
-            )),
-        }
-        open = joins;
-    }
-    events
 }

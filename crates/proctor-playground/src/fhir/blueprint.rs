@@ -1,0 +1,120 @@
+//! What a store is made from: the definition of a simulator, or what a store by itself is told.
+
+use std::sync::Arc;
+
+use proctor_core::{
+    environment::{DatasetType, Simulator, SimulatorType},
+    time::Timestamp,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    base::{Base, BaseBuilder},
+    outcome::Refusal,
+    settings::{Settings, Validation},
+    simulator::{Access, FhirStore},
+    smart::Smart,
+    state::State,
+};
+use crate::{
+    environment::word,
+    seed::Seed,
+    simulator::{NotProvided, read_config},
+};
+
+/// When seeded data was made: before anything happens in a playground.
+const BEGINNING: Timestamp = Timestamp::from_millis(946_684_800_000);
+
+/// A store of an environment, shared by all playgrounds on it.
+pub(crate) struct Blueprint {
+    base: Arc<Base>,
+    validation: Validation,
+}
+
+/// A store that is a world of its own.
+pub(crate) struct LoneStore {
+    pub(crate) base: Arc<Base>,
+    pub(crate) settings: Arc<Settings>,
+    /// What server-chosen ids follow from.
+    pub(crate) seed: Seed,
+    /// Whose tokens are asked for; nothing for everybody.
+    pub(crate) smart: Option<Smart>,
+}
+
+/// What can be chosen about a FHIR store.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Config {
+    /// `enforced` (clients may ask to skip it), `always` or `off`.
+    validation: Option<ValidationConfig>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ValidationConfig {
+    Enforced,
+    Always,
+    Off,
+}
+
+impl Blueprint {
+    /// Reads a simulator's definition with its data.
+    pub(crate) fn read(simulator: &Simulator) -> Result<Self, NotProvided> {
+        let config: Config = read_config(&simulator.config)?;
+        let seed = Seed::from_bytes(simulator.id.bare().as_bytes());
+        let mut builder = BaseBuilder::new(seed, BEGINNING);
+        for dataset in &simulator.datasets {
+            let refuse = |refusal: Box<Refusal>| {
+                NotProvided(format!("the data set '{}': {refusal}", dataset.name))
+            };
+            if dataset.kind != DatasetType::Fhir {
+                return Err(NotProvided(format!(
+                    "the data set '{}' is of type {}; a Fhir simulator takes FHIR",
+                    dataset.name,
+                    dataset.kind.as_str()
+                )));
+            }
+            match &dataset.data {
+                Value::Array(resources) => {
+                    for resource in resources {
+                        builder.load(resource.clone()).map_err(refuse)?;
+                    }
+                }
+                one => builder.load(one.clone()).map_err(refuse)?,
+            }
+        }
+        Ok(Self {
+            base: Arc::new(builder.finish()),
+            validation: match config.validation {
+                None | Some(ValidationConfig::Enforced) => Validation::Enforced,
+                Some(ValidationConfig::Always) => Validation::Always,
+                Some(ValidationConfig::Off) => Validation::Off,
+            },
+        })
+    }
+
+    /// The store with this number of the playground with this seed and address.
+    pub(crate) fn branch(&self, number: usize, seed: Seed, base_url: &str) -> FhirStore {
+        let settings = Settings {
+            validation: self.validation,
+            ..Settings::at(format!("{base_url}/{}", word(SimulatorType::Fhir)))
+        };
+        let base = Arc::clone(&self.base);
+        FhirStore {
+            state: State::branch(base, Arc::new(settings), seed.part("fhir", number)),
+            access: Access::Platform(Smart::of_store(seed, number)),
+        }
+    }
+}
+
+impl LoneStore {
+    /// The store before anything happened.
+    pub(crate) fn branch(&self) -> FhirStore {
+        let (base, settings) = (Arc::clone(&self.base), Arc::clone(&self.settings));
+        FhirStore {
+            state: State::branch(base, settings, self.seed),
+            access: self.smart.clone().map_or(Access::Open, Access::Tokens),
+        }
+    }
+}
