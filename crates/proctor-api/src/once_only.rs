@@ -3,6 +3,10 @@
 //! In the Runloop dialect a client's `x-request-id` on anything but a read is an idempotency key.
 //! The request then runs as a task of its own: a client that gives up and asks again with the
 //! same id waits for the first attempt and gets its answer, instead of starting a second one.
+//!
+//! Doing a request and keeping its answer are two commits, and the server may end in between. Then the request is carried
+//! out again, and what it makes has the ids that it had the first time ([`proctor_store::repeatable`]): it is found instead
+//! of made twice. ARCHITECTURE.md says how each operation behaves.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -16,7 +20,7 @@ use http::{HeaderValue, StatusCode, header};
 use proctor_core::canonical::Digest;
 use proctor_store::{
     fault,
-    idempotency::{Answer, Begun, Claim},
+    idempotency::{Answer, Begun, Claim, Unanswered},
 };
 use tower::Service as _;
 use tracing::Instrument as _;
@@ -26,7 +30,7 @@ use crate::{
     dialect::Dialect,
     extract::read_body,
     frame::Guarded,
-    problem::{Problem, render},
+    problem::{Problem, ProblemKind, render},
     state::ApiState,
 };
 
@@ -80,7 +84,10 @@ async fn answer_or_problem(
             let request = Request::from_parts(parts, Body::from(body));
             let tasks = state.tasks().clone();
             let doing = async move {
-                let response = Guarded::new(route.call(request), time_out)
+                let answer = Guarded::new(route.call(request), time_out);
+                let response = claim
+                    .request()
+                    .carry_out(answer)
                     .await
                     .unwrap_or_else(Problem::into_response);
                 fault::point("request.done");
@@ -112,21 +119,22 @@ fn replay(answer: Answer) -> Response {
 /// Keeps the answer for those who ask again, if it will still be true then.
 async fn keep(state: &ApiState, claim: Claim, mut response: Response) -> Response {
     if let Some(problem) = response.extensions().get::<Problem>() {
-        if !is_lasting(render::status(problem.kind(), Dialect::Runloop)) {
-            abandon(state, claim).await;
+        if let Some(how) = passing(problem.kind()) {
+            abandon(state, claim, how).await;
             return response;
         }
         response = render::response(problem, Dialect::Runloop);
     }
-    if !is_lasting(response.status()) || !is_json(&response) {
-        abandon(state, claim).await;
+    if !is_json(&response) {
+        // Bytes that somebody downloads: nothing was done.
+        abandon(state, claim, Unanswered::NotDone).await;
         return response;
     }
     let (parts, body) = response.into_parts();
     let body = match to_bytes(body, usize::MAX).await {
         Ok(body) => body,
         Err(error) => {
-            abandon(state, claim).await;
+            abandon(state, claim, Unanswered::PerhapsDone).await;
             return Problem::internal(error).into_response();
         }
     };
@@ -146,22 +154,36 @@ async fn keep(state: &ApiState, claim: Claim, mut response: Response) -> Respons
     Response::from_parts(parts, Body::from(body))
 }
 
-async fn abandon(state: &ApiState, claim: Claim) {
-    if let Err(error) = state.store().abandon_request(claim).await {
+async fn abandon(state: &ApiState, claim: Claim, how: Unanswered) {
+    if let Err(error) = state.store().abandon_request(claim, how).await {
         tracing::warn!(%error, "a request id stays claimed for a while");
     }
 }
 
-/// Whether the same request would get the same answer later.
-fn is_lasting(status: StatusCode) -> bool {
-    !status.is_server_error()
-        && !matches!(
-            status,
-            StatusCode::REQUEST_TIMEOUT
-                // Somebody else was first; the next try may find things at rest.
-                | StatusCode::CONFLICT
-                | StatusCode::TOO_MANY_REQUESTS
-        )
+/// What became of a request whose problem may pass; none if the request itself is wrong, whenever it is sent.
+fn passing(kind: &ProblemKind) -> Option<Unanswered> {
+    match kind {
+        ProblemKind::Validation(_)
+        | ProblemKind::MethodNotAllowed
+        | ProblemKind::UnsupportedMediaType => None,
+        // Refused because of how things stand: what else there is, in which state, whose it is.
+        ProblemKind::Unmet(_)
+        | ProblemKind::IllegalState
+        | ProblemKind::Taken
+        | ProblemKind::Conflict
+        | ProblemKind::NotFound
+        | ProblemKind::Unauthorized
+        | ProblemKind::Forbidden
+        | ProblemKind::RateLimited { .. }
+        // These are also said of the files and programs in a box.
+        | ProblemKind::BadRequest
+        | ProblemKind::PayloadTooLarge
+        // Another server, or this one with other settings, may offer it.
+        | ProblemKind::NotImplemented => Some(Unanswered::NotDone),
+        ProblemKind::Unavailable { .. } | ProblemKind::TimedOut | ProblemKind::Internal => {
+            Some(Unanswered::PerhapsDone)
+        }
+    }
 }
 
 fn is_json(response: &Response) -> bool {
@@ -174,14 +196,22 @@ fn is_json(response: &Response) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::FieldErrors;
 
     #[test]
-    fn what_may_be_otherwise_the_next_time_is_not_kept() {
-        for passing in [408, 409, 429, 500, 503] {
-            assert!(!is_lasting(StatusCode::from_u16(passing).unwrap()));
-        }
-        for lasting in [200, 400, 403, 404, 413] {
-            assert!(is_lasting(StatusCode::from_u16(lasting).unwrap()));
+    fn only_what_is_wrong_with_the_request_itself_is_kept() {
+        let wrong = Problem::field("name", "is required");
+        assert_eq!(passing(wrong.kind()), None);
+        let unmet = Problem::unmet(FieldErrors::default());
+        assert_eq!(passing(unmet.kind()), Some(Unanswered::NotDone));
+        let state = ProblemKind::IllegalState;
+        assert_eq!(passing(&state), Some(Unanswered::NotDone));
+    }
+
+    #[test]
+    fn after_a_fault_nobody_knows_what_was_done() {
+        for kind in [ProblemKind::TimedOut, ProblemKind::Internal] {
+            assert_eq!(passing(&kind), Some(Unanswered::PerhapsDone));
         }
     }
 }

@@ -30,8 +30,11 @@ pub struct Problem {
 /// The kinds of problem; each dialect gives every kind a status and a code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
-    /// Fields of the request are wrong; all of them are named.
+    /// Fields of the request are wrong, whatever else there is; all of them are named.
     Validation(FieldErrors),
+    /// Fields of the request ask for what is not there or not ready; all of them are named. Clients are told the same as
+    /// with [`ProblemKind::Validation`], but the same request may be fine later.
+    Unmet(FieldErrors),
     /// The request cannot be understood.
     BadRequest,
     /// Nobody, or nobody known, is asking.
@@ -84,6 +87,12 @@ impl Problem {
     pub fn validation(errors: FieldErrors) -> Self {
         let message = errors.summary();
         Self::new(ProblemKind::Validation(errors), message)
+    }
+
+    /// Fields that ask for what is not there or not ready, all of them named.
+    pub fn unmet(errors: FieldErrors) -> Self {
+        let message = errors.summary();
+        Self::new(ProblemKind::Unmet(errors), message)
     }
 
     /// One wrong field.

@@ -15,6 +15,7 @@ use proctor_store::{
     OnDisk,
     devboxes::DevboxRecord,
     page::{Page, PageRequest},
+    repeatable::Made,
 };
 
 use crate::{error::FleetError, fleet::Fleet, live::Live, logs::Log, workplace::Workplace};
@@ -67,6 +68,19 @@ impl Fleet {
         new: NewDevbox,
     ) -> Result<DevboxRecord, FleetError> {
         self.backend()?;
+        let id = match new.initiator {
+            // A request that starts a scenario makes its task run once; the box of one that was not written is swept.
+            Initiator::Scenario(_) => self.store().fresh_id(),
+            _ => {
+                let made = self.store().make_once(|id| self.store().devbox(id));
+                match made.await? {
+                    Made::Before(devbox) => {
+                        return self.devbox(organization, devbox.value.id).await;
+                    }
+                    Made::New(id) => id,
+                }
+            }
+        };
         let _base = match new.setup.base {
             DevboxBase::Snapshot(_) => Some(self.inner.snapshot_bases.read().await),
             DevboxBase::Host | DevboxBase::Blueprint { .. } => None,
@@ -75,7 +89,7 @@ impl Fleet {
         let now = self.now();
         let mounts = new.setup.mounts.clone();
         let record = DevboxRecord {
-            id: self.store().fresh_id(),
+            id,
             organization,
             node: self.inner.node.clone(),
             name: new.name,

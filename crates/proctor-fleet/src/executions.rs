@@ -32,7 +32,7 @@ const LONGEST_COMMAND: usize = 128 << 10;
 pub struct NewCommand {
     /// What a shell shall run.
     pub command: String,
-    /// Its name; the same name again is the same execution. A fresh one if absent.
+    /// Its name; the same name again is the same execution. One of its own if absent.
     pub id: Option<Uuid>,
     /// The named shell to run it in.
     pub shell: Option<String>,
@@ -52,7 +52,7 @@ impl Fleet {
         let (live, workplace) = self.at_work(organization, devbox).await?;
         let id = new
             .id
-            .unwrap_or_else(|| self.store().fresh_id::<DevboxKind>().uuid());
+            .unwrap_or_else(|| self.store().repeatable_id::<DevboxKind>().uuid());
         let command = {
             let mut commands = live.commands();
             if let Some(known) = commands.get(&id) {

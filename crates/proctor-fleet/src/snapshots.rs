@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 use proctor_core::{
@@ -19,6 +20,7 @@ use proctor_devbox::{Error, LayerId};
 use proctor_store::{
     disk_snapshots::{DiskSnapshot, SnapshotFilter, SnapshotStatus},
     page::{Page, PageRequest},
+    repeatable::Made,
 };
 
 use crate::{
@@ -50,6 +52,17 @@ pub struct SnapshotChange {
     pub metadata: Option<BTreeMap<String, String>>,
 }
 
+/// A snapshot that is asked for.
+enum Begun {
+    /// It was begun when the request was first carried out.
+    Before(DiskSnapshot),
+    /// It is to be taken.
+    New(Arc<Live>, Workplace, DiskSnapshot),
+}
+
+/// How often to look whether a snapshot was taken.
+const GLANCE: Duration = Duration::from_millis(50);
+
 impl Fleet {
     /// Takes a snapshot of a devbox and waits for it.
     pub async fn snapshot(
@@ -58,17 +71,33 @@ impl Fleet {
         devbox: DevboxId,
         new: NewSnapshot,
     ) -> Result<DiskSnapshot, FleetError> {
-        let (live, workplace, snapshot) = self.begin_snapshot(organization, devbox, new).await?;
+        let (live, workplace, snapshot) =
+            match self.begin_snapshot(organization, devbox, new).await? {
+                Begun::Before(snapshot) => return self.taken(organization, snapshot.id).await,
+                Begun::New(live, workplace, snapshot) => (live, workplace, snapshot),
+            };
         // In a task of its own: a caller who leaves does not leave half a snapshot.
         let (fleet, id) = (self.clone(), snapshot.id);
         let taking = self.inner.tasks.spawn(async move {
             fleet.take_snapshot(&live, &workplace, snapshot).await;
         });
         taking.await.map_err(std::io::Error::other)?;
-        let taken = self.disk_snapshot(organization, id).await?;
-        match &taken.error {
-            None => Ok(taken),
-            Some(why) => Err(FleetError::Box(Error::Invalid(why.clone()))),
+        self.taken(organization, id).await
+    }
+
+    /// A snapshot as soon as it is no longer being taken.
+    async fn taken(
+        &self,
+        organization: OrganizationId,
+        id: SnapshotId,
+    ) -> Result<DiskSnapshot, FleetError> {
+        loop {
+            let snapshot = self.disk_snapshot(organization, id).await?;
+            match (&snapshot.status, &snapshot.error) {
+                (SnapshotStatus::InProgress, _) => tokio::time::sleep(GLANCE).await,
+                (_, None) => return Ok(snapshot),
+                (_, Some(why)) => return Err(FleetError::Box(Error::Invalid(why.clone()))),
+            }
         }
     }
 
@@ -79,7 +108,11 @@ impl Fleet {
         devbox: DevboxId,
         new: NewSnapshot,
     ) -> Result<DiskSnapshot, FleetError> {
-        let (live, workplace, snapshot) = self.begin_snapshot(organization, devbox, new).await?;
+        let (live, workplace, snapshot) =
+            match self.begin_snapshot(organization, devbox, new).await? {
+                Begun::Before(snapshot) => return Ok(snapshot),
+                Begun::New(live, workplace, snapshot) => (live, workplace, snapshot),
+            };
         let answer = snapshot.clone();
         self.in_background(&live, |fleet, live| async move {
             fleet.take_snapshot(&live, &workplace, snapshot).await;
@@ -92,14 +125,19 @@ impl Fleet {
         organization: OrganizationId,
         devbox: DevboxId,
         new: NewSnapshot,
-    ) -> Result<(Arc<Live>, Workplace, DiskSnapshot), FleetError> {
+    ) -> Result<Begun, FleetError> {
+        let made = self.store().make_once(|id| self.store().disk_snapshot(id));
+        let id = match made.await? {
+            Made::Before(snapshot) => return self.begin_again(organization, snapshot).await,
+            Made::New(id) => id,
+        };
         let (live, workplace) = self.at_work(organization, devbox).await?;
         let blueprint = match live.record().setup.base {
             DevboxBase::Blueprint { blueprint, .. } => Some(blueprint),
             DevboxBase::Host | DevboxBase::Snapshot(_) => None,
         };
         let snapshot = DiskSnapshot {
-            id: self.store().fresh_id(),
+            id,
             organization,
             node: self.inner.node.clone(),
             devbox,
@@ -113,7 +151,30 @@ impl Fleet {
             created_at: self.now(),
         };
         self.store().create_disk_snapshot(&snapshot).await?;
-        Ok((live, workplace, snapshot))
+        Ok(Begun::New(live, workplace, snapshot))
+    }
+
+    /// A snapshot whose request is repeated: the server may have ended while it was being taken.
+    async fn begin_again(
+        &self,
+        organization: OrganizationId,
+        mut snapshot: DiskSnapshot,
+    ) -> Result<Begun, FleetError> {
+        if snapshot.status != SnapshotStatus::Error {
+            return Ok(Begun::Before(snapshot));
+        }
+        let (live, workplace) = self.at_work(organization, snapshot.devbox).await?;
+        snapshot.status = SnapshotStatus::InProgress;
+        snapshot.error = None;
+        let store = self.store();
+        match store
+            .change_disk_snapshot(SnapshotStatus::Error, &snapshot)
+            .await?
+        {
+            true => Ok(Begun::New(live, workplace, snapshot)),
+            // Somebody else was first.
+            false => Ok(Begun::Before(snapshot)),
+        }
     }
 
     async fn take_snapshot(

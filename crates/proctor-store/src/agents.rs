@@ -10,6 +10,7 @@ use crate::{
     database::{Query, Row},
     names::Sought,
     page::{Listing, Page, PageRequest},
+    repeatable::Made,
     runs::document,
 };
 
@@ -56,8 +57,13 @@ impl Store {
         version: Option<String>,
         source: Option<AgentSource>,
     ) -> Result<Agent, StoreError> {
+        let made = self.make_once(|id| self.agent(organization, id));
+        let id = match made.await? {
+            Made::Before(agent) => return Ok(agent),
+            Made::New(id) => id,
+        };
         let agent = Agent {
-            id: self.fresh_id(),
+            id,
             name,
             version,
             source,

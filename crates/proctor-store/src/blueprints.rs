@@ -60,7 +60,7 @@ impl Store {
         mut recipe: Recipe,
         base: Option<BlueprintId>,
     ) -> Result<Blueprint, StoreError> {
-        let id: BlueprintId = self.fresh_id();
+        let id: BlueprintId = self.repeatable_id();
         let tokens: CodeTokens = recipe
             .code_mounts
             .iter_mut()

@@ -13,6 +13,7 @@ use crate::{
     Store, StoreError,
     database::{Param, Query, Row, Transaction},
     page::Listing,
+    repeatable::Made,
     runs::document,
 };
 
@@ -102,9 +103,23 @@ impl Store {
         content: T,
         more: Vec<Column>,
     ) -> Result<Draft<T::Kind, T>, StoreError> {
+        let id = self.fresh_id();
+        self.insert_draft_as(id, transaction, organization, content, more)
+            .await
+    }
+
+    /// The same under an id that was chosen before.
+    pub(crate) async fn insert_draft_as<T: Authored>(
+        &self,
+        id: Id<T::Kind>,
+        transaction: &mut Transaction,
+        organization: OrganizationId,
+        content: T,
+        more: Vec<Column>,
+    ) -> Result<Draft<T::Kind, T>, StoreError> {
         let now = self.now();
         let draft = Draft {
-            id: self.fresh_id(),
+            id,
             content,
             created_at: now,
             updated_at: now,
@@ -188,9 +203,14 @@ impl Store {
         organization: OrganizationId,
         content: T,
     ) -> Result<Draft<T::Kind, T>, StoreError> {
+        let made = self.make_once(|id| self.find_draft::<T>(organization, id));
+        let id = match made.await? {
+            Made::Before(draft) => return Ok(draft),
+            Made::New(id) => id,
+        };
         let mut transaction = self.database().begin().await?;
         let draft = self
-            .insert_draft(&mut transaction, organization, content, Vec::new())
+            .insert_draft_as(id, &mut transaction, organization, content, Vec::new())
             .await?;
         transaction.commit().await?;
         Ok(draft)

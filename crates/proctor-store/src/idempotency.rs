@@ -1,4 +1,7 @@
 //! Requests that carry their own id: done once, answered the same for a day.
+//!
+//! Doing a request and keeping its answer are two commits. A process that ends in between leaves a claim without an answer;
+//! whoever claims the request again is told so, and finds what was made before ([`crate::repeatable`]).
 
 use std::{
     collections::HashMap,
@@ -6,12 +9,13 @@ use std::{
     time::Duration,
 };
 
-use proctor_core::canonical::Digest;
+use proctor_core::{canonical::Digest, time::Timestamp};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::{
     Store, StoreError,
     database::{Query, Row},
+    repeatable::Repeatable,
 };
 
 /// How long an answer is kept.
@@ -47,9 +51,24 @@ pub enum Begun {
 /// The right to do a request. Others with the same id wait until it is given up.
 #[derive(Debug)]
 pub struct Claim {
-    scope: String,
-    request_id: String,
+    request: Repeatable,
     _waiting: OwnedMutexGuard<()>,
+}
+
+impl Claim {
+    /// The request that is to be carried out.
+    pub fn request(&self) -> Repeatable {
+        self.request.clone()
+    }
+}
+
+/// How a request ended without an answer that could be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// Nothing was done.
+    NotDone,
+    /// Something may have been done. Whoever repeats the request finds it.
+    PerhapsDone,
 }
 
 /// The requests that this node is doing.
@@ -89,26 +108,31 @@ impl Store {
     ) -> Result<Begun, StoreError> {
         let good_for = longest.map_or(KEPT, |longest| longest.saturating_add(MARGIN));
         let waiting = self.in_flight().enter(scope, request_id).await;
-        let claim = || Claim {
-            scope: scope.to_owned(),
-            request_id: request_id.to_owned(),
+        let claim = |begun_at, begun_before| Claim {
+            request: Repeatable {
+                scope: scope.to_owned(),
+                request_id: request_id.to_owned(),
+                begun_at,
+                begun_before,
+            },
             _waiting: waiting,
         };
         loop {
             let now = self.now();
             let query = Query::new(
-                "INSERT INTO idempotency (scope, request_id, body_digest, expires_at) VALUES ($1, $2, $3, $4) \
+                "INSERT INTO idempotency (scope, request_id, body_digest, begun_at, expires_at) VALUES ($1, $2, $3, $4, $5) \
                  ON CONFLICT (scope, request_id) DO NOTHING",
             )
             .bind(scope)
             .bind(request_id)
             .bind(body.to_string())
+            .bind(now)
             .bind(now.plus(good_for));
             if self.database().execute(query).await? > 0 {
-                return Ok(Begun::Fresh(claim()));
+                return Ok(Begun::Fresh(claim(now, false)));
             }
             let query = Query::new(
-                "SELECT body_digest, status, content_type, answer, expires_at FROM idempotency \
+                "SELECT body_digest, begun_at, status, content_type, answer, expires_at FROM idempotency \
                  WHERE scope = $1 AND request_id = $2",
             )
             .bind(scope)
@@ -121,20 +145,29 @@ impl Store {
             // An unfinished claim on a database of our own is of a process that is gone: this
             // one's are known, and it is the only one that serves.
             let void = expires_at <= now || (answer.is_none() && self.database().is_ours_alone());
+            let first = row.time("begun_at")?;
+            let same_body = row.parsed::<Digest>("body_digest")? == body;
             if void {
+                let begun_before = answer.is_none() && same_body && first.plus(KEPT) > now;
+                let begun_at = match begun_before {
+                    true => first,
+                    // What another request with this id made is not taken for this one's.
+                    false => now.max(first.plus(Duration::from_millis(1))),
+                };
                 let query = Query::new(
-                    "UPDATE idempotency SET body_digest = $1, expires_at = $2, status = NULL, content_type = NULL, \
-                     answer = NULL WHERE scope = $3 AND request_id = $4 AND expires_at = $5",
+                    "UPDATE idempotency SET body_digest = $1, begun_at = $2, expires_at = $3, status = NULL, \
+                     content_type = NULL, answer = NULL WHERE scope = $4 AND request_id = $5 AND expires_at = $6",
                 )
                 .bind(body.to_string())
+                .bind(begun_at)
                 .bind(now.plus(good_for))
                 .bind(scope)
                 .bind(request_id)
                 .bind(expires_at);
                 if self.database().execute(query).await? > 0 {
-                    return Ok(Begun::Fresh(claim()));
+                    return Ok(Begun::Fresh(claim(begun_at, begun_before)));
                 }
-            } else if row.parsed::<Digest>("body_digest")? != body {
+            } else if !same_body {
                 return Ok(Begun::OtherBody);
             } else if let Some(answer) = answer {
                 return Ok(Begun::Done(answer));
@@ -154,28 +187,41 @@ impl Store {
         .bind(answer.content_type.clone())
         .bind(answer.body.clone())
         .bind(self.now().plus(KEPT))
-        .bind(claim.scope.as_str())
-        .bind(claim.request_id.as_str());
+        .bind(claim.request.scope.as_str())
+        .bind(claim.request.request_id.as_str());
         self.database().execute(query).await?;
         Ok(())
     }
 
     /// Gives the claim up without an answer: the next with this id does the request.
-    pub async fn abandon_request(&self, claim: Claim) -> Result<(), StoreError> {
-        let query = Query::new(
-            "DELETE FROM idempotency WHERE scope = $1 AND request_id = $2 AND status IS NULL",
-        )
-        .bind(claim.scope.as_str())
-        .bind(claim.request_id.as_str());
+    pub async fn abandon_request(&self, claim: Claim, how: Unanswered) -> Result<(), StoreError> {
+        let request = &claim.request;
+        let query = if how == Unanswered::NotDone && !request.begun_before {
+            Query::new(
+                "DELETE FROM idempotency WHERE scope = $1 AND request_id = $2 AND status IS NULL",
+            )
+        } else {
+            // This try or an earlier one may have done it: its ids stay.
+            Query::new(
+                "UPDATE idempotency SET expires_at = $1 WHERE scope = $2 AND request_id = $3 AND status IS NULL",
+            )
+            .bind(self.now())
+        };
+        let query = query
+            .bind(request.scope.as_str())
+            .bind(request.request_id.as_str());
         self.database().execute(query).await?;
         Ok(())
     }
 
-    /// Forgets answers that are too old; how many.
+    /// Forgets answers, and requests without one, that are too old; how many.
     pub async fn forget_old_requests(&self) -> Result<u64, StoreError> {
-        self.database()
-            .execute(Query::new("DELETE FROM idempotency WHERE expires_at <= $1").bind(self.now()))
-            .await
+        let now = self.now();
+        let kept = i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX);
+        let query = Query::new("DELETE FROM idempotency WHERE expires_at <= $1 AND begun_at <= $2")
+            .bind(now)
+            .bind(Timestamp::from_millis(now.as_millis() - kept));
+        self.database().execute(query).await
     }
 }
 

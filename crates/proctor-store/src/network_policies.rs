@@ -11,6 +11,7 @@ use crate::{
     database::{Query, Row},
     names::Sought,
     page::{Listing, Page, PageRequest},
+    repeatable::Made,
     runs::document,
 };
 
@@ -70,9 +71,14 @@ impl Store {
         organization: OrganizationId,
         text: PolicyText,
     ) -> Result<NetworkPolicy, StoreError> {
+        let made = self.make_once(|id| self.network_policy(organization, id));
+        let id = match made.await? {
+            Made::Before(policy) => return Ok(policy),
+            Made::New(id) => id,
+        };
         let now = self.now();
         let policy = NetworkPolicy {
-            id: self.fresh_id(),
+            id,
             text,
             created_at: now,
             updated_at: now,

@@ -14,6 +14,7 @@ use crate::{
     database::{Query, Row},
     names::Sought,
     page::{Listing, Page, PageRequest},
+    repeatable::Made,
     runs::{Revised, document},
 };
 
@@ -83,13 +84,18 @@ impl Store {
         organization: OrganizationId,
         new: NewObject,
     ) -> Result<StoredObject, StoreError> {
+        let made = self.make_once(|id| self.object(organization, id));
+        let id = match made.await? {
+            Made::Before(object) => return Ok(object.value),
+            Made::New(id) => id,
+        };
         let now = self.now();
         let ends = |ms: u64| {
             let span = i64::try_from(ms).unwrap_or(i64::MAX);
             Timestamp::from_millis(now.as_millis().saturating_add(span))
         };
         let object = StoredObject {
-            id: self.fresh_id(),
+            id,
             organization,
             name: new.name,
             content_type: new.content_type,

@@ -21,6 +21,7 @@ use crate::{
     names::Sought,
     page::{Page, PageRequest},
     placed::{Placed, Whose, listing},
+    repeatable::Made,
     tasks::{TaskDraft, TaskRecord},
     whole_benchmark::WholeTask,
 };
@@ -78,9 +79,14 @@ impl Store {
         draft: TaskDraft,
         functions: Vec<ScoringFunction>,
     ) -> Result<Scenario, StoreError> {
+        let made = self.make_once(|id| self.scenario(organization, id));
+        let id = match made.await? {
+            Made::Before(scenario) => return Ok(scenario),
+            Made::New(id) => id,
+        };
         let mut transaction = self.database().begin().await?;
         let task = self
-            .insert_draft(&mut transaction, organization, draft, Vec::new())
+            .insert_draft_as(id, &mut transaction, organization, draft, Vec::new())
             .await?;
         let criteria = self
             .insert_functions(&mut transaction, organization, task.id, functions)

@@ -10,6 +10,7 @@ use crate::{
     Store, StoreError,
     database::{Query, Row},
     page::{Listing, Page, PageRequest},
+    repeatable::Made,
 };
 
 /// What may be shown of a secret.
@@ -51,9 +52,14 @@ impl Store {
         name: &str,
         value: &SecretString,
     ) -> Result<Secret, StoreError> {
+        let made = self.make_once(|id| self.secret_with_id(organization, id));
+        let id = match made.await? {
+            Made::Before(secret) => return Ok(secret),
+            Made::New(id) => id,
+        };
         let now = self.now();
         let secret = Secret {
-            id: self.fresh_id(),
+            id,
             name: name.to_owned(),
             created_at: now,
             updated_at: now,
@@ -113,6 +119,19 @@ impl Store {
             .await?
             .map(|row| Secret::read(&row))
             .transpose()
+    }
+
+    async fn secret_with_id(
+        &self,
+        organization: OrganizationId,
+        id: SecretId,
+    ) -> Result<Option<Secret>, StoreError> {
+        let query =
+            Query::new("SELECT id, name, created_at, updated_at FROM secrets WHERE organization = $1 AND id = $2")
+                .bind(organization)
+                .bind(id);
+        let row = self.database().read_optional(query).await?;
+        row.map(|row| Secret::read(&row)).transpose()
     }
 
     /// The name of the secret with this id.

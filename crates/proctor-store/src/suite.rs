@@ -11,6 +11,7 @@ use crate::{
     names::Sought,
     page::{Page, PageRequest},
     placed::{Placed, Whose},
+    repeatable::Made,
     tasks::{BENCHMARK_TASKS, TaskDraft},
 };
 
@@ -22,9 +23,14 @@ impl Store {
         draft: BenchmarkDraft,
         scenarios: &[TaskId],
     ) -> Result<BenchmarkRecord, StoreError> {
+        let made = self.make_once(|id| self.suite(organization, id));
+        let id = match made.await? {
+            Made::Before(benchmark) => return Ok(benchmark.draft),
+            Made::New(id) => id,
+        };
         let mut transaction = self.database().begin().await?;
         let record = self
-            .insert_draft(&mut transaction, organization, draft, Vec::new())
+            .insert_draft_as(id, &mut transaction, organization, draft, Vec::new())
             .await?;
         append(&mut transaction, record.id, scenarios).await?;
         transaction.commit().await?;

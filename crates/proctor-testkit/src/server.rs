@@ -64,6 +64,15 @@ impl Server {
     /// When it does not start: a test cannot go on without it.
     #[must_use]
     pub fn start(command: &mut Command) -> Self {
+        Self::try_start(command).expect("the server says where it listens")
+    }
+
+    /// The same; none if the server ends before it has said so.
+    ///
+    /// # Panics
+    /// When the program is not there, or says something else.
+    #[must_use]
+    pub fn try_start(command: &mut Command) -> Option<Self> {
         let mut child = command
             .stdout(Stdio::piped())
             .spawn()
@@ -72,27 +81,37 @@ impl Server {
         let mut line = String::new();
         BufReader::new(out)
             .read_line(&mut line)
-            .expect("the server says where it listens");
+            .expect("what it says can be read");
+        if line.is_empty() {
+            child.wait().expect("it is our child");
+            return None;
+        }
         let ready: Value =
             serde_json::from_str(&line).unwrap_or_else(|_| panic!("the server said {line:?}"));
         let url = ready["url"].as_str().expect("an address");
         let caller = Caller::new(url, KEY);
-        Self {
+        Some(Self {
             child,
             ready,
             caller,
             _data: None,
-        }
+        })
     }
 
     /// Serves a data directory; [`KEY`] opens it.
     #[must_use]
     pub fn on(program: &str, data: &Path) -> Self {
+        Self::start(&mut Self::command_on(program, data))
+    }
+
+    /// The command of [`Server::on`], to be told more.
+    #[must_use]
+    pub fn command_on(program: &str, data: &Path) -> Command {
         let mut command = serve(program, data);
         command
             .args(["--log", "warn"])
             .env("PROCTOR_BOOTSTRAP_KEY", KEY);
-        Self::start(&mut command)
+        command
     }
 
     /// Serves an empty data directory of its own; [`KEY`] opens it.

@@ -157,6 +157,14 @@ impl Checks {
         self.errors.or_value(())
     }
 
+    /// Refuses when anything was wrong, if that depends on what else there is: the same may be fine later.
+    pub(crate) fn finish_for_now(self) -> Result<(), Problem> {
+        match self.errors.is_empty() {
+            true => Ok(()),
+            false => Err(Problem::unmet(self.errors)),
+        }
+    }
+
     fn given_text(&mut self, field: &str, value: String, length: RangeInclusive<usize>) -> String {
         let (shortest, longest) = (*length.start(), *length.end());
         if shortest > 0 && value.trim().is_empty() {

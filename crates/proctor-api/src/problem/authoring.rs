@@ -15,7 +15,7 @@ impl From<NotFrozen> for Problem {
                 for problem in problems {
                     errors.add(problem.place, problem.message);
                 }
-                Self::validation(errors)
+                Self::unmet(errors)
             }
             NotFrozen::Store(error) => error.into(),
             NotFrozen::BrokenOff(error) => Self::internal(error),

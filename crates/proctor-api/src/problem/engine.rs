@@ -29,7 +29,7 @@ impl From<EngineError> for Problem {
                 for (place, problem) in problems.0 {
                     errors.add(place, problem);
                 }
-                Self::validation(errors)
+                Self::unmet(errors)
             }
             EngineError::NotBrought(problems) => not_brought(problems),
             EngineError::Job(problems) => job(problems),
@@ -72,7 +72,7 @@ fn not_brought(problems: Vec<NotBrought>) -> Problem {
         };
         errors.add(field, message);
     }
-    Problem::validation(errors)
+    Problem::unmet(errors)
 }
 
 /// Why a job cannot be made, by the fields that say it.
@@ -94,7 +94,7 @@ fn job(problems: Vec<JobProblem>) -> Problem {
             }
         }
     }
-    Problem::validation(errors)
+    Problem::unmet(errors)
 }
 
 /// Why an agent cannot take part in a job: the field of its configuration, and what is wrong with it.

@@ -19,7 +19,7 @@ impl From<FleetError> for Problem {
                 for (field, message) in faults {
                     errors.add(field, message);
                 }
-                Self::validation(errors)
+                Self::unmet(errors)
             }
             FleetError::Request(problems) => devbox_request(problems),
             FleetError::Blueprint(error) => error.into(),
@@ -55,7 +55,7 @@ pub(super) fn devbox_request(problems: Vec<RequestProblem>) -> Problem {
             }
         }
     }
-    Problem::validation(errors)
+    Problem::unmet(errors)
 }
 
 impl From<Error> for Problem {

@@ -51,7 +51,9 @@ pub(crate) fn response(problem: &Problem, dialect: Dialect) -> Response {
 /// The status that `dialect` gives to a kind of problem.
 pub(crate) fn status(kind: &ProblemKind, dialect: Dialect) -> StatusCode {
     match kind {
-        ProblemKind::Validation(_) | ProblemKind::BadRequest => StatusCode::BAD_REQUEST,
+        ProblemKind::Validation(_) | ProblemKind::Unmet(_) | ProblemKind::BadRequest => {
+            StatusCode::BAD_REQUEST
+        }
         ProblemKind::Unauthorized => StatusCode::UNAUTHORIZED,
         ProblemKind::Forbidden => StatusCode::FORBIDDEN,
         ProblemKind::NotFound => StatusCode::NOT_FOUND,
@@ -75,7 +77,7 @@ pub(crate) fn status(kind: &ProblemKind, dialect: Dialect) -> StatusCode {
 /// The code in Verial's words; Runloop's is the same in lower case.
 fn code(kind: &ProblemKind) -> &'static str {
     match kind {
-        ProblemKind::Validation(_) => "VALIDATION_ERROR",
+        ProblemKind::Validation(_) | ProblemKind::Unmet(_) => "VALIDATION_ERROR",
         ProblemKind::BadRequest => "BAD_REQUEST",
         ProblemKind::Unauthorized => "UNAUTHORIZED",
         ProblemKind::Forbidden => "FORBIDDEN",
@@ -114,7 +116,7 @@ pub(crate) struct VerialErrorDetail {
 impl VerialError {
     fn of(problem: &Problem) -> Self {
         let details = match &problem.kind {
-            ProblemKind::Validation(errors) => errors.clone(),
+            ProblemKind::Validation(errors) | ProblemKind::Unmet(errors) => errors.clone(),
             _ => FieldErrors::default(),
         };
         Self {

@@ -5,7 +5,7 @@ use proctor_fleet::{
     objects::{ObjectError, links::BadGrant},
 };
 
-use super::{Problem, ProblemKind};
+use super::{FieldErrors, Problem, ProblemKind};
 
 impl From<ObjectError> for Problem {
     fn from(error: ObjectError) -> Self {
@@ -30,7 +30,12 @@ impl From<BlueprintError> for Problem {
     fn from(error: BlueprintError) -> Self {
         match error {
             BlueprintError::NotFound(_) => Self::not_found(error.to_string()),
-            BlueprintError::Recipe { field, message } => Self::field(field, message),
+            // Whether a recipe makes sense depends on the blueprints, objects and secrets that it names.
+            BlueprintError::Recipe { field, message } => {
+                let mut errors = FieldErrors::default();
+                errors.add(field, message);
+                Self::unmet(errors)
+            }
             BlueprintError::NotBuilt(_) | BlueprintError::Deleted => {
                 Self::new(ProblemKind::IllegalState, error.to_string())
             }

@@ -9,7 +9,7 @@ use proctor_core::{
     profile::RunProfile,
     run::Pinned,
 };
-use proctor_store::benchmarks::BenchmarkDraft;
+use proctor_store::{benchmarks::BenchmarkDraft, repeatable::Made};
 
 use super::JobDetails;
 use crate::{
@@ -78,6 +78,13 @@ struct Ground {
 impl Engine {
     /// Makes a job. It begins by itself.
     pub async fn create_job(&self, new: NewJob) -> Result<JobDetails, EngineError> {
+        let id = match self.store().make_once(|id| self.store().job(id)).await? {
+            Made::Before(job) => {
+                self.drive_in_background(job.value.id);
+                return self.job(new.organization, job.value.id).await;
+            }
+            Made::New(id) => id,
+        };
         let machine = self.workshop()?.boxes.machine();
         let ground = self.ground_of_job(&new).await?;
         let scenarios = scenarios(&ground.frozen.definition);
@@ -98,7 +105,7 @@ impl Engine {
             None => self.benchmark_for_job(&new, &name, &scenarios).await?,
         };
         let job = Job {
-            id: self.store().fresh_id(),
+            id,
             organization: new.organization,
             name,
             machine,

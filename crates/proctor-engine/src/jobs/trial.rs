@@ -167,7 +167,7 @@ impl Engine {
                 profile: agents::task_profile(trial.agent, task),
             },
         };
-        match self.start_scenario_as(Some(id), new).await {
+        match self.start_scenario_as(id, new).await {
             Ok(task_run) => Ok(Ok(task_run)),
             // The run was ended in between.
             Err(EngineError::Refused(_)) => Ok(Err(TryOutcome::Cancelled)),

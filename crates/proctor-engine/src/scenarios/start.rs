@@ -16,7 +16,7 @@ use proctor_core::{
     run::{Pinned, Run, RunState},
     task_run::TaskRun,
 };
-use proctor_store::{StoreError, runs::Progress};
+use proctor_store::{StoreError, repeatable::Made, runs::Progress};
 
 use super::{BoxError, BoxOrder, TRIES};
 use crate::{
@@ -73,6 +73,10 @@ pub(crate) struct BoxFor<'a> {
 impl Engine {
     /// Starts a run of a benchmark as its draft stands. Scenarios join it as they are started.
     pub async fn start_benchmark_run(&self, new: NewBenchmarkRun) -> Result<Run, EngineError> {
+        let id = match self.store().make_once(|id| self.store().run(id)).await? {
+            Made::Before(run) => return Ok(run.value),
+            Made::New(id) => id,
+        };
         let benchmark = self
             .store()
             .suite(new.organization, new.benchmark)
@@ -91,7 +95,7 @@ impl Engine {
             .await?;
         let frozen = authoring::freeze_suite(self.store(), benchmark.owner, new.benchmark).await?;
         let run = Run {
-            id: self.store().fresh_id(),
+            id,
             organization: new.organization,
             solver: None,
             job: None,
@@ -133,13 +137,17 @@ impl Engine {
 
     /// Starts a scenario: its box is asked for, and comes to be in the background.
     pub async fn start_scenario(&self, new: NewScenarioRun) -> Result<TaskRun, EngineError> {
-        self.start_scenario_as(None, new).await
+        let made = self.store().make_once(|id| self.store().boxed_task_run(id));
+        match made.await? {
+            Made::Before(owned) => Ok(owned.task_run.value),
+            Made::New(id) => self.start_scenario_as(id, new).await,
+        }
     }
 
-    /// The same under a name that was chosen before, if one was.
+    /// The same under an id that was chosen before.
     pub(crate) async fn start_scenario_as(
         &self,
-        id: Option<TaskRunId>,
+        id: TaskRunId,
         new: NewScenarioRun,
     ) -> Result<TaskRun, EngineError> {
         self.workshop()?;
@@ -153,7 +161,6 @@ impl Engine {
             return Err(EngineError::Unclear(message.to_owned()));
         };
         let profile = new.particulars.profile.over(&ground.general);
-        let id = id.unwrap_or_else(|| self.store().fresh_id());
         let mut task_run = TaskRun {
             definition: ground.definition,
             particulars: Particulars {

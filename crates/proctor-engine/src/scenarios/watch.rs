@@ -70,7 +70,11 @@ impl Engine {
                 continue;
             };
             let owner = self.store().boxed_task_run(task_run).await?;
-            if owner.is_none_or(|owner| owner.task_run.value.is_over()) {
+            let is_stray = owner.is_none_or(|owner| {
+                let owner = owner.task_run.value;
+                owner.is_over() || owner.devbox != Some(devbox.id)
+            });
+            if is_stray {
                 self.give_back(devbox.organization, devbox.id).await;
             }
         }

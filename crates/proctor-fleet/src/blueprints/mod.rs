@@ -21,7 +21,7 @@ use proctor_core::{
     },
 };
 use proctor_devbox::{Backend, BoxId, Limits};
-use proctor_store::{Store, StoreError, runs::Revised};
+use proctor_store::{Store, StoreError, repeatable::Made, runs::Revised};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -190,6 +190,11 @@ impl Blueprints {
         organization: OrganizationId,
         recipe: Recipe,
     ) -> Result<Blueprint, BlueprintError> {
+        let store = &self.inner.store;
+        let made = store.make_once(|id| store.blueprint(organization, id));
+        if let Made::Before(blueprint) = made.await? {
+            return Ok(blueprint.value);
+        }
         let (foundation, _) = self.plan(organization, &recipe).await?;
         self.check_surroundings(organization, &recipe).await?;
         let blueprint = self

@@ -1,9 +1,13 @@
 use std::time::Duration;
 
-use proctor_core::canonical::Digest;
+use proctor_core::{
+    canonical::Digest,
+    id::kinds::{TaskId, TaskKind},
+};
 use proctor_store::{
     Store,
-    idempotency::{Answer, Begun, Claim, KEPT},
+    idempotency::{Answer, Begun, Claim, KEPT, Unanswered},
+    repeatable::{Made, was_begun_before},
 };
 use rstest::rstest;
 use tokio::task::JoinSet;
@@ -111,7 +115,7 @@ async fn what_was_given_up_is_done_by_the_next(#[values(On::Sqlite, On::Postgres
     let claim = fresh(&fixture.store, "1").await;
     let (next, given_up) = tokio::join!(
         fresh(&fixture.store, "1"),
-        fixture.store.abandon_request(claim)
+        fixture.store.abandon_request(claim, Unanswered::NotDone)
     );
     given_up.unwrap();
     drop(next);
@@ -140,4 +144,89 @@ async fn the_claim_of_a_process_that_died_does_not_block_for_ever(
         fixture.clock.advance(Duration::from_secs(31));
     }
     fresh(&fixture.store, "1").await;
+}
+
+/// The id of what a request makes, and whether it was begun before.
+async fn makes(store: &Store, claim: &Claim) -> (TaskId, bool) {
+    let made = async { (store.repeatable_id(), was_begun_before()) };
+    claim.request().carry_out(made).await
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_request_that_was_not_answered_makes_the_same_again(
+    #[values(On::Sqlite, On::Postgres)] on: On,
+) {
+    let fixture = Fixture::open(on).await;
+    let store = &fixture.store;
+    let claim = fresh(store, "1").await;
+    let first = makes(store, &claim).await;
+    assert!(!first.1);
+    // The process is gone, and its claim is void.
+    drop(claim);
+    fixture.clock.advance(Duration::from_secs(200));
+    let claim = fresh(store, "1").await;
+    assert_eq!(makes(store, &claim).await, (first.0, true));
+    // A fault, then a refusal: still nobody knows whether the first one did it.
+    store
+        .abandon_request(claim, Unanswered::PerhapsDone)
+        .await
+        .unwrap();
+    let claim = fresh(store, "1").await;
+    store
+        .abandon_request(claim, Unanswered::NotDone)
+        .await
+        .unwrap();
+    store.forget_old_requests().await.unwrap();
+    let claim = fresh(store, "1").await;
+    assert_eq!(makes(store, &claim).await, (first.0, true));
+    let (found, searched) = (Ok::<_, ()>(Some("there")), std::cell::Cell::new(0));
+    let look = |id: TaskId| {
+        assert_eq!(id, first.0);
+        searched.set(searched.get() + 1);
+        std::future::ready(found)
+    };
+    let made = claim.request().carry_out(store.make_once(look)).await;
+    assert!(matches!(made, Ok(Made::Before("there"))));
+    assert_eq!(searched.get(), 1);
+    drop(claim);
+
+    // After a day it is another request.
+    fixture.clock.advance(KEPT);
+    let claim = fresh(store, "1").await;
+    let (id, begun_before) = makes(store, &claim).await;
+    assert!(id > first.0 && !begun_before);
+}
+
+#[rstest]
+#[tokio::test]
+async fn other_requests_make_other_things(#[values(On::Sqlite, On::Postgres)] on: On) {
+    let fixture = Fixture::open(on).await;
+    let store = &fixture.store;
+    let one = fresh(store, "1").await;
+    let (first, _) = makes(store, &one).await;
+    let (second, _) = makes(store, &fresh(store, "2").await).await;
+    assert_ne!(first, second);
+    // What was refused did nothing: the next begins anew.
+    store
+        .abandon_request(one, Unanswered::NotDone)
+        .await
+        .unwrap();
+    fixture.clock.advance(Duration::from_millis(1));
+    let again = fresh(store, "1").await;
+    let (id, begun_before) = makes(store, &again).await;
+    assert!(id != first && !begun_before);
+    store
+        .abandon_request(again, Unanswered::PerhapsDone)
+        .await
+        .unwrap();
+    let other = store.begin_request(SCOPE, "1", body("other"), LONGEST);
+    let Begun::Fresh(other) = other.await.unwrap() else {
+        panic!("the first one has no answer");
+    };
+    let (other, begun_before) = makes(store, &other).await;
+    assert!(other != id && !begun_before);
+    // Outside of requests, and in tasks that go on after them, ids are fresh.
+    let outside: TaskId = store.repeatable_id();
+    assert_ne!(outside, store.repeatable_id::<TaskKind>());
 }

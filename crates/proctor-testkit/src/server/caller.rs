@@ -9,6 +9,7 @@ pub struct Caller {
     http: Client,
     server: String,
     key: String,
+    request_id: Option<String>,
 }
 
 impl Caller {
@@ -19,6 +20,16 @@ impl Caller {
             http: Client::new(),
             server: server.to_owned(),
             key: key.to_owned(),
+            request_id: None,
+        }
+    }
+
+    /// The same, whose requests carry this id.
+    #[must_use]
+    pub fn with_request_id(&self, id: &str) -> Self {
+        Self {
+            request_id: Some(id.to_owned()),
+            ..self.clone()
         }
     }
 
@@ -44,6 +55,10 @@ impl Caller {
             .request(method, self.url(path))
             .bearer_auth(&self.key)
             .header("content-type", "application/json");
+        let request = match &self.request_id {
+            None => request,
+            Some(id) => request.header("x-request-id", id),
+        };
         let request = match body {
             Value::Null => request,
             body => request.body(body.to_string()),

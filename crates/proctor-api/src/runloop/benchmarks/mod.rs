@@ -83,7 +83,7 @@ async fn check_scenarios(
     for id in unknown {
         checks.refuse(field, format!("no active scenario '{}'", wire(id)));
     }
-    checks.finish()
+    checks.finish_for_now()
 }
 
 /// Makes a benchmark.
@@ -333,7 +333,7 @@ pub(crate) async fn publish_runloop_benchmark(
             check_made_by_all(&mut checks, scenario);
         }
     }
-    checks.finish()?;
+    checks.finish_for_now()?;
     state.store().publish_suite(id).await?;
     let benchmark = find(&state, &caller, id).await?;
     view(&state, benchmark).await

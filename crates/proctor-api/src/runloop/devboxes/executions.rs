@@ -6,6 +6,7 @@ use axum::extract::State;
 use proctor_core::id::{Dialect, kinds::DevboxId};
 use proctor_devbox::Error;
 use proctor_fleet::{Command, FleetError};
+use proctor_store::repeatable;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -166,6 +167,11 @@ pub(crate) async fn send_to_execution(
 ) -> Result<Json<SendStdInView>, Problem> {
     if body.text.is_none() && body.signal.is_none() {
         return Err(Problem::field("text", "either this or signal is required"));
+    }
+    if repeatable::was_begun_before() {
+        let message = "whether this input arrived before the server ended is not known; look at what the command \
+             wrote, and send what is missing with another x-request-id";
+        return Err(Problem::new(ProblemKind::Conflict, message));
     }
     let command = find_awake(&state, &caller, devbox, execution).await?;
     let send = async {

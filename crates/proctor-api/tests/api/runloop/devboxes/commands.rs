@@ -274,3 +274,29 @@ async fn the_same_request_id_starts_one_command() {
     );
     boxes.end().await;
 }
+
+#[tokio::test]
+async fn a_refusal_that_passes_is_not_kept_for_the_request_id() {
+    let boxes = Boxes::start().await;
+    let slow = json!({"launch_parameters": {"launch_commands": ["sleep 0.5"]}});
+    let made = boxes.post("/v1/devboxes", slow).await;
+    let path = format!("/v1/devboxes/{}", made["id"].as_str().unwrap());
+    let request = || {
+        boxes
+            .server
+            .own(Method::POST, &format!("{path}/execute"))
+            .header("x-request-id", "too-early")
+            .body(json!({"command": "echo x >>times; cat times"}).to_string())
+    };
+    let early = boxes.answer(request()).await;
+    assert_eq!(early.status, 400, "{}", early.body);
+    let wait = format!("{path}/wait_for_status");
+    let statuses = json!({"statuses": ["running", "failure"]});
+    let ready = boxes.post(&wait, statuses).await;
+    assert_eq!(ready["status"], "running", "{ready}");
+    let late = boxes.answer(request()).await;
+    assert_eq!(late.status, 200, "{}", late.body);
+    assert_eq!(late.body["stdout"], "x\n");
+    assert_eq!(boxes.answer(request()).await.body, late.body);
+    boxes.end().await;
+}
