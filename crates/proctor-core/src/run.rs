@@ -111,6 +111,31 @@ pub enum Ending {
 
 /// The number of the attempt in a run that has but one at each task.
 const ONLY_ATTEMPT: u32 = 1;
+/// How far a run is: all that decides whether it ends with a task run, without looking at the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many of its task runs are not over.
+    pub open: u32,
+    /// How many of its tasks were taken, each counted once.
+    pub taken: u32,
+}
+
+impl Tally {
+    /// Whether nothing is left to do of a run in which `wanted` tasks are to be taken.
+    pub const fn is_complete(self, wanted: u32) -> bool {
+        self.open == 0 && self.taken > 0 && self.taken >= wanted
+    }
+
+    /// The same after one more task run has ended.
+    #[must_use]
+    pub const fn with_one_ended(self) -> Self {
+        Self {
+            open: self.open.saturating_sub(1),
+            taken: self.taken,
+        }
+    }
+}
+
 const SHORTEST_TOKEN: Duration = Duration::from_secs(60 * 60);
 const LONGEST_TOKEN: Duration = Duration::from_secs(24 * 60 * 60);
 const TOKEN_MARGIN: Duration = Duration::from_secs(15 * 60);
@@ -153,8 +178,8 @@ impl Run {
     }
 
     /// Completes the run by itself if every one of `wanted`, the tasks of its definition, was taken
-    /// and all of its task runs are over: call it in the transaction that ended one of them. A run
-    /// without task runs does not complete by itself, and neither does a job's: it may try a task again.
+    /// and all of its task runs are over ([`Tally::is_complete`] says so without them): in the transaction that ended the last
+    /// of them. A run without task runs does not complete by itself, and neither does a job's: it may try a task again.
     #[must_use]
     pub fn settle<'a>(
         self,
@@ -289,6 +314,11 @@ impl Run {
         let has_token = self.expires_at.is_some();
         let tasks = benchmark.tasks.iter();
         tasks.filter(move |task| has_token || matches!(task.world, World::Devbox { .. }))
+    }
+
+    /// Whether only so many of its task runs may be active at once.
+    pub fn is_limited(&self) -> bool {
+        self.concurrency < NonZeroU32::MAX
     }
 
     /// Whether the run is over.

@@ -362,6 +362,24 @@ impl TaskRun {
         Step::Changed(self.end(now, outcome))
     }
 
+    /// Ends what is left when its run is completed on request: what was scored keeps its score, and what was not has none. A
+    /// box that nobody asked to score is completed without a score; a playground is completed by being judged, so one that was
+    /// not has timed out.
+    #[must_use]
+    pub fn close(self, now: Timestamp) -> Step<Self> {
+        match (&self.state, self.devbox) {
+            (TaskRunState::Started(_), Some(_)) => {
+                Step::Changed(self.end(now, Outcome::Completed { card: None }))
+            }
+            _ => self.sweep(now),
+        }
+    }
+
+    /// Whether one of its clocks has run out.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.deadline().is_some_and(|deadline| deadline <= now)
+    }
+
     /// Whether the task run is over.
     pub const fn is_over(&self) -> bool {
         matches!(self.state, TaskRunState::Ended { .. })

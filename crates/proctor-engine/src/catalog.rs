@@ -9,6 +9,7 @@ use proctor_core::{
     canonical::Digest,
     definition::{Benchmark, Task, World},
     id::kinds::{EnvironmentId, TaskId},
+    run::Run,
 };
 use proctor_playground::{environment::Blueprint, scenario::Step};
 use proctor_store::Store;
@@ -24,6 +25,8 @@ pub struct Prepared {
     /// The definition.
     pub benchmark: Benchmark,
     tasks: HashMap<TaskId, PreparedTask>,
+    /// How many of its tasks are done in boxes.
+    in_boxes: u32,
 }
 
 /// A task of a frozen benchmark.
@@ -56,6 +59,25 @@ impl Prepared {
         Ok((&self.benchmark.tasks[prepared.place], prepared))
     }
 
+    /// Whether it has this task.
+    pub fn has_task(&self, id: TaskId) -> bool {
+        self.tasks.contains_key(&id)
+    }
+
+    /// The tasks that are to be taken before a run of it completes by itself. Only a run with a token can take those that are
+    /// done in playgrounds.
+    pub(crate) fn wanted_by(&self, run: &Run) -> impl Iterator<Item = &Task> {
+        run.wanted(&self.benchmark)
+    }
+
+    /// How many these are.
+    pub(crate) fn tasks_of(&self, run: &Run) -> u32 {
+        match run.expires_at {
+            Some(_) => count(self.benchmark.tasks.len()),
+            None => self.in_boxes,
+        }
+    }
+
     /// The environment of the run: that of its first task in a playground.
     pub fn blueprint(&self) -> Option<&Arc<Blueprint>> {
         self.benchmark.tasks.iter().find_map(|task| {
@@ -63,6 +85,10 @@ impl Prepared {
             Some(&playground.blueprint)
         })
     }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// Prepared definitions by their digest.
@@ -150,7 +176,13 @@ impl Catalog {
             };
             tasks.insert(task.id, prepared);
         }
-        Ok(Prepared { benchmark, tasks })
+        let in_boxes = |task: &&Task| matches!(task.world, World::Devbox { .. });
+        let in_boxes = count(benchmark.tasks.iter().filter(in_boxes).count());
+        Ok(Prepared {
+            benchmark,
+            tasks,
+            in_boxes,
+        })
     }
 
     /// The environment with this digest.

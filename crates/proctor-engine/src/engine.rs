@@ -76,6 +76,9 @@ impl Engine {
         for (task_run, deadline) in self.store().deadlines().await? {
             self.inner.deadlines.keep(task_run, deadline);
         }
+        for run in self.store().runs_to_settle().await? {
+            self.settle(run).await?;
+        }
         self.recover_scenarios().await?;
         self.recover_jobs().await?;
         self.inner.tasks.spawn(crate::deadlines::watch(

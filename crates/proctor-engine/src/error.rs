@@ -94,3 +94,14 @@ impl From<WorldError> for EngineError {
         }
     }
 }
+
+impl From<BoxError> for EngineError {
+    fn from(error: BoxError) -> Self {
+        match error {
+            BoxError::Invalid(problems) => Self::DevboxRequest(problems),
+            BoxError::Impossible(why) => Self::Unclear(why),
+            BoxError::Ended => Self::Unclear(error.to_string()),
+            BoxError::Failed(_) => Self::Box(error),
+        }
+    }
+}

@@ -2,8 +2,9 @@
 //!
 //! * [`engine`]: what the engine owns, how it begins and ends.
 //! * [`authoring`]: from drafts to frozen benchmarks.
-//! * [`runs`]: one file for each thing that can happen to a run.
-//! * [`scenarios`]: task runs that are done in boxes.
+//! * [`runs`]: one life cycle of runs and task runs, a file for each thing that can happen.
+//! * `workspace`: where a task run is done, a playground or a box; `change`: how anything is changed.
+//! * [`scenarios`]: what the engine needs of boxes and scorers; logs, and proving scenarios.
 //! * [`jobs`]: agents that take scenarios without anybody's help.
 //! * [`results`]: our own numbers of runs and jobs.
 //! * [`playgrounds`]: playgrounds that belong to no run, and what is behind sandboxes.
@@ -15,6 +16,7 @@
 
 pub mod authoring;
 pub mod catalog;
+mod change;
 mod deadlines;
 mod drafts;
 pub mod engine;
@@ -27,6 +29,7 @@ mod routes;
 pub mod runs;
 pub mod scenarios;
 mod under_way;
+mod workspace;
 mod worlds;
 
 pub use engine::Engine;

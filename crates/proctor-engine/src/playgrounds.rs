@@ -16,7 +16,12 @@ use proctor_playground::{
 use proctor_store::playgrounds::{Place, Playground, Sandbox};
 use serde_json::Value;
 
-use crate::{engine::Engine, error::EngineError, runs::playground_of, worlds::Beginning};
+use crate::{
+    engine::Engine,
+    error::EngineError,
+    runs::{Asked, playground_of},
+    worlds::Beginning,
+};
 
 /// Where a sandbox leads to now.
 pub struct Behind {
@@ -82,15 +87,8 @@ impl Engine {
             return Ok(world);
         }
         if let Some(id) = playground.task_run {
-            let task_run = self
-                .store()
-                .task_run(id)
-                .await?
-                .ok_or(EngineError::NotFound("task run"))?
-                .value;
-            let run = task_run.run.ok_or(EngineError::NotFound("task run"))?;
-            let standing = self.current(run).await?;
-            return self.world_of_task(&task_run, &standing.prepared).await;
+            let found = self.task_run_snapshot(Asked::ByEngine, id).await?;
+            return self.world_of_task(found.value(), &found.prepared).await;
         }
         let blueprint = self
             .inner
@@ -146,8 +144,8 @@ impl Engine {
     }
 
     async fn latest_started(&self, run: RunId) -> Result<Option<TaskRunId>, EngineError> {
-        let standing = self.current(run).await?;
-        let started = standing.task_runs.iter().map(|one| &one.value);
+        let whole = self.whole_run(run).await?;
+        let started = whole.task_runs.iter().map(|one| &one.value);
         Ok(started
             .filter(|one| one.started_at().is_some())
             .max_by_key(|one| (one.is_active(), one.started_at()))
@@ -238,8 +236,9 @@ impl Engine {
     pub async fn sandbox_credentials(&self, sandbox: &Sandbox) -> Result<Value, EngineError> {
         let (blueprint, seed, prefix): (Arc<Blueprint>, Seed, String) = match sandbox.place {
             Place::Run(run) => {
-                let standing = self.standing(run).await?;
-                let blueprint = standing
+                let blueprint = self
+                    .active_run(run)
+                    .await?
                     .prepared
                     .blueprint()
                     .cloned()

@@ -107,13 +107,23 @@ impl Store {
         id: BenchmarkId,
         archived: bool,
     ) -> Result<bool, StoreError> {
-        let query = Query::new(
+        let query = self.archive(organization, id, archived);
+        Ok(self.database().execute(query).await? > 0)
+    }
+
+    /// Puts a benchmark away, or takes it out again.
+    pub(crate) fn archive(
+        &self,
+        organization: OrganizationId,
+        id: BenchmarkId,
+        archived: bool,
+    ) -> Query {
+        Query::new(
             "UPDATE benchmarks SET archived_at = $1 WHERE organization = $2 AND id = $3 AND deleted_at IS NULL",
         )
         .bind(archived.then(|| self.now()))
         .bind(organization)
-        .bind(id);
-        Ok(self.database().execute(query).await? > 0)
+        .bind(id)
     }
 
     /// Deletes a benchmark's draft with the tasks that nothing else needs, and takes its versions

@@ -110,23 +110,13 @@ impl Store {
         rows.iter().map(|row| row.id("id")).collect()
     }
 
-    /// Writes `after` over `before`; [`StoreError::Stale`] if it has changed since.
-    pub async fn update_job(
-        &self,
-        before: &Revised<Job>,
-        after: Job,
-    ) -> Result<Revised<Job>, StoreError> {
+    /// Whether a job is over, or there is none.
+    pub async fn is_job_over(&self, id: JobId) -> Result<bool, StoreError> {
         let query = Query::new(
-            "UPDATE jobs SET status = $1, state = $2, revision = revision + 1 WHERE id = $3 AND revision = $4",
+            "SELECT id FROM jobs WHERE id = $1 AND status IN ('initializing', 'queued', 'running')",
         )
-        .bind(after.status())
-        .bind(document(&after.state)?)
-        .bind(before.value.id)
-        .bind(before.revision);
-        match self.database().execute(query).await? {
-            0 => Err(StoreError::Stale),
-            _ => Ok(before.next(after)),
-        }
+        .bind(id);
+        Ok(self.database().read_optional(query).await?.is_none())
     }
 
     /// The runs of a job.
@@ -169,20 +159,29 @@ impl Store {
 
     /// Writes how far a try is; [`StoreError::Stale`] if it has ended already.
     pub async fn update_try(&self, job: JobId, this_try: &Try) -> Result<(), StoreError> {
-        let query = Query::new(
-            "UPDATE job_tries SET task_run = $1, agent_began_at = $2, ending = $3 \
-             WHERE job = $4 AND run = $5 AND task = $6 AND number = $7 AND ending IS NULL",
-        )
+        match self
+            .database()
+            .execute(update_of_try(job, this_try)?)
+            .await?
+        {
+            0 => Err(StoreError::Stale),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Writes how far a try is, unless it has ended.
+pub(crate) fn update_of_try(job: JobId, this_try: &Try) -> Result<Query, StoreError> {
+    let query = Query::new(
+        "UPDATE job_tries SET task_run = $1, agent_began_at = $2, ending = $3 \
+         WHERE job = $4 AND run = $5 AND task = $6 AND number = $7 AND ending IS NULL",
+    );
+    Ok(query
         .bind(this_try.task_run)
         .bind(this_try.agent_began_at)
         .bind(this_try.end.as_ref().map(document).transpose()?)
         .bind(job)
         .bind(this_try.run)
         .bind(this_try.task)
-        .bind(this_try.number);
-        match self.database().execute(query).await? {
-            0 => Err(StoreError::Stale),
-            _ => Ok(()),
-        }
-    }
+        .bind(this_try.number))
 }

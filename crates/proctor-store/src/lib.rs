@@ -38,6 +38,7 @@ pub mod organizations;
 pub mod page;
 pub mod placed;
 pub mod playgrounds;
+pub mod progress;
 pub mod repeatable;
 pub mod run_lists;
 pub mod runs;

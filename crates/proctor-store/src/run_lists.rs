@@ -1,7 +1,7 @@
 //! Looking for runs, and for task runs that are done in boxes.
 
 use proctor_core::{
-    id::kinds::{BenchmarkId, OrganizationId, RunId, RunKind, TaskId, TaskRunId, TaskRunKind},
+    id::kinds::{BenchmarkId, OrganizationId, RunId, RunKind, TaskId, TaskRunKind},
     run::Run,
     task_run::TaskRun,
 };
@@ -11,7 +11,7 @@ use crate::{
     database::{Param, Query, Row},
     names::Sought,
     page::{Listing, Page, PageRequest},
-    runs::{RUN_COLUMNS, Revised, TASK_RUN_COLUMNS, read_run, read_task_run},
+    runs::{RUN_COLUMNS, TASK_RUN_COLUMNS, read_run, read_task_run},
 };
 
 /// Which runs are listed.
@@ -36,24 +36,6 @@ pub struct TaskRunFilter {
     pub statuses: Option<Vec<&'static str>>,
     /// By name.
     pub sought: Sought,
-}
-
-/// A task run with whose it is.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OwnedTaskRun {
-    /// Who pays for it.
-    pub organization: OrganizationId,
-    /// The task run.
-    pub task_run: Revised<TaskRun>,
-}
-
-impl OwnedTaskRun {
-    fn read(row: &Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            organization: row.id("organization")?,
-            task_run: read_task_run(row)?,
-        })
-    }
 }
 
 impl Store {
@@ -104,16 +86,6 @@ impl Store {
         listing.page(self.database(), page, read).await
     }
 
-    /// A task run that is done in a box, whosever it is.
-    pub async fn boxed_task_run(&self, id: TaskRunId) -> Result<Option<OwnedTaskRun>, StoreError> {
-        let text = format!(
-            "SELECT organization, {TASK_RUN_COLUMNS} FROM task_runs WHERE id = $1 AND devbox IS NOT NULL"
-        );
-        let query = Query::assembled(text, vec![id.into()]);
-        let row = self.database().read_optional(query).await?;
-        row.map(|row| OwnedTaskRun::read(&row)).transpose()
-    }
-
     /// The newest task runs of a task that timed out.
     pub async fn timed_out_task_runs(
         &self,
@@ -129,15 +101,18 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
-    /// The task runs that are done in boxes and not over.
-    pub async fn live_boxed_task_runs(&self) -> Result<Vec<OwnedTaskRun>, StoreError> {
+    /// The task runs that are done in boxes and not over, each with whose it is.
+    pub async fn live_task_runs_in_boxes(
+        &self,
+    ) -> Result<Vec<(OrganizationId, TaskRun)>, StoreError> {
         let text = format!(
             "SELECT organization, {TASK_RUN_COLUMNS} FROM task_runs WHERE devbox IS NOT NULL \
              AND status IN ('created', 'started', 'scoring', 'scored') ORDER BY id"
         );
         let query = Query::assembled(text, Vec::new());
         let rows = self.database().read_all(query).await?;
-        rows.iter().map(OwnedTaskRun::read).collect()
+        let read = |row: &Row| Ok((row.id("organization")?, read_task_run(row)?.value));
+        rows.iter().map(read).collect()
     }
 }
 

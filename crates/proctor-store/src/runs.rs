@@ -1,15 +1,13 @@
-//! Runs, task runs and criterion runs.
-//!
-//! The state machines of `proctor-core` decide; this keeps what they decided. A change is written
-//! only over the state it was decided on, so two deciders cannot both win.
+//! Runs, task runs and criterion runs: how they come to be, and how they are read. How they change is in
+//! [`crate::progress`].
 
-use std::{collections::BTreeMap, num::NonZeroU32};
+use std::{collections::BTreeMap, num::NonZeroU32, sync::LazyLock};
 
 use proctor_core::{
     criterion_run::CriterionRun,
     id::kinds::{BenchmarkId, CriterionRunId, OrganizationId, RunId, RunKind, TaskRunId},
     profile::Particulars,
-    run::{Pinned, Run},
+    run::{Pinned, Run, Tally},
     scoring::Score,
     task_run::TaskRun,
     time::Timestamp,
@@ -19,9 +17,9 @@ use serde::Serialize;
 use crate::{
     Store, StoreError,
     credentials::{IssuedKey, NewKey, PlainKey, Who},
-    database::{Query, Row, Transaction},
+    database::{Inserts, Query, Row, Transaction},
     page::{Listing, Page, PageRequest},
-    playgrounds::{self, Playground, Sandbox},
+    playgrounds::{self, Sandbox},
 };
 
 /// Something as it was read: a change to it is written only if it still stands like this.
@@ -47,21 +45,24 @@ impl<T> Revised<T> {
     }
 }
 
-/// What one decision changes: all of it is written, or nothing.
-#[derive(Clone, Debug, Default)]
-pub struct Progress {
-    /// The run before and after.
-    pub run: Option<(Revised<Run>, Run)>,
-    /// Task runs before and after.
-    pub task_runs: Vec<(Revised<TaskRun>, TaskRun)>,
-    /// A task run that joins the run now, which must not be over by then.
-    pub joins: Option<TaskRun>,
-    /// Criterion runs that came of it.
-    pub criterion_runs: Vec<CriterionRun>,
-    /// The playground that comes to be with it.
-    pub playground: Option<(Playground, Vec<Sandbox>)>,
-    /// Whether the run's tokens end with it.
-    pub ends_tokens: bool,
+/// A run with how far it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TalliedRun {
+    /// The run.
+    pub run: Revised<Run>,
+    /// How far it is.
+    pub tally: Tally,
+}
+
+/// A task run with whose it is, and its run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskRunInRun {
+    /// Who pays for it.
+    pub organization: OrganizationId,
+    /// The task run.
+    pub task_run: Revised<TaskRun>,
+    /// Its run, if it belongs to one.
+    pub run: Option<TalliedRun>,
 }
 
 pub(crate) const RUN_COLUMNS: &str = "id, organization, solver, job, benchmark, version, digest, scored, agent, concurrency, \
@@ -82,8 +83,8 @@ impl Store {
         let mut transaction = self.database().begin().await?;
         let query = Query::new(
             "INSERT INTO runs (id, organization, solver, benchmark, version, digest, scored, agent, concurrency, \
-             status, state, created_at, expires_at, name, folded_name, particulars, job, revision) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 1)",
+             status, state, created_at, expires_at, name, folded_name, particulars, job, open_task_runs, tasks_taken, \
+             revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $18, 1)",
         )
         .bind(run.id)
         .bind(run.organization)
@@ -101,11 +102,10 @@ impl Store {
         .bind(run.particulars.name.clone())
         .bind(run.particulars.name.as_ref().map(|name| name.to_lowercase()))
         .bind(document(&run.particulars)?)
-        .bind(run.job);
+        .bind(run.job)
+        .bind(u32::try_from(task_runs.len()).unwrap_or(u32::MAX));
         transaction.execute(query).await?;
-        for task_run in task_runs {
-            insert_task_run(&mut transaction, run.organization, task_run).await?;
-        }
+        insert_task_runs(&mut transaction, run.organization, task_runs).await?;
         playgrounds::insert_sandboxes(&mut transaction, doors).await?;
         let token = run
             .expires_at
@@ -115,17 +115,6 @@ impl Store {
         }
         transaction.commit().await?;
         Ok(token.map(NewKey::into_issued))
-    }
-
-    /// Stores a task run that belongs to no run, or joins one later than its start.
-    pub async fn create_task_run(
-        &self,
-        organization: OrganizationId,
-        task_run: &TaskRun,
-    ) -> Result<(), StoreError> {
-        let mut transaction = self.database().begin().await?;
-        insert_task_run(&mut transaction, organization, task_run).await?;
-        transaction.commit().await
     }
 
     /// Finds a run.
@@ -164,6 +153,54 @@ impl Store {
             .read_optional(Query::assembled(text, vec![id.into()]))
             .await?;
         row.map(|row| read_task_run(&row)).transpose()
+    }
+
+    /// A run with how far it is.
+    pub async fn tallied_run(&self, id: RunId) -> Result<Option<TalliedRun>, StoreError> {
+        let text =
+            format!("SELECT {RUN_COLUMNS}, open_task_runs, tasks_taken FROM runs WHERE id = $1");
+        let query = Query::assembled(text, vec![id.into()]);
+        let row = self.database().read_optional(query).await?;
+        let read = |row: Row| {
+            Ok(TalliedRun {
+                run: read_run(&row)?,
+                tally: Tally {
+                    open: row.number("open_task_runs")?,
+                    taken: row.number("tasks_taken")?,
+                },
+            })
+        };
+        row.map(read).transpose()
+    }
+
+    /// A task run with its run.
+    pub async fn task_run_in_run(&self, id: TaskRunId) -> Result<Option<TaskRunInRun>, StoreError> {
+        let text = format!("SELECT organization, {TASK_RUN_COLUMNS} FROM task_runs WHERE id = $1");
+        let query = Query::assembled(text, vec![id.into()]);
+        let Some(row) = self.database().read_optional(query).await? else {
+            return Ok(None);
+        };
+        let task_run = read_task_run(&row)?;
+        let run = match task_run.value.run {
+            None => None,
+            Some(run) => self.tallied_run(run).await?,
+        };
+        Ok(Some(TaskRunInRun {
+            organization: row.id("organization")?,
+            task_run,
+            run,
+        }))
+    }
+
+    /// The task runs of a run that are at work or being judged, in the order of its tasks.
+    pub async fn active_task_runs(&self, run: RunId) -> Result<Vec<Revised<TaskRun>>, StoreError> {
+        let text = format!(
+            "SELECT {TASK_RUN_COLUMNS} FROM task_runs WHERE run = $1 \
+             AND status IN ('started', 'scoring', 'scored') ORDER BY id"
+        );
+        let query = Query::assembled(text, vec![run.into()]);
+        let rows = self.database().read_all(query).await?;
+        rows.iter().map(read_task_run).collect()
     }
 
     /// The task runs of a run, in the order of its tasks.
@@ -215,13 +252,12 @@ impl Store {
         rows.iter().map(|row| row.id("id")).collect()
     }
 
-    /// Runs that are not over although every task run that they have is, and one of these was in a box: they may have nothing left to do.
+    /// Runs that are not over although every task run that they have is: they may have nothing left to do. A run ends in the
+    /// transaction that ends its last task run; these are of versions that did it in another.
     pub async fn runs_to_settle(&self) -> Result<Vec<RunId>, StoreError> {
         let query = Query::new(
             "SELECT id FROM runs WHERE status IN ('created', 'started') \
-             AND EXISTS (SELECT 1 FROM task_runs WHERE run = runs.id AND devbox IS NOT NULL) \
-             AND NOT EXISTS (SELECT 1 FROM task_runs WHERE run = runs.id \
-             AND status IN ('created', 'started', 'scoring', 'scored')) ORDER BY id",
+             AND open_task_runs = 0 AND tasks_taken > 0 AND job IS NULL ORDER BY id",
         );
         let rows = self.database().read_all(query).await?;
         rows.iter().map(|row| row.id("id")).collect()
@@ -283,123 +319,57 @@ impl Store {
         }
         Ok(all)
     }
-
-    /// Writes what one decision changes; [`StoreError::Stale`] if anything it was decided on has
-    /// changed since, and then nothing is written.
-    pub async fn record(&self, progress: &Progress) -> Result<(), StoreError> {
-        let mut transaction = self.database().begin().await?;
-        if let Some((before, after)) = &progress.run {
-            let query = Query::new(
-                "UPDATE runs SET status = $1, state = $2, ranked_at = $3, revision = revision + 1 \
-                 WHERE id = $4 AND revision = $5",
-            )
-            .bind(after.status())
-            .bind(document(&after.state)?)
-            .bind(after.ranked_at)
-            .bind(before.value.id)
-            .bind(before.revision);
-            change_one(&mut transaction, query).await?;
-        }
-        for (before, after) in &progress.task_runs {
-            let query = Query::new(
-                "UPDATE task_runs SET status = $1, state = $2, deadline = $3, devbox = $4, revision = revision + 1 \
-                 WHERE id = $5 AND revision = $6",
-            )
-            .bind(after.status())
-            .bind(document(&after.state)?)
-            .bind(after.deadline())
-            .bind(after.devbox)
-            .bind(before.value.id)
-            .bind(before.revision);
-            change_one(&mut transaction, query).await?;
-        }
-        if let Some(task_run) = &progress.joins {
-            join_run(&mut transaction, task_run).await?;
-        }
-        for criterion_run in &progress.criterion_runs {
-            let query = Query::new(
-                "INSERT INTO criterion_runs (id, task_run, criterion, passed, score, details, evidence, started_at, \
-                 completed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-            )
-            .bind(criterion_run.id)
-            .bind(criterion_run.task_run)
-            .bind(criterion_run.criterion)
-            .bind(criterion_run.passed)
-            .bind(criterion_run.score.value())
-            .bind(criterion_run.details.as_str())
-            .bind(document(&criterion_run.evidence)?)
-            .bind(criterion_run.started_at)
-            .bind(criterion_run.completed_at);
-            transaction.execute(query).await?;
-        }
-        if let Some((playground, sandboxes)) = &progress.playground {
-            playgrounds::insert_playground(&mut transaction, playground).await?;
-            playgrounds::insert_sandboxes(&mut transaction, sandboxes).await?;
-        }
-        if progress.ends_tokens
-            && let Some((run, _)) = &progress.run
-        {
-            transaction.execute(self.end_tokens(run.value.id)).await?;
-        }
-        transaction.commit().await?;
-        if progress.ends_tokens {
-            self.credential_cache().forget_all();
-        }
-        Ok(())
-    }
 }
 
-/// Carries out an update that must find its row as it was read.
-async fn change_one(transaction: &mut Transaction, query: Query) -> Result<(), StoreError> {
-    match transaction.execute(query).await? {
-        0 => Err(StoreError::Stale),
-        _ => Ok(()),
-    }
-}
+static TASK_RUNS: LazyLock<Inserts> = LazyLock::new(|| {
+    let columns = [
+        "id",
+        "organization",
+        "run",
+        "task",
+        "status",
+        "state",
+        "deadline",
+        "created_at",
+        "definition",
+        "devbox",
+        "name",
+        "folded_name",
+        "particulars",
+        "revision",
+    ];
+    Inserts::into_table("task_runs", &columns)
+});
 
-/// Adds a task run to its run. The run's revision rises, so that whoever is about to end the run looks again.
-async fn join_run(transaction: &mut Transaction, task_run: &TaskRun) -> Result<(), StoreError> {
-    let query = Query::new(
-        "UPDATE runs SET revision = revision + 1 WHERE id = $1 AND status IN ('created', 'started') \
-         RETURNING organization",
-    )
-    .bind(task_run.run);
-    let Some(run) = transaction.read_optional(query).await? else {
-        return Err(StoreError::Stale);
-    };
-    insert_task_run(transaction, run.id("organization")?, task_run).await
-}
-
-async fn insert_task_run(
+/// Stores new task runs.
+pub(crate) async fn insert_task_runs(
     transaction: &mut Transaction,
     organization: OrganizationId,
-    task_run: &TaskRun,
+    task_runs: &[TaskRun],
 ) -> Result<(), StoreError> {
-    let query = Query::new(
-        "INSERT INTO task_runs (id, organization, run, task, status, state, deadline, created_at, definition, devbox, \
-         name, folded_name, particulars, revision) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1)",
-    )
-    .bind(task_run.id)
-    .bind(organization)
-    .bind(task_run.run)
-    .bind(task_run.task)
-    .bind(task_run.status())
-    .bind(document(&task_run.state)?)
-    .bind(task_run.deadline())
-    .bind(task_run.created_at)
-    .bind(task_run.definition.map(|digest| digest.to_string()))
-    .bind(task_run.devbox)
-    .bind(task_run.particulars.name.clone())
-    .bind(
-        task_run
-            .particulars
-            .name
-            .as_ref()
-            .map(|name| name.to_lowercase()),
-    )
-    .bind(document(&task_run.particulars)?);
-    transaction.execute(query).await?;
+    let mut rows = Vec::with_capacity(task_runs.len());
+    for task_run in task_runs {
+        let name = &task_run.particulars.name;
+        rows.push([
+            task_run.id.into(),
+            organization.into(),
+            task_run.run.into(),
+            task_run.task.into(),
+            task_run.status().into(),
+            document(&task_run.state)?.into(),
+            task_run.deadline().into(),
+            task_run.created_at.into(),
+            task_run.definition.map(|digest| digest.to_string()).into(),
+            task_run.devbox.into(),
+            name.clone().into(),
+            name.as_ref().map(|name| name.to_lowercase()).into(),
+            document(&task_run.particulars)?.into(),
+            1i64.into(),
+        ]);
+    }
+    for query in TASK_RUNS.of(rows.into_iter()) {
+        transaction.execute(query).await?;
+    }
     Ok(())
 }
 

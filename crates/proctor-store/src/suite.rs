@@ -23,6 +23,28 @@ impl Store {
         draft: BenchmarkDraft,
         scenarios: &[TaskId],
     ) -> Result<BenchmarkRecord, StoreError> {
+        self.insert_suite(organization, draft, scenarios, false)
+            .await
+    }
+
+    /// The same, put away from the beginning: no list ever shows it.
+    pub async fn create_archived_suite(
+        &self,
+        organization: OrganizationId,
+        draft: BenchmarkDraft,
+        scenarios: &[TaskId],
+    ) -> Result<BenchmarkRecord, StoreError> {
+        self.insert_suite(organization, draft, scenarios, true)
+            .await
+    }
+
+    async fn insert_suite(
+        &self,
+        organization: OrganizationId,
+        draft: BenchmarkDraft,
+        scenarios: &[TaskId],
+        is_archived: bool,
+    ) -> Result<BenchmarkRecord, StoreError> {
         let made = self.make_once(|id| self.suite(organization, id));
         let id = match made.await? {
             Made::Before(benchmark) => return Ok(benchmark.draft),
@@ -33,6 +55,10 @@ impl Store {
             .insert_draft_as(id, &mut transaction, organization, draft, Vec::new())
             .await?;
         append(&mut transaction, record.id, scenarios).await?;
+        if is_archived {
+            let archive = self.archive(organization, record.id, true);
+            transaction.execute(archive).await?;
+        }
         transaction.commit().await?;
         Ok(record)
     }

@@ -6,8 +6,9 @@ use proctor_core::{
         Dialect,
         kinds::{CriterionRunId, RunId, TaskRunId},
     },
+    refused::{Refused, Step},
     run::Run,
-    task_run::TaskRun,
+    task_run::{Cause, TaskRun},
 };
 use proctor_engine::runs::Rubrics;
 use serde::{Deserialize, Serialize};
@@ -124,12 +125,8 @@ async fn show(
     run: &Run,
     id: TaskRunId,
 ) -> Result<TaskRunView, Problem> {
-    let details = state.engine().run_details(run.id).await?;
-    let task_run = details
-        .task_runs
-        .iter()
-        .find(|one| one.id == id)
-        .ok_or_else(|| Problem::not_found(format!("no task run '{id}'")))?;
+    let details = state.engine().task_run_details(run.id, id).await?;
+    let task_run = &details.task_run;
     let (task, _) = details.prepared.task(task_run.task)?;
     let sight = sight(state, caller.id(), run)
         .await?
@@ -160,7 +157,12 @@ pub(crate) async fn cancel_task_run(
     Path(id): Path<TaskRunId>,
 ) -> Result<Json<TaskRunView>, Problem> {
     let (_, run) = find(&state, &caller, id).await?;
-    state.engine().cancel_task(run.id, id).await?;
+    if let Step::Unchanged(over) = state.engine().cancel_task(run.id, id).await?
+        && over.cause() != Some(Cause::Cancelled)
+    {
+        // In this dialect only what was stopped before can be stopped again.
+        return Err(Refused::TaskRunOver(over.status()).into());
+    }
     show(&state, &caller, &run, id).await.map(Json)
 }
 

@@ -126,13 +126,13 @@ pub(crate) async fn take_benchmark(
 pub(super) async fn begin(state: &ApiState, new: NewRun) -> Result<NewRunView, Problem> {
     let created = state.engine().create_run(new).await?;
     let run = created.run;
-    let details = state.engine().run_details(run.id).await?;
+    let prepared = created.prepared;
     let prefix = prefix(run.id);
-    let blueprint = details.prepared.blueprint();
+    let blueprint = prepared.blueprint();
     let credentials = blueprint.map_or_else(Vec::new, |blueprint| {
         state.engine().run_credentials(run.id, blueprint, &prefix)
     });
-    let names = details.prepared.benchmark.tasks.iter();
+    let names = prepared.benchmark.tasks.iter();
     let task_runs = created
         .task_runs
         .iter()
@@ -148,7 +148,7 @@ pub(super) async fn begin(state: &ApiState, new: NewRun) -> Result<NewRunView, P
         .collect();
     Ok(NewRunView {
         benchmark_run_id: run.id,
-        benchmark: benchmark_ref(state, &run, &details.prepared.benchmark.name).await?,
+        benchmark: benchmark_ref(state, &run, &prepared.benchmark.name).await?,
         scored: run.scored,
         agent: run.agent.clone(),
         phase: phase(false, false),

@@ -8,6 +8,7 @@ mod contract;
 mod costs;
 mod devboxes;
 mod every_operation;
+mod job_interruptions;
 mod jobs;
 mod lists;
 mod network_policies;

@@ -1,7 +1,10 @@
 //! What follows from a plan and its tries: what is to be done next, and what came of it. Nothing here decides by time or
 //! chance, so whoever looks at the same tries sees the same.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
+};
 
 use super::{
     plan::JobPlan,
@@ -16,11 +19,18 @@ use crate::{
 /// How often a try may be interrupted by the server's own end before that counts as a failure.
 const FREE_INTERRUPTIONS: usize = 3;
 
-/// A plan with its tries.
+/// A plan with its tries. It is kept up as tries begin and end, so that asking what is next costs the same in a large job as in
+/// a small one.
 pub struct Board<'a> {
     plan: &'a JobPlan,
-    /// The tries of each agent with each scenario, in order.
-    tries: HashMap<(RunId, TaskId), Vec<&'a Try>>,
+    agents: HashMap<RunId, usize>,
+    scenarios: HashMap<TaskId, usize>,
+    /// The tries of each agent with each scenario, in order: agent after agent, in each scenario after scenario.
+    tries: Vec<Vec<Try>>,
+    /// What is to be tried by each agent: after how many tries that count, and which scenario.
+    waiting: Vec<BTreeSet<(usize, usize)>>,
+    /// With how many scenarios each agent is done.
+    settled: Vec<usize>,
     under_way: usize,
 }
 
@@ -98,21 +108,63 @@ enum Standing<'a> {
 
 impl<'a> Board<'a> {
     /// The board of a job.
-    pub fn of(plan: &'a JobPlan, tries: impl IntoIterator<Item = &'a Try>) -> Self {
-        let mut of_slot: HashMap<_, Vec<&Try>> = HashMap::new();
-        let mut under_way = 0;
-        for one in tries {
-            under_way += usize::from(one.end.is_none());
-            of_slot.entry((one.run, one.task)).or_default().push(one);
-        }
-        for tries in of_slot.values_mut() {
-            tries.sort_by_key(|one| one.number);
-        }
-        Self {
+    pub fn of<'t>(plan: &'a JobPlan, tries: impl IntoIterator<Item = &'t Try>) -> Self {
+        let (agents, scenarios) = (plan.agents.len(), plan.scenarios.len());
+        let places = |number: usize| (0..number).map(|place| (0, place)).collect();
+        let mut board = Self {
             plan,
-            tries: of_slot,
-            under_way,
+            agents: (plan.agents.iter().enumerate())
+                .map(|(place, agent)| (agent.run, place))
+                .collect(),
+            scenarios: (plan.scenarios.iter().enumerate())
+                .map(|(place, scenario)| (scenario.id, place))
+                .collect(),
+            tries: vec![Vec::new(); agents * scenarios],
+            waiting: vec![places(scenarios); agents],
+            settled: vec![0; agents],
+            under_way: 0,
+        };
+        for one in tries {
+            board.note(one.clone());
         }
+        board
+    }
+
+    /// Notes a try as it is now: that it has begun, how far it is, or how it ended.
+    pub fn note(&mut self, one: Try) {
+        let agent = self.agents.get(&one.run).copied();
+        let scenario = self.scenarios.get(&one.task).copied();
+        let (Some(agent), Some(scenario)) = (agent, scenario) else {
+            return;
+        };
+        self.count(agent, scenario, false);
+        let slot = self.slot(agent, scenario);
+        let tries = &mut self.tries[slot];
+        match tries.binary_search_by_key(&one.number, |known| known.number) {
+            Ok(known) => tries[known] = one,
+            Err(place) => tries.insert(place, one),
+        }
+        self.count(agent, scenario, true);
+    }
+
+    /// Counts where an agent stands with a scenario in, or out.
+    fn count(&mut self, agent: usize, scenario: usize, is_in: bool) {
+        match (self.standing(agent, scenario), is_in) {
+            (Standing::Waiting { retry }, true) => {
+                self.waiting[agent].insert((retry, scenario));
+            }
+            (Standing::Waiting { retry }, false) => {
+                self.waiting[agent].remove(&(retry, scenario));
+            }
+            (Standing::UnderWay, true) => self.under_way += 1,
+            (Standing::UnderWay, false) => self.under_way -= 1,
+            (Standing::Settled(_), true) => self.settled[agent] += 1,
+            (Standing::Settled(_), false) => self.settled[agent] -= 1,
+        }
+    }
+
+    fn slot(&self, agent: usize, scenario: usize) -> usize {
+        agent * self.plan.scenarios.len() + scenario
     }
 
     /// What is to be tried next: first tries before retries, one agent after the other. None if as much is under way as may
@@ -125,39 +177,37 @@ impl<'a> Board<'a> {
     }
 
     fn next_of(&self, agent: usize) -> Option<Turn> {
-        let waiting = (0..self.plan.scenarios.len()).filter_map(|scenario| {
-            match self.standing(agent, scenario) {
-                Standing::Waiting { retry } => Some((retry, scenario)),
-                Standing::UnderWay | Standing::Settled(_) => None,
-            }
-        });
-        let (retry, scenario) = waiting.min()?;
-        let tries = self.tries(agent, scenario).len();
+        let (retry, scenario) = self.waiting[agent].first().copied()?;
+        let last = self.tries(agent, scenario).last();
         Some(Turn {
             agent,
             scenario,
-            number: u32::try_from(tries).unwrap_or(u32::MAX).saturating_add(1),
+            number: last.map_or(0, |last| last.number).saturating_add(1),
             limit: self.plan.time_limit(&self.plan.agents[agent], retry),
         })
     }
 
+    /// The tries that are under way.
+    pub fn under_way(&self) -> impl Iterator<Item = &Try> {
+        self.tries.iter().flatten().filter(|one| one.end.is_none())
+    }
+
     /// How long the agent may take in a try that is under way.
-    pub fn limit_of(&self, this_try: &Try) -> Duration {
-        let of = self.tries.get(&(this_try.run, this_try.task));
-        let before = of.into_iter().flatten().copied();
-        let before: Vec<&Try> = before
-            .filter(|other| other.number < this_try.number)
-            .collect();
-        match self.plan.agent_of(this_try.run) {
-            Some(agent) => self.plan.time_limit(agent, counted(&before)),
-            None => Duration::ZERO,
-        }
+    pub fn limit_of(&self, one: &Try) -> Duration {
+        let agent = self.agents.get(&one.run).copied();
+        let scenario = self.scenarios.get(&one.task).copied();
+        let (Some(agent), Some(scenario)) = (agent, scenario) else {
+            return Duration::ZERO;
+        };
+        let tries = self.tries(agent, scenario);
+        let before = tries.partition_point(|other| other.number < one.number);
+        let retry = counted(&tries[..before]);
+        self.plan.time_limit(&self.plan.agents[agent], retry)
     }
 
     /// Whether an agent is done with all scenarios.
     pub fn is_done(&self, agent: usize) -> bool {
-        (0..self.plan.scenarios.len())
-            .all(|scenario| matches!(self.standing(agent, scenario), Standing::Settled(_)))
+        self.settled[agent] == self.plan.scenarios.len()
     }
 
     /// Whether all agents are done.
@@ -167,9 +217,7 @@ impl<'a> Board<'a> {
 
     /// Whether any task run of an agent came to be.
     pub fn has_run(&self, agent: usize) -> bool {
-        let run = self.plan.agents[agent].run;
-        let mut of_agent = self.tries.iter().filter(|((of, _), _)| *of == run);
-        of_agent.any(|(_, tries)| tries.iter().any(|one| one.task_run.is_some()))
+        self.of_agent(agent).any(|one| one.task_run.is_some())
     }
 
     /// What came of each of an agent's attempts, by our own rule: the first try that is not void counts. What was not settled was
@@ -239,7 +287,7 @@ impl<'a> Board<'a> {
 
     fn outcome_of(&self, agent: usize, scenario: usize) -> ScenarioOutcome {
         let planned = &self.plan.scenarios[scenario];
-        let last = self.tries(agent, scenario).last().copied();
+        let last = self.tries(agent, scenario).last();
         let mut outcome = ScenarioOutcome {
             task: planned.id,
             name: planned.name.clone(),
@@ -276,26 +324,23 @@ impl<'a> Board<'a> {
     }
 
     fn duration(&self, agent: usize) -> Option<Duration> {
-        let run = self.plan.agents[agent].run;
-        let tries = || {
-            let of_agent = self.tries.iter().filter(move |((of, _), _)| *of == run);
-            of_agent.flat_map(|(_, tries)| tries)
-        };
-        let began = tries().map(|one| one.began_at).min()?;
-        let ends = tries().filter_map(|one| one.end.as_ref());
+        let began = self.of_agent(agent).map(|one| one.began_at).min()?;
+        let ends = self.of_agent(agent).filter_map(|one| one.end.as_ref());
         let ended = ends.map(|end| end.at).max()?;
         Some(ended.since(began))
     }
 
-    fn tries(&self, agent: usize, scenario: usize) -> &[&'a Try] {
-        let slot = (
-            self.plan.agents[agent].run,
-            self.plan.scenarios[scenario].id,
-        );
-        self.tries.get(&slot).map_or(&[], Vec::as_slice)
+    /// All tries of an agent.
+    fn of_agent(&self, agent: usize) -> impl Iterator<Item = &Try> {
+        let all = self.slot(agent, 0)..self.slot(agent + 1, 0);
+        self.tries[all].iter().flatten()
     }
 
-    fn standing(&self, agent: usize, scenario: usize) -> Standing<'a> {
+    fn tries(&self, agent: usize, scenario: usize) -> &[Try] {
+        &self.tries[self.slot(agent, scenario)]
+    }
+
+    fn standing(&self, agent: usize, scenario: usize) -> Standing<'_> {
         let tries = self.tries(agent, scenario);
         let Some(last) = tries.last() else {
             return Standing::Waiting { retry: 0 };
@@ -315,8 +360,8 @@ impl<'a> Board<'a> {
 }
 
 /// How many of these tries count: not those that the server's own end interrupted, as long as they are few.
-fn counted(tries: &[&Try]) -> usize {
-    let is_interrupted = |one: &&&Try| matches!(one.outcome(), Some(TryOutcome::Interrupted(_)));
+fn counted(tries: &[Try]) -> usize {
+    let is_interrupted = |one: &&Try| matches!(one.outcome(), Some(TryOutcome::Interrupted(_)));
     let interrupted = tries.iter().filter(is_interrupted).count();
     tries.len() - interrupted.min(FREE_INTERRUPTIONS)
 }

@@ -153,6 +153,16 @@ fn our_own_numbers_count_the_first_try_that_is_not_void() {
 }
 
 #[test]
+fn a_run_is_complete_when_all_tasks_were_taken_and_nothing_is_open() {
+    let tally = |open, taken| Tally { open, taken };
+    assert!(tally(0, 2).is_complete(2));
+    assert!(!tally(1, 2).is_complete(2), "one is at work");
+    assert!(!tally(0, 1).is_complete(2), "the second was never started");
+    assert!(!tally(0, 0).is_complete(0), "nothing was taken at all");
+    assert!(tally(1, 2).with_one_ended().is_complete(2));
+}
+
+#[test]
 fn a_run_of_a_job_ends_when_the_job_says_so() {
     let of_job = Run {
         job: Some(JobId::from_uuid(Uuid::from_u128(9))),

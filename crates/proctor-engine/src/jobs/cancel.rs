@@ -1,6 +1,9 @@
 //! Somebody stops a job.
 
-use proctor_core::id::kinds::{JobId, OrganizationId};
+use proctor_core::{
+    id::kinds::{JobId, OrganizationId},
+    refused::Refused,
+};
 
 use super::JobDetails;
 use crate::{engine::Engine, error::EngineError};
@@ -23,8 +26,13 @@ impl Engine {
     /// Stops what is left of a job that is over.
     pub(super) async fn stop_runs(&self, id: JobId) -> Result<(), EngineError> {
         for run in self.store().runs_of_job(id).await? {
-            if !run.is_over() {
-                self.cancel_benchmark_run(run.id).await?;
+            if run.is_over() {
+                continue;
+            }
+            match self.cancel_run(run.id).await {
+                // It came to its end in between.
+                Ok(_) | Err(EngineError::Refused(Refused::RunOver(_))) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(())

@@ -231,9 +231,9 @@ impl Engine {
         };
         let ids: Vec<TaskId> = scenarios.iter().map(|scenario| scenario.id).collect();
         let organization = new.organization;
-        let made = self.store().create_suite(organization, draft, &ids).await?;
-        self.store()
-            .archive_benchmark(organization, made.id, true)
+        let made = self
+            .store()
+            .create_archived_suite(organization, draft, &ids)
             .await?;
         Ok(made.id)
     }

@@ -3,7 +3,7 @@
 //! What is to be done next is asked of the board; each try is written down before it begins. So whoever takes a job up
 //! again, after whatever end of the server, does the same as if nothing had happened.
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use proctor_core::{
@@ -12,15 +12,15 @@ use proctor_core::{
     profile::Particulars,
     refused::{Refused, Step},
     results::Summary,
-    run::{Run, RunState},
+    run::Run,
     task_run::Cause,
 };
-use proctor_store::runs::Progress;
+use proctor_store::progress::Progress;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::agents;
-use crate::{engine::Engine, error::EngineError, runs::Decided};
+use crate::{change::Decision, engine::Engine, error::EngineError};
 
 /// How long to wait before a job that could not be carried on is taken up again.
 pub(super) const PAUSE: Duration = Duration::from_secs(5);
@@ -28,11 +28,11 @@ pub(super) const PAUSE: Duration = Duration::from_secs(5);
 pub(super) const JOB: &str = "proctor.job";
 
 /// A job while it is carried out.
-struct Course<'a> {
+struct JobDriver<'a> {
     engine: &'a Engine,
-    job: Arc<Job>,
-    /// Every try, as far as it is known to have come.
-    tries: Vec<Try>,
+    job: &'a Arc<Job>,
+    /// What is next, as far as every try is known to have come.
+    board: Board<'a>,
     /// Those that are under way; each says what became of it, or nothing if the server is about to end. They are tasks of
     /// their own: one that holds a connection to the database must go on while this one waits for another.
     live: FuturesUnordered<JoinHandle<Option<Try>>>,
@@ -97,15 +97,17 @@ impl Engine {
             place = self.inner.jobs.places.acquire() => place,
         };
         let job = self.step_job(id, |job, now| job.begin(now)).await?;
-        let mut course = Course {
+        let tries = self.store().tries(id).await?;
+        let job = Arc::new(job);
+        let mut driver = JobDriver {
             engine: self,
-            tries: self.store().tries(id).await?,
-            job: Arc::new(job),
+            board: Board::of(&job.plan, &tries),
+            job: &job,
             live: FuturesUnordered::new(),
         };
-        course.take_up();
-        let is_done = course.run(stop).await;
-        drop(course);
+        driver.take_up();
+        let is_done = driver.run(stop).await;
+        drop(driver);
         drop(place);
         match is_done? {
             true => self.end_job(id).await,
@@ -119,23 +121,14 @@ impl Engine {
             return Ok(());
         }
         let run = Run {
-            id: agent.run,
-            organization: job.organization,
-            solver: None,
             job: Some(job.id),
-            pinned: job.plan.pinned,
-            scored: false,
             agent: Some(agent.name.clone()),
-            concurrency: NonZeroU32::MAX,
             particulars: Particulars {
                 name: Some(format!("{}: {}", job.name, agent.name)),
                 metadata: [(JOB.to_owned(), job.id.wire(Dialect::Runloop))].into(),
                 profile: agents::profile(agent),
             },
-            created_at: self.now(),
-            expires_at: None,
-            ranked_at: None,
-            state: RunState::Created,
+            ..self.new_run(agent.run, job.organization, job.plan.pinned)
         };
         self.store().create_run(&run, &[], &[]).await?;
         Ok(())
@@ -144,19 +137,21 @@ impl Engine {
     /// Ends the run of an agent that is done: with its scores and our numbers of it, or as failed if nothing of it could run.
     async fn end_run(&self, agent: &JobAgent, numbers: Option<Summary>) -> Result<(), EngineError> {
         if let Some(numbers) = numbers {
-            self.complete_run_with(agent.run, Some(numbers)).await?;
-            return Ok(());
+            return match self.complete_run_with(agent.run, Some(numbers)).await {
+                // It came to its end before.
+                Ok(_) | Err(EngineError::Refused(Refused::RunOver(_))) => Ok(()),
+                Err(error) => Err(error),
+            };
         }
-        self.decide(agent.run, |standing, now| {
-            let run = standing.run.value.clone();
-            match run.fail(now, Cause::Infrastructure) {
-                Step::Unchanged(_) => Ok(Decided::Unchanged(())),
+        self.change_run(agent.run, |whole, now| {
+            match whole.run.value.clone().fail(now, Cause::Infrastructure) {
+                Step::Unchanged(_) => Ok(Decision::Unchanged(())),
                 Step::Changed(run) => {
                     let progress = Progress {
-                        run: standing.over_run(run),
+                        run: Some((whole.run.clone(), run)),
                         ..Progress::default()
                     };
-                    Ok(Decided::Changed(Box::new(progress), ()))
+                    Ok(Decision::Write(Box::new(progress), ()))
                 }
             }
         })
@@ -177,13 +172,11 @@ impl Engine {
     }
 }
 
-impl Course<'_> {
+impl JobDriver<'_> {
     /// Goes on with the tries that a former process left.
     fn take_up(&self) {
-        let board = Board::of(&self.job.plan, &self.tries);
-        let left = self.tries.iter().filter(|one| one.end.is_none());
-        for this_try in left {
-            let limit = board.limit_of(this_try);
+        for this_try in self.board.under_way() {
+            let limit = self.board.limit_of(this_try);
             self.begin(this_try.clone(), limit, true);
         }
     }
@@ -191,7 +184,7 @@ impl Course<'_> {
     /// Lets all agents have their turns; `false` if it was stopped before. Nothing that has begun is let go of: it comes to
     /// its end by itself when its run is stopped or the server ends.
     async fn run(&mut self, stop: &CancellationToken) -> Result<bool, EngineError> {
-        let mut broken = self.end_runs().await.err();
+        let mut broken = self.end_runs(0..self.job.plan.agents.len()).await.err();
         let mut is_stopped = broken.is_some();
         let deadline = self
             .job
@@ -213,8 +206,10 @@ impl Course<'_> {
                 ended = self.live.next() => match ended {
                     None | Some(Ok(None) | Err(_)) => is_stopped = true,
                     Some(Ok(Some(this_try))) => {
-                        self.note(this_try);
-                        if let Err(error) = self.end_runs().await {
+                        let agents = &self.job.plan.agents;
+                        let agent = agents.iter().position(|one| one.run == this_try.run);
+                        self.board.note(this_try);
+                        if let Err(error) = self.end_runs(agent).await {
                             (is_stopped, broken) = (true, Some(error));
                         }
                     }
@@ -234,28 +229,24 @@ impl Course<'_> {
 
     /// Begins as much as may be under way; `false` if the job is over.
     async fn begin_all(&mut self) -> Result<bool, EngineError> {
-        while let Some(turn) = self.next_turn() {
+        while let Some(turn) = self.board.next_turn() {
             // Another node may have stopped it.
-            if self.engine.read_job(self.job.id).await?.value.is_over() {
+            if self.engine.store().is_job_over(self.job.id).await? {
                 return Ok(false);
             }
             let this_try = self.new_try(turn);
             let store = self.engine.store();
             store.begin_try(self.job.id, &this_try).await?;
-            self.tries.push(this_try.clone());
+            self.board.note(this_try.clone());
             self.begin(this_try, turn.limit, false);
         }
         Ok(true)
     }
 
     fn begin(&self, this_try: Try, limit: Duration, is_resumed: bool) {
-        let (engine, job) = (self.engine.clone(), Arc::clone(&self.job));
+        let (engine, job) = (self.engine.clone(), Arc::clone(self.job));
         let trial = async move { engine.carry_out(&job, this_try, limit, is_resumed).await };
         self.live.push(self.engine.inner.tasks.spawn(trial));
-    }
-
-    fn next_turn(&self) -> Option<Turn> {
-        Board::of(&self.job.plan, &self.tries).next_turn()
     }
 
     fn new_try(&self, turn: Turn) -> Try {
@@ -270,21 +261,13 @@ impl Course<'_> {
         }
     }
 
-    /// Notes what became of a try.
-    fn note(&mut self, ended: Try) {
-        let key = |one: &Try| (one.run, one.task, one.number);
-        let of = key(&ended);
-        if let Some(known) = self.tries.iter_mut().find(|one| key(one) == of) {
-            *known = ended;
-        }
-    }
-
-    /// Ends the runs of agents that are done.
-    async fn end_runs(&mut self) -> Result<(), EngineError> {
-        let board = Board::of(&self.job.plan, &self.tries);
-        for (place, agent) in self.job.plan.agents.iter().enumerate() {
-            if board.is_done(place) {
-                let numbers = board.has_run(place).then(|| board.numbers(place));
+    /// Ends the runs of those of `agents` that are done.
+    async fn end_runs(&self, agents: impl IntoIterator<Item = usize>) -> Result<(), EngineError> {
+        for place in agents {
+            if self.board.is_done(place) {
+                let agent = &self.job.plan.agents[place];
+                let has_run = self.board.has_run(place);
+                let numbers = has_run.then(|| self.board.numbers(place));
                 self.engine.end_run(agent, numbers).await?;
             }
         }

@@ -26,10 +26,10 @@ use proctor_core::{
     refused::{Refused, Step},
     time::Timestamp,
 };
-use proctor_store::{StoreError, runs::Revised};
+use proctor_store::{progress::Progress, runs::Revised};
 use tokio::sync::Semaphore;
 
-use crate::{engine::Engine, error::EngineError, runs::TRIES, under_way::UnderWay};
+use crate::{change::Decision, engine::Engine, error::EngineError, under_way::UnderWay};
 
 /// How many jobs are carried out at once; others wait in the queue.
 const JOBS_AT_ONCE: usize = 16;
@@ -61,19 +61,18 @@ impl Engine {
         id: JobId,
         step: impl Fn(Job, Timestamp) -> Result<Step<Job>, Refused>,
     ) -> Result<Job, EngineError> {
-        for _ in 0..TRIES {
-            let before = self.read_job(id).await?;
-            let after = match step(before.value.clone(), self.now())? {
-                Step::Unchanged(job) => return Ok(job),
-                Step::Changed(after) => after,
-            };
-            match self.store().update_job(&before, after).await {
-                Ok(written) => return Ok(written.value),
-                Err(StoreError::Stale) => {}
-                Err(error) => return Err(error.into()),
+        let decide = |before: &Revised<Job>, now| match step(before.value.clone(), now)? {
+            Step::Unchanged(job) => Ok(Decision::Unchanged(job)),
+            Step::Changed(after) => {
+                let progress = Progress {
+                    job: Some((before.clone(), after.clone())),
+                    ..Progress::default()
+                };
+                Ok(Decision::Write(Box::new(progress), after))
             }
-        }
-        Err(StoreError::Stale.into())
+        };
+        let changed = self.change(None, || self.read_job(id), decide).await?;
+        Ok(changed.answer)
     }
 
     /// Takes up the jobs that a former process left, and stops what is left of those that are over.

@@ -12,18 +12,21 @@ use proctor_core::{
     },
     job::{Failure, Job, JobAgent, Program, Try, TryOutcome},
     profile::Particulars,
+    refused::{Refused, Step},
     task_run::{Cause, Fault, TaskRun, TaskRunState},
 };
-use proctor_store::StoreError;
+use proctor_store::{StoreError, progress::Progress};
 
 use super::{
     agents,
     drive::{JOB, PAUSE, report},
 };
 use crate::{
+    change::Decision,
     engine::Engine,
     error::EngineError,
-    scenarios::{BoxError, NewScenarioRun, WorkEnd},
+    runs::{Asked, NewScenarioRun, TaskRunSnapshot},
+    scenarios::{BoxError, WorkEnd},
 };
 
 /// The label that says which attempt at its scenario a scenario run belongs to: every scenario is planned once.
@@ -47,10 +50,39 @@ enum Part {
     Done,
     /// There is no next part; what happened, if there are words for it.
     Over(Option<String>),
-    /// This is what became of it, whatever the task run says.
-    Is(TryOutcome),
+    /// The try has ended, and that is on record.
+    Ended(Try),
     /// The server is about to end: the next one goes on with it.
     Stopped,
+}
+
+/// How far a try was carried on.
+enum CarriedOn {
+    /// To its end, which is to be written.
+    To(TryOutcome),
+    /// To its end, which is on record.
+    Ended(Try),
+    /// The server is about to end: the next one goes on with it.
+    Stopped,
+}
+
+/// What becomes of a try that went down with the server in the middle of the reference.
+fn interrupted() -> TryOutcome {
+    let told = "the server ended while the reference was applied";
+    TryOutcome::Interrupted(Failure::infrastructure(told))
+}
+
+impl Trial<'_> {
+    /// What came of a try that a former process left. Nobody asked to stop an oracle whose task run was stopped because the
+    /// server had ended: versions that wrote the two ends in two commits left such tries behind.
+    fn after_interruption(&self, this_try: &Try, outcome: TryOutcome) -> TryOutcome {
+        let is_oracle_at_work =
+            self.agent.program == Program::Oracle && this_try.agent_began_at.is_some();
+        match outcome {
+            TryOutcome::Cancelled if is_oracle_at_work => interrupted(),
+            other => other.after_interruption(),
+        }
+    }
 }
 
 impl Engine {
@@ -66,9 +98,12 @@ impl Engine {
         let trial = Trial { job, agent, limit };
         loop {
             let outcome = match self.carry_try_on(&trial, &mut this_try).await {
-                Ok(None) => return None,
-                Ok(Some(outcome)) if is_resumed => Ok(outcome.after_interruption()),
-                Ok(Some(outcome)) => Ok(outcome),
+                Ok(CarriedOn::Stopped) => return None,
+                Ok(CarriedOn::Ended(ended)) => return Some(ended),
+                Ok(CarriedOn::To(outcome)) if is_resumed => {
+                    Ok(trial.after_interruption(&this_try, outcome))
+                }
+                Ok(CarriedOn::To(outcome)) => Ok(outcome),
                 Err(error @ (EngineError::Store(_) | EngineError::SharedStore(_))) => Err(error),
                 Err(error) => Ok(self.broken(&this_try, &error).await),
             };
@@ -98,7 +133,7 @@ impl Engine {
     async fn broken(&self, this_try: &Try, error: &EngineError) -> TryOutcome {
         report(error, "a try broke off");
         if let Some(id) = this_try.task_run
-            && let Err(error) = self.fail_scenario(id, broken(error)).await
+            && let Err(error) = self.fail(id, broken(error)).await
         {
             report(&error, "a scenario run could not be ended");
         }
@@ -110,17 +145,17 @@ impl Engine {
         &self,
         trial: &Trial<'_>,
         this_try: &mut Try,
-    ) -> Result<Option<TryOutcome>, EngineError> {
+    ) -> Result<CarriedOn, EngineError> {
         let Some(id) = this_try.task_run else {
-            return Ok(Some(TryOutcome::Cancelled));
+            return Ok(CarriedOn::To(TryOutcome::Cancelled));
         };
-        let task_run = match self.store().boxed_task_run(id).await? {
-            Some(found) => found.task_run.value,
+        let task_run = match self.store().task_run(id).await? {
+            Some(found) => found.value,
             None => match self.set_up(trial, this_try, id).await? {
                 Ok(task_run) => task_run,
                 Err(outcome) => {
                     this_try.task_run = None;
-                    return Ok(Some(outcome));
+                    return Ok(CarriedOn::To(outcome));
                 }
             },
         };
@@ -130,12 +165,16 @@ impl Engine {
             }
             _ => Part::Done,
         };
-        match part {
-            Part::Done => self.conclude(id, None).await,
-            Part::Over(details) => self.conclude(id, details).await,
-            Part::Is(outcome) => Ok(Some(outcome)),
-            Part::Stopped => Ok(None),
-        }
+        let details = match part {
+            Part::Done => None,
+            Part::Over(details) => details,
+            Part::Ended(ended) => return Ok(CarriedOn::Ended(ended)),
+            Part::Stopped => return Ok(CarriedOn::Stopped),
+        };
+        Ok(match self.conclude(id, details).await? {
+            Some(outcome) => CarriedOn::To(outcome),
+            None => CarriedOn::Stopped,
+        })
     }
 
     /// Starts the task run; or what became of the try, if it cannot be started.
@@ -170,7 +209,7 @@ impl Engine {
         match self.start_scenario_as(id, new).await {
             Ok(task_run) => Ok(Ok(task_run)),
             // The run was ended in between.
-            Err(EngineError::Refused(_)) => Ok(Err(TryOutcome::Cancelled)),
+            Err(EngineError::Refused(Refused::RunOver(_))) => Ok(Err(TryOutcome::Cancelled)),
             Err(error @ (EngineError::Store(_) | EngineError::SharedStore(_))) => Err(error),
             Err(error) => {
                 report(&error, "a scenario could not be set up");
@@ -201,17 +240,38 @@ impl Engine {
         if let Err(error) = ready {
             return self.without_box(trial, id, devbox, error).await;
         }
-        let prepared = self.definition_of_task_run(task_run).await?;
-        let (task, _) = prepared.task(task_run.task)?;
         if trial.agent.program == Program::Oracle && this_try.agent_began_at.is_some() {
             // Nobody knows how much of the reference was applied; it takes but a moment to begin anew.
-            self.cancel_scenario(id).await?;
-            return Ok(Part::Is(TryOutcome::Interrupted(Failure::infrastructure(
-                "the server ended while the reference was applied",
-            ))));
+            return self.interrupt(trial, this_try, id).await.map(Part::Ended);
         }
+        let digest = &trial.job.plan.pinned.digest;
+        let prepared = self.inner.catalog.benchmark(self.store(), digest).await?;
+        let (task, _) = prepared.task(task_run.task)?;
         self.work_held(trial, this_try, task, task_run, devbox)
             .await
+    }
+
+    /// Ends a try and its task run because the server ended in the middle of it: in one commit, so that nobody ever finds a
+    /// task run that nobody stopped.
+    async fn interrupt(
+        &self,
+        trial: &Trial<'_>,
+        this_try: &Try,
+        id: TaskRunId,
+    ) -> Result<Try, EngineError> {
+        let read = || self.task_run_snapshot(Asked::ByEngine, id);
+        let decide = |snapshot: &TaskRunSnapshot, now| {
+            let ended = this_try.clone().ended(now, interrupted());
+            let mut progress = match snapshot.value().clone().cancel(now) {
+                Step::Changed(after) => snapshot.progress(now, after, Vec::new()),
+                Step::Unchanged(_) => Progress::default(),
+            };
+            progress.tries = vec![(trial.job.id, ended.clone())];
+            Ok(Decision::Write(Box::new(progress), ended))
+        };
+        let changed = self.change(None, read, decide).await?;
+        self.follow_up(&changed).await;
+        Ok(changed.answer)
     }
 
     /// Lets the agent work while no clock but its own can end it.
@@ -250,18 +310,15 @@ impl Engine {
                     said => format!("the agent ended with status {status}: {said}"),
                 };
                 let fault = Fault::new(Cause::AgentCrash, told.as_str());
-                self.fail_scenario(id, fault).await?;
+                self.fail(id, fault).await?;
                 Part::Over(Some(told))
             }
             Ok(WorkEnd::OutOfTime) => {
-                let (seconds, no_score) = (trial.limit.as_secs_f64(), Vec::new());
+                let seconds = trial.limit.as_secs_f64();
                 let told = format!("the agent took longer than {seconds} seconds");
-                self.step(
-                    id,
-                    |task_run, now| Ok(task_run.time_out_agent(now, told.as_str())),
-                    no_score,
-                )
-                .await?;
+                let time_out =
+                    |task_run: TaskRun, now| Ok(task_run.time_out_agent(now, told.as_str()));
+                self.step(None, id, time_out, Vec::new()).await?;
                 Part::Over(Some(told))
             }
             Err(error) => self.without_box(trial, id, devbox, error).await?,
@@ -290,7 +347,7 @@ impl Engine {
             }
             other => {
                 report(&other, "an agent could not work in its devbox");
-                self.fail_scenario(id, broken(&other)).await?;
+                self.fail(id, broken(&other)).await?;
                 Ok(Part::Over(Some(other.to_string())))
             }
         }
@@ -303,7 +360,8 @@ impl Engine {
         details: Option<String>,
     ) -> Result<Option<TryOutcome>, EngineError> {
         loop {
-            let task_run = self.boxed(id).await?.task_run.value;
+            let found = self.store().task_run(id).await?;
+            let task_run = found.ok_or(EngineError::NotFound("scenario run"))?.value;
             match &task_run.state {
                 TaskRunState::Ended { .. } => return Ok(TryOutcome::of(&task_run, details)),
                 TaskRunState::Created | TaskRunState::Started(_) => {
@@ -320,7 +378,7 @@ impl Engine {
                     () = self.inner.closing.cancelled() => return Ok(None),
                     () = tokio::time::sleep(LOOK) => {}
                 },
-                TaskRunState::Scored { .. } => match self.complete_scenario(id).await {
+                TaskRunState::Scored { .. } => match self.finish(id).await {
                     Ok(_) | Err(EngineError::Refused(_)) => {}
                     Err(error) => return Err(error),
                 },

@@ -4,16 +4,27 @@ use std::sync::Arc;
 
 use proctor_core::{
     criterion_run::CriterionRun,
-    id::kinds::{RunId, TaskRunId},
+    id::kinds::{OrganizationId, RunId, TaskRunId},
     refused::{Refused, Step},
+    results::Summary,
     run::Run,
-    task_run::TaskRun,
+    task_run::{Fault, Outcome, TaskRun, TaskRunState},
     time::Timestamp,
 };
-use proctor_store::{StoreError, runs::Progress};
+use proctor_store::progress::Progress;
 
-use super::{Decided, Standing, TRIES, judge::judge, start::playground_of};
-use crate::{catalog::Prepared, engine::Engine, error::EngineError};
+use super::{Asked, ScenarioRun, TaskRunSnapshot, snapshot::ActiveRun};
+use crate::{
+    catalog::Prepared,
+    change::{Changed, Decision},
+    engine::Engine,
+    error::EngineError,
+    scenarios::BoxEnd,
+    workspace::{Judged, Limits, NotJudged},
+};
+
+/// Why a playground that is at work when its run ends has timed out.
+const RUN_ENDED: &str = "the run ended before the task was completed";
 
 /// A task run that is over, with its result.
 pub struct Completed {
@@ -25,138 +36,294 @@ pub struct Completed {
     pub run: Run,
     /// The definition.
     pub prepared: Arc<Prepared>,
-    /// Whether this very request ended the run.
+    /// Whether the run ended with it.
     pub ended_run: bool,
 }
 
+impl Completed {
+    /// What was written about a task run and its run; none if nothing was.
+    fn of(changed: &Changed<JudgedSnapshot, ()>) -> Option<Self> {
+        let (written, read) = (changed.written.as_deref()?, &changed.read.snapshot);
+        let (_, task_run) = written.task_runs.first()?;
+        let ended_run = written.run.as_ref().map(|(_, after)| after);
+        let run = ended_run.or_else(|| Some(&read.run.as_ref()?.run.value))?;
+        Some(Self {
+            task_run: task_run.clone(),
+            criterion_runs: written.criterion_runs.clone(),
+            run: run.clone(),
+            prepared: Arc::clone(&read.prepared),
+            ended_run: run.is_over(),
+        })
+    }
+}
+
+/// Why a playground is judged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Because {
+    /// Its agent says that it is done, or the clock of the task ran out.
+    Done,
+    /// The run ends around it.
+    RunEnds,
+}
+
+/// A task run with what judging its frozen world found.
+pub(super) struct JudgedSnapshot {
+    snapshot: TaskRunSnapshot,
+    /// When its world was frozen, and what was found; none if it is not at work.
+    judged: Option<(Timestamp, Judged)>,
+}
+
 impl Engine {
-    /// Freezes the world of a task run, judges it and ends the task run; the run too, if this was the
-    /// last. Completing what is complete answers what was found then. Whatever fails leaves the task
-    /// run as it was, so that this can be called again.
+    /// Freezes the world of a task run, judges it and ends the task run; the run too, if this was the last. Completing what
+    /// is complete answers what was found then. Whatever fails leaves the task run as it was, so that this can be called again.
     pub async fn complete_task(&self, run: RunId, id: TaskRunId) -> Result<Completed, EngineError> {
         let arrived = self.now();
-        for _ in 0..TRIES {
-            let standing = self.current(run).await?;
-            let before = standing.task_run(id)?;
-            if before.value.devbox.is_some() && !before.value.is_over() {
-                return self.complete_in_box(run, id).await;
+        let found = self.task_run_snapshot(Asked::InRun(run), id).await?;
+        match (found.value().is_over(), found.value().devbox) {
+            (true, _) => self.as_completed(found).await,
+            (false, None) => {
+                let because = Because::Done;
+                let changed = self
+                    .judge_and_end(Some(found), id, arrived, because)
+                    .await?;
+                match Completed::of(&changed) {
+                    Some(completed) => Ok(completed),
+                    None => self.as_completed(changed.read.snapshot).await,
+                }
             }
-            match self.try_complete(standing, id, arrived).await {
-                Err(EngineError::Store(StoreError::Stale)) => {}
-                other => return other,
+            (false, Some(_)) => {
+                self.score_now(id).await?;
+                self.finish(id).await?;
+                let ended = self.task_run_snapshot(Asked::InRun(run), id).await?;
+                self.as_completed(ended).await
             }
         }
-        Err(StoreError::Stale.into())
     }
 
-    /// Scores a task run in its box and ends it with that score.
-    async fn complete_in_box(&self, run: RunId, id: TaskRunId) -> Result<Completed, EngineError> {
-        self.score_now(id).await?;
-        self.complete_scenario(id).await?;
-        self.as_completed(self.current(run).await?, id).await
+    /// A task run that is over, unless it ended in a way that cannot be completed.
+    async fn as_completed(&self, ended: TaskRunSnapshot) -> Result<Completed, EngineError> {
+        let task_run = ended.task_run.value;
+        match &task_run.state {
+            TaskRunState::Ended { outcome, .. } => match outcome {
+                Outcome::Completed { .. } | Outcome::TimedOut { .. } => {}
+                Outcome::Cancelled { .. } | Outcome::Failed { .. } => {
+                    return Err(Refused::TaskRunOver(task_run.status()).into());
+                }
+            },
+            TaskRunState::Created
+            | TaskRunState::Started(_)
+            | TaskRunState::Scoring { .. }
+            | TaskRunState::Scored { .. } => {
+                return Err(EngineError::Fault(format!(
+                    "the task run {} was completed and is not over",
+                    task_run.id
+                )));
+            }
+        }
+        let run = ended.run.ok_or(EngineError::NotFound("task run"))?;
+        let run = run.run.value;
+        Ok(Completed {
+            criterion_runs: self.store().criterion_runs(task_run.id).await?,
+            // A run that ends with a task run ends in the same transaction, at the same time.
+            ended_run: run.is_over() && run.ended_at() == task_run.ended_at(),
+            task_run,
+            run,
+            prepared: ended.prepared,
+        })
     }
 
-    async fn try_complete(
+    /// Judges a playground and ends its task run. What a time-out left is judged too, as evidence: the score stays zero.
+    pub(super) async fn judge_and_end(
         &self,
-        standing: Standing,
+        known: Option<TaskRunSnapshot>,
         id: TaskRunId,
         arrived: Timestamp,
-    ) -> Result<Completed, EngineError> {
-        let before = standing.task_run(id)?;
-        if before.value.is_over() {
-            return self.as_completed(standing, id).await;
+        because: Because,
+    ) -> Result<Changed<JudgedSnapshot, ()>, EngineError> {
+        let decide = |read: &JudgedSnapshot, now| {
+            let before = read.snapshot.value();
+            let Some((frozen, judged)) = &read.judged else {
+                return match before.is_over() {
+                    true => Ok(Decision::Unchanged(())),
+                    false => Err(Refused::TaskRunNotStarted.into()),
+                };
+            };
+            let card = judged.card.clone();
+            let after = match because {
+                // A world that was frozen in time counts, however often judging had to be tried.
+                Because::Done => before.clone().complete(*frozen, now, card)?,
+                // A complete that was interrupted comes to its end.
+                Because::RunEnds if *frozen < arrived => {
+                    before.clone().complete(*frozen, now, card)?
+                }
+                Because::RunEnds => before.clone().time_out_agent(now, RUN_ENDED),
+            };
+            match after {
+                Step::Unchanged(_) => Ok(Decision::Unchanged(())),
+                Step::Changed(after) => {
+                    let found = judged.criterion_runs.clone();
+                    let progress = read.snapshot.progress(now, after, found);
+                    Ok(Decision::Write(Box::new(progress), ()))
+                }
+            }
+        };
+        let known = match known {
+            Some(known) => Some(self.frozen_and_judged(known, arrived).await?),
+            None => None,
+        };
+        let read = || {
+            Box::pin(async {
+                let snapshot = self.task_run_snapshot(Asked::ByEngine, id).await?;
+                self.frozen_and_judged(snapshot, arrived).await
+            })
+        };
+        let changed = self.change(known, read, decide).await?;
+        if let Some(progress) = &changed.written {
+            let read = &changed.read.snapshot;
+            self.let_go(read.organization, &read.prepared, progress)
+                .await;
         }
-        if before.value.started_at().is_none() {
-            return Err(Refused::TaskRunNotStarted.into());
-        }
-        let (_, prepared) = standing.prepared.task(before.value.task)?;
-        let world = self
-            .world_of_task(&before.value, &standing.prepared)
-            .await?;
-        // A world that was frozen in time counts, however often judging had to be tried.
-        let frozen = world.freeze(arrived).await?;
-        let began = self.now();
-        let judged = world
-            .look(|exhibits| judge(&prepared.rubric, &before.value, exhibits))
-            .await??;
-        let now = self.now();
-        let after = before
-            .value
-            .clone()
-            .complete(frozen, now, judged.scorecard)?;
-        let after = match after {
-            Step::Changed(after) => after,
-            Step::Unchanged(_) => return self.as_completed(standing, id).await,
-        };
-        let run = standing
-            .run
-            .value
-            .clone()
-            .settle(now, &standing.with(&after), standing.wanted())
-            .into_inner();
-        // A complete that came too late is a time-out, which has no findings.
-        let criterion_runs = match after.card() {
-            Some(_) => self.criterion_runs(id, judged.findings, began),
-            None => Vec::new(),
-        };
-        let progress = Progress {
-            run: standing.over_run(run.clone()),
-            task_runs: vec![(before.clone(), after.clone())],
-            criterion_runs,
-            ..Progress::default()
-        };
-        self.store().record(&progress).await?;
-        self.inner.routes.forget(run.id);
-        self.inner.worlds.close(playground_of(id));
-        Ok(Completed {
-            task_run: after,
-            criterion_runs: progress.criterion_runs,
-            ended_run: run.is_over(),
-            run,
-            prepared: Arc::clone(&standing.prepared),
-        })
+        Ok(changed)
     }
 
-    /// A task run that was over before, unless it ended in a way that cannot be completed.
-    async fn as_completed(
+    async fn frozen_and_judged(
         &self,
-        standing: Standing,
-        id: TaskRunId,
-    ) -> Result<Completed, EngineError> {
-        let task_run = standing.task_run(id)?.value.clone();
-        if let "cancelled" | "failed" = task_run.status() {
-            return Err(Refused::TaskRunOver(task_run.status()).into());
-        }
-        let last = standing
-            .task_runs
-            .iter()
-            .filter_map(|one| one.value.ended_at())
-            .max();
-        Ok(Completed {
-            criterion_runs: self.store().criterion_runs(id).await?,
-            ended_run: standing.run.value.is_over() && last == task_run.ended_at(),
-            task_run,
-            run: standing.run.value,
-            prepared: standing.prepared,
-        })
+        snapshot: TaskRunSnapshot,
+        arrived: Timestamp,
+    ) -> Result<JudgedSnapshot, EngineError> {
+        let snapshot = self.with_siblings(snapshot).await?;
+        let task_run = snapshot.value();
+        let judged = match &task_run.state {
+            TaskRunState::Started(_) => {
+                let workspace =
+                    self.workspace(snapshot.organization, &snapshot.prepared, task_run.task)?;
+                let limits = Limits {
+                    deadline: None,
+                    cancel: self.inner.closing.child_token(),
+                };
+                let judged = async {
+                    let frozen = workspace.freeze(task_run, arrived).await?;
+                    let judged = workspace.judge(task_run, &frozen, limits).await?;
+                    Ok((frozen.at, judged))
+                };
+                Some(judged.await.map_err(not_judged)?)
+            }
+            TaskRunState::Created
+            | TaskRunState::Scoring { .. }
+            | TaskRunState::Scored { .. }
+            | TaskRunState::Ended { .. } => None,
+        };
+        Ok(JudgedSnapshot { snapshot, judged })
     }
 
-    /// Completes a run because its organization asks for it: what was not completed counts zero.
+    /// Ends one of the organization's scenario runs with the score it has, or with none. What is over stays as it is.
+    pub async fn complete_scenario_run(
+        &self,
+        organization: OrganizationId,
+        id: TaskRunId,
+    ) -> Result<ScenarioRun, EngineError> {
+        self.task_run_snapshot(Asked::InBoxOf(organization), id)
+            .await?;
+        let finished = self.finish(id).await?;
+        self.with_findings(finished).await
+    }
+
+    /// Ends a task run, whosever it is, with the score it has, or with none.
+    pub(crate) async fn finish(&self, id: TaskRunId) -> Result<TaskRun, EngineError> {
+        let finish = |task_run: TaskRun, now| task_run.finish(now);
+        let stepped = self.step(None, id, finish, Vec::new()).await?;
+        Ok(stepped.into_inner())
+    }
+
+    /// Ends a task run because something broke. What is over stays as it is.
+    pub(crate) async fn fail(&self, id: TaskRunId, fault: Fault) -> Result<(), EngineError> {
+        let fail = |task_run: TaskRun, now| Ok(task_run.fail(now, fault.clone()));
+        self.step(None, id, fail, Vec::new()).await?;
+        Ok(())
+    }
+
+    /// Ends a task run whose box ended in this way. What was scored keeps its score, and what is over stays as it is.
+    pub(crate) async fn lose_box(&self, id: TaskRunId, end: BoxEnd) -> Result<(), EngineError> {
+        let lose = |task_run: TaskRun, now| Ok(task_run.lose_world(now, end.fault()));
+        self.step(None, id, lose, Vec::new()).await?;
+        Ok(())
+    }
+
+    /// Completes a run because somebody asks for it: what was scored keeps its score, what was not counts zero. Its token goes
+    /// on, so that whoever took it can read the result. A run in which something is being scored is refused.
     pub async fn complete_run(&self, id: RunId) -> Result<Run, EngineError> {
-        self.decide(id, |standing, now| {
-            let (task_runs, after) = standing.step_all(|task_run| task_run.sweep(now));
-            let run = standing.run.value.clone();
-            let run = match run.complete(now, &after, standing.wanted())? {
-                Step::Unchanged(run) => return Ok(Decided::Unchanged(run)),
+        self.complete_run_with(id, None).await
+    }
+
+    /// The same, with these numbers of ours if somebody knows them better than the task runs tell.
+    pub(crate) async fn complete_run_with(
+        &self,
+        id: RunId,
+        numbers: Option<Summary>,
+    ) -> Result<Run, EngineError> {
+        let ActiveRun { run, active, .. } = self.active_run(id).await?;
+        if !run.run.value.is_over() {
+            refuse_in_scoring(active.iter().map(|one| &one.value))?;
+            self.end_playgrounds(active.iter().map(|one| &one.value))
+                .await?;
+        }
+        self.change_run(id, |whole, now| {
+            if !whole.run.value.is_over() {
+                refuse_in_scoring(whole.task_runs.iter().map(|one| &one.value))?;
+            }
+            let (task_runs, after) = whole.step_all(|task_run| task_run.close(now));
+            let wanted = whole.prepared.wanted_by(&whole.run.value);
+            let run = match whole.run.value.clone().complete(now, &after, wanted)? {
+                Step::Unchanged(run) => return Ok(Decision::Unchanged(run)),
                 Step::Changed(run) => run,
             };
+            let run = match &numbers {
+                Some(numbers) => run.with_summary(numbers.clone()),
+                None => run,
+            };
             let progress = Progress {
-                run: standing.over_run(run.clone()),
+                run: Some((whole.run.clone(), run.clone())),
                 task_runs,
                 ..Progress::default()
             };
-            Ok(Decided::Changed(Box::new(progress), run))
+            Ok(Decision::Write(Box::new(progress), run))
         })
         .await
+    }
+
+    /// Judges the playgrounds at work, as evidence, and ends their task runs: the run is about to end.
+    pub(super) async fn end_playgrounds(
+        &self,
+        active: impl Iterator<Item = &TaskRun>,
+    ) -> Result<(), EngineError> {
+        for task_run in active.filter(|one| one.devbox.is_none()) {
+            let now = self.now();
+            self.judge_and_end(None, task_run.id, now, Because::RunEnds)
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses what cannot be done while something is being scored.
+fn refuse_in_scoring<'a>(task_runs: impl Iterator<Item = &'a TaskRun>) -> Result<(), Refused> {
+    for task_run in task_runs {
+        if let TaskRunState::Scoring { .. } = task_run.state {
+            return Err(Refused::TaskRunInScoring);
+        }
+    }
+    Ok(())
+}
+
+/// Why a playground was not judged: it is there as long as its journal is.
+fn not_judged(error: NotJudged) -> EngineError {
+    match error {
+        NotJudged::Engine(error) => error,
+        NotJudged::Cancelled => {
+            EngineError::Unclear("the server is about to end; try again later".to_owned())
+        }
+        NotJudged::Unfit(why) => EngineError::Fault(why),
+        NotJudged::Failed { error, .. } => EngineError::Fault(error.to_string()),
+        NotJudged::Lost(_) => EngineError::Fault("the world was lost".to_owned()),
     }
 }

@@ -1,10 +1,14 @@
-//! A benchmark is about to be taken.
+//! A benchmark is about to be taken: by an agent with a token, or scenario by scenario.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc, time::Duration};
 
 use proctor_core::{
-    id::kinds::{BenchmarkId, OrganizationId, SolverId},
-    profile::Particulars,
+    definition::Requirements,
+    id::{
+        Dialect,
+        kinds::{BenchmarkId, OrganizationId, RunId, SolverId},
+    },
+    profile::{Particulars, RunProfile},
     run::{Pinned, Run, RunState, token_lifetime},
     task_run::TaskRun,
 };
@@ -12,9 +16,12 @@ use proctor_playground::environment::Blueprint;
 use proctor_store::{
     credentials::IssuedKey,
     playgrounds::{Place, Sandbox},
+    repeatable::Made,
 };
 
-use crate::{engine::Engine, error::EngineError};
+use crate::{
+    authoring, catalog::Prepared, engine::Engine, error::EngineError, problems::NotBrought,
+};
 
 /// What is to be taken, by whom.
 #[derive(Clone, Debug)]
@@ -50,6 +57,19 @@ pub struct Created {
     pub doors: Vec<Sandbox>,
     /// Its token.
     pub token: IssuedKey,
+    /// The definition.
+    pub prepared: Arc<Prepared>,
+}
+
+/// A benchmark of scenarios that is to be taken.
+#[derive(Clone, Debug)]
+pub struct NewBenchmarkRun {
+    /// The organization that starts it.
+    pub organization: OrganizationId,
+    /// What is taken.
+    pub benchmark: BenchmarkId,
+    /// What was said about it.
+    pub particulars: Particulars,
 }
 
 impl Engine {
@@ -79,19 +99,12 @@ impl Engine {
             .collect();
         let now = self.now();
         let run = Run {
-            id: self.store().fresh_id(),
-            organization: new.organization,
             solver: new.solver,
-            job: None,
-            pinned,
             scored: new.scored,
             agent: new.agent,
             concurrency: benchmark.concurrency,
-            particulars: Particulars::default(),
-            created_at: now,
             expires_at: Some(now.plus(token_lifetime(&limits, benchmark.concurrency))),
-            ranked_at: None,
-            state: RunState::Created,
+            ..self.new_run(self.store().fresh_id(), new.organization, pinned)
         };
         let task_runs: Vec<TaskRun> = benchmark
             .tasks
@@ -112,7 +125,122 @@ impl Engine {
             task_runs,
             doors,
             token,
+            prepared,
         })
+    }
+
+    /// A run that nobody has begun, without a token: any number of its tasks may be taken at once, and task runs join it as
+    /// they start.
+    pub(crate) fn new_run(&self, id: RunId, organization: OrganizationId, pinned: Pinned) -> Run {
+        Run {
+            id,
+            organization,
+            solver: None,
+            job: None,
+            pinned,
+            scored: false,
+            agent: None,
+            concurrency: NonZeroU32::MAX,
+            particulars: Particulars::default(),
+            created_at: self.now(),
+            expires_at: None,
+            ranked_at: None,
+            state: RunState::Created,
+        }
+    }
+
+    /// Makes a run of a benchmark of scenarios as its draft stands. Scenarios join it as they are started.
+    pub async fn start_benchmark_run(&self, new: NewBenchmarkRun) -> Result<Run, EngineError> {
+        let id = match self.store().make_once(|id| self.store().run(id)).await? {
+            Made::Before(run) => return Ok(run.value),
+            Made::New(id) => id,
+        };
+        let benchmark = self
+            .store()
+            .suite(new.organization, new.benchmark)
+            .await?
+            .ok_or(EngineError::NotFound("benchmark"))?;
+        if benchmark.archived {
+            let message = "the benchmark is archived; unarchive it before it is run";
+            return Err(EngineError::Unclear(message.to_owned()));
+        }
+        if let Some(why) = self.put_away_in(new.benchmark).await? {
+            return Err(EngineError::Unclear(why));
+        }
+        let profile = &new.particulars.profile;
+        let required = &benchmark.draft.content.requires;
+        self.check_brought(new.organization, required, profile)
+            .await?;
+        let frozen = authoring::freeze_suite(self.store(), benchmark.owner, new.benchmark).await?;
+        let run = Run {
+            particulars: new.particulars,
+            ..self.new_run(
+                id,
+                new.organization,
+                Pinned {
+                    benchmark: new.benchmark,
+                    version: None,
+                    digest: frozen.digest,
+                },
+            )
+        };
+        self.store().create_run(&run, &[], &[]).await?;
+        Ok(run)
+    }
+
+    /// Why a benchmark cannot be run as long as scenarios of it are put away, if any are.
+    pub(crate) async fn put_away_in(
+        &self,
+        benchmark: BenchmarkId,
+    ) -> Result<Option<String>, EngineError> {
+        let archived = self.store().archived_scenarios_in(benchmark).await?;
+        let named: Vec<String> = archived
+            .iter()
+            .map(|scenario| scenario.wire(Dialect::Runloop))
+            .collect();
+        Ok((!named.is_empty()).then(|| {
+            format!(
+                "scenarios of this benchmark are archived: {}; unarchive them or take them out of it before it is run",
+                named.join(", ")
+            )
+        }))
+    }
+
+    /// Names everything that should have been brought along and was not.
+    pub(crate) async fn check_brought(
+        &self,
+        organization: OrganizationId,
+        required: &Requirements,
+        profile: &RunProfile,
+    ) -> Result<(), EngineError> {
+        let lacking = self.not_brought(organization, required, profile).await?;
+        match lacking.is_empty() {
+            true => Ok(()),
+            false => Err(EngineError::NotBrought(lacking)),
+        }
+    }
+
+    /// Everything that should have been brought along and was not.
+    pub(crate) async fn not_brought(
+        &self,
+        organization: OrganizationId,
+        required: &Requirements,
+        profile: &RunProfile,
+    ) -> Result<Vec<NotBrought>, EngineError> {
+        let missing = required.missing_from(profile);
+        let variables = missing.environment_variables.into_iter();
+        let secrets = missing.secrets.into_iter();
+        let mut lacking: Vec<NotBrought> = variables
+            .map(NotBrought::Variable)
+            .chain(secrets.map(NotBrought::Secret))
+            .collect();
+        let named: BTreeSet<&String> = profile.secrets.values().collect();
+        for name in named {
+            if self.store().secret(organization, name).await?.is_none() {
+                lacking.push(NotBrought::NoSuchSecret(name.clone()));
+            }
+        }
+        Ok(lacking)
     }
 
     /// Sandboxes for the doors of a playground or a run.

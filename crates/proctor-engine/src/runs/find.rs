@@ -18,7 +18,7 @@ use proctor_store::playgrounds::{Place, Sandbox};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::start::playground_of;
+use super::{Asked, start::playground_of};
 use crate::{catalog::Prepared, engine::Engine, error::EngineError};
 
 /// A run with everything around it.
@@ -33,19 +33,41 @@ pub struct RunDetails {
     pub prepared: Arc<Prepared>,
 }
 
+/// A task run with what it was started from.
+pub struct TaskRunDetails {
+    /// The task run.
+    pub task_run: TaskRun,
+    /// The definition.
+    pub prepared: Arc<Prepared>,
+}
+
 impl Engine {
     /// A run as it stands now.
     pub async fn run_details(&self, id: RunId) -> Result<RunDetails, EngineError> {
-        let standing = self.current(id).await?;
+        let whole = self.whole_run(id).await?;
         Ok(RunDetails {
             doors: self.store().sandboxes_of(Place::Run(id)).await?,
-            run: standing.run.value,
-            task_runs: standing
-                .task_runs
-                .into_iter()
-                .map(|one| one.value)
-                .collect(),
-            prepared: standing.prepared,
+            run: whole.run.value,
+            task_runs: whole.task_runs.into_iter().map(|one| one.value).collect(),
+            prepared: whole.prepared,
+        })
+    }
+
+    /// A task run of a run as it stands now.
+    pub async fn task_run_details(
+        &self,
+        run: RunId,
+        id: TaskRunId,
+    ) -> Result<TaskRunDetails, EngineError> {
+        let asked = Asked::InRun(run);
+        let mut found = self.task_run_snapshot(asked, id).await?;
+        if found.value().is_due(self.now()) {
+            self.expire(id).await?;
+            found = self.task_run_snapshot(asked, id).await?;
+        }
+        Ok(TaskRunDetails {
+            task_run: found.task_run.value,
+            prepared: found.prepared,
         })
     }
 
@@ -111,28 +133,13 @@ impl Engine {
         if let Some(world) = self.known_route(run, chosen) {
             return Ok(world);
         }
-        let standing = self.current(run).await?;
-        let mut at_work = standing
-            .task_runs
-            .iter()
-            .map(|one| &one.value)
-            .filter(|one| one.is_active());
+        let current = self.active_run(run).await?;
+        let mut at_work = current.active.iter().map(|one| &one.value);
         let task_run = match chosen {
-            Some(id) => {
-                let known = standing
-                    .task_runs
-                    .iter()
-                    .map(|one| &one.value)
-                    .find(|one| one.id == id)
-                    .ok_or(EngineError::NotFound("task run"))?;
-                if known.is_over() {
-                    return Err(Refused::TaskRunOver(known.status()).into());
-                }
-                if !known.is_active() {
-                    return Err(Refused::TaskRunNotStarted.into());
-                }
-                known
-            }
+            Some(id) => match at_work.find(|one| one.id == id) {
+                Some(one) => one,
+                None => return Err(self.not_at_work(run, id).await?),
+            },
             None => match (at_work.next(), at_work.next()) {
                 (Some(one), None) => one,
                 (None, _) => {
@@ -149,15 +156,19 @@ impl Engine {
                 }
             },
         };
-        let world = self.world_of_task(task_run, &standing.prepared).await?;
-        let is_only_one = standing
-            .task_runs
-            .iter()
-            .filter(|one| one.value.is_active())
-            .count()
-            == 1;
+        let world = self.world_of_task(task_run, &current.prepared).await?;
+        let is_only_one = current.active.len() == 1;
         self.inner.routes.keep(run, task_run, is_only_one);
         Ok(world)
+    }
+
+    /// Why nothing can be done in the world of a task run that is not at work.
+    async fn not_at_work(&self, run: RunId, id: TaskRunId) -> Result<EngineError, EngineError> {
+        let found = self.task_run_snapshot(Asked::InRun(run), id).await?;
+        Ok(match found.value().is_over() {
+            true => Refused::TaskRunOver(found.value().status()).into(),
+            false => Refused::TaskRunNotStarted.into(),
+        })
     }
 
     /// The world that the same request went to before, without asking the database. It may have been

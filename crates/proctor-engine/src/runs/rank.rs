@@ -8,11 +8,11 @@ use proctor_core::{
 };
 use proctor_store::{
     page::{PageRequest, PageStart},
-    runs::Progress,
+    progress::Progress,
+    runs::Revised,
 };
 
-use super::Decided;
-use crate::{engine::Engine, error::EngineError};
+use crate::{change::Decision, engine::Engine, error::EngineError};
 
 /// How many of the newest runs a leaderboard is made of.
 const LONGEST: u32 = 1_000;
@@ -20,24 +20,24 @@ const LONGEST: u32 = 1_000;
 impl Engine {
     /// Puts a completed run on the leaderboard, or takes it off.
     pub async fn rank_run(&self, id: RunId, ranked: bool) -> Result<Run, EngineError> {
-        self.decide(id, |standing, now| {
-            let before = standing.run.value.clone();
-            let step = if ranked {
-                before.rank(now)?
-            } else {
-                before.unrank()
-            };
+        let read = || async move {
+            let run = self.store().run(id).await?;
+            run.ok_or(EngineError::NotFound("benchmark run"))
+        };
+        let changed = self.change(None, read, |before: &Revised<Run>, now| {
+            let run = before.value.clone();
+            let step = if ranked { run.rank(now)? } else { run.unrank() };
             let after = match step {
-                Step::Unchanged(run) => return Ok(Decided::Unchanged(run)),
+                Step::Unchanged(run) => return Ok(Decision::Unchanged(run)),
                 Step::Changed(run) => run,
             };
             let progress = Progress {
-                run: standing.over_run(after.clone()),
+                run: Some((before.clone(), after.clone())),
                 ..Progress::default()
             };
-            Ok(Decided::Changed(Box::new(progress), after))
-        })
-        .await
+            Ok(Decision::Write(Box::new(progress), after))
+        });
+        Ok(changed.await?.answer)
     }
 
     /// The runs of a benchmark that are on its leaderboard, the best first, with their Solvers' names.

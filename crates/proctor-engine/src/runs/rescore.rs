@@ -2,14 +2,28 @@
 //! one. The original record is not touched.
 
 use proctor_core::{
-    criterion_run::CriterionRun, definition::Task, id::kinds::TaskRunId, refused::Refused,
+    criterion_run::CriterionRun,
+    definition::Task,
+    id::kinds::{OrganizationId, TaskRunId},
+    refused::Refused,
     scoring::Scorecard,
+    task_run::TaskRunState,
 };
 use proctor_playground::world;
 use proctor_verify::Rubric;
 
-use super::{judge::judge, start::playground_of};
-use crate::{engine::Engine, error::EngineError};
+use super::{
+    Asked, ScenarioRun, ScoredFunction, TaskRunSnapshot,
+    judge::{Judging, judge},
+    scenario_runs::functions,
+    start::playground_of,
+};
+use crate::{
+    authoring,
+    engine::Engine,
+    error::EngineError,
+    scenarios::{BoxError, ScoringError, ScoringOrder},
+};
 
 /// By which rubric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,25 +57,37 @@ pub struct InBox {
     pub timed_out: bool,
 }
 
+/// A scenario run that was judged again, beside what is on record.
+pub struct RescoredScenario {
+    /// What was found this time.
+    pub again: Rescored,
+    /// What each scorer said this time.
+    pub functions: Vec<ScoredFunction>,
+    /// The scenario run as it stands.
+    pub original: ScenarioRun,
+}
+
 impl Engine {
-    /// Judges a task run again.
+    /// Judges a task run of a run again.
     pub async fn rescore(&self, id: TaskRunId, by: Rubrics) -> Result<Rescored, EngineError> {
-        let task_run = self
-            .store()
-            .task_run(id)
-            .await?
-            .ok_or(EngineError::NotFound("task run"))?
-            .value;
-        let run = task_run.run.ok_or(EngineError::NotFound("task run"))?;
-        let standing = self.current(run).await?;
-        let task_run = standing
-            .task_runs
-            .iter()
-            .find(|one| one.value.id == id)
-            .map_or(task_run, |one| one.value.clone());
-        if task_run.devbox.is_some() {
-            return self.rescore_in_box(id, by).await;
+        let found = self.task_run_snapshot(Asked::ByEngine, id).await?;
+        if found.value().is_due(self.now()) {
+            self.expire(id).await?;
         }
+        let found = self.task_run_snapshot(Asked::ByEngine, id).await?;
+        match found.value().devbox {
+            Some(_) => self.rescore_in_box(found, by).await,
+            None => self.rescore_playground(found, by).await,
+        }
+    }
+
+    async fn rescore_playground(
+        &self,
+        found: TaskRunSnapshot,
+        by: Rubrics,
+    ) -> Result<Rescored, EngineError> {
+        let (task_run, prepared) = (found.value(), &found.prepared);
+        let id = task_run.id;
         if !task_run.is_over() {
             return Err(EngineError::Unclear(
                 "the task run is not over; it can be scored again when it is".to_owned(),
@@ -70,13 +96,17 @@ impl Engine {
         if task_run.started_at().is_none() {
             return Err(Refused::TaskRunNotStarted.into());
         }
-        let beginning = self.beginning(&task_run, &standing.prepared)?;
-        let (own, prepared) = standing.prepared.task(task_run.task)?;
+        let run = found
+            .run
+            .as_ref()
+            .ok_or(EngineError::NotFound("task run"))?;
+        let beginning = self.beginning(task_run, prepared)?;
+        let (own, prepared) = prepared.task(task_run.task)?;
         let draft;
         let (task, rubric) = match by {
             Rubrics::Own => (own, &prepared.rubric),
             Rubrics::Draft => {
-                let benchmark = standing.run.value.pinned.benchmark;
+                let benchmark = run.run.value.pinned.benchmark;
                 let owner = self.store().owner_of_benchmark(benchmark).await?;
                 let owner = owner.ok_or(EngineError::NotFound("benchmark"))?;
                 let task = self.with_draft_criteria(owner, benchmark, own).await?;
@@ -92,7 +122,7 @@ impl Engine {
             .or_else(|| task_run.ended_at())
             .unwrap_or_else(|| self.now());
         let began = self.now();
-        let judged = judge(rubric, &task_run, &contents.exhibits(frozen_at))?;
+        let judged = judge(rubric, task_run, &contents.exhibits(frozen_at))?;
         Ok(Rescored {
             task: task.clone(),
             card: judged.scorecard,
@@ -100,5 +130,108 @@ impl Engine {
             original: task_run.card().cloned(),
             in_box: None,
         })
+    }
+
+    /// Judges one of the organization's scenario runs again.
+    pub async fn rescore_scenario(
+        &self,
+        organization: OrganizationId,
+        id: TaskRunId,
+        by: Rubrics,
+    ) -> Result<RescoredScenario, EngineError> {
+        let original = self.scenario_run(organization, id).await?;
+        if by == Rubrics::Draft {
+            let scenario = original.task_run.task;
+            let draft = self.store().scenario(organization, scenario).await?;
+            draft.ok_or(EngineError::NotFound("scenario"))?;
+        }
+        let asked = Asked::InBoxOf(organization);
+        let found = self.task_run_snapshot(asked, id).await?;
+        let again = self.rescore_in_box(found, by).await?;
+        let functions = functions(&again.task, again.criterion_runs.clone());
+        Ok(RescoredScenario {
+            again,
+            functions,
+            original,
+        })
+    }
+
+    /// Judges a task run in a box again.
+    async fn rescore_in_box(
+        &self,
+        found: TaskRunSnapshot,
+        by: Rubrics,
+    ) -> Result<Rescored, EngineError> {
+        let organization = found.organization;
+        let task_run = found.task_run.value;
+        if let TaskRunState::Scoring { .. } = task_run.state {
+            let message =
+                "the scenario run is being scored; it can be scored again when that is done";
+            return Err(EngineError::Unclear(message.to_owned()));
+        }
+        let (own, _) = found.prepared.task(task_run.task)?;
+        let task = match by {
+            Rubrics::Own => own.clone(),
+            // The criteria, and how they want to be checked; where it happened stays as it was.
+            Rubrics::Draft => Task {
+                world: own.world.clone(),
+                ..authoring::draft_of_scenario(self.store(), task_run.task).await?
+            },
+        };
+        let devbox = task_run
+            .devbox
+            .ok_or_else(|| EngineError::Fault("a task run in a box without a box".to_owned()))?;
+        let cancel = self.inner.closing.child_token();
+        let order = ScoringOrder {
+            organization,
+            task_run: task_run.id,
+            devbox,
+            time_limit: task.scoring_limit(),
+            cancel: cancel.clone(),
+            task: task.clone(),
+        };
+        let began = self.now();
+        let judge = self.workshop()?.judge.clone();
+        // In a task of its own: a caller who leaves ends it, instead of leaving its boxes behind.
+        let leaving = cancel.drop_guard();
+        let scoring = self
+            .inner
+            .tasks
+            .spawn(async move { judge.rescore(order).await });
+        let scoring = scoring
+            .await
+            .map_err(|error| EngineError::Fault(error.to_string()))?
+            .map_err(not_rescored)?;
+        drop(leaving);
+        let rubric = Rubric::compile(&task);
+        let judging = Judging {
+            task: &task,
+            rubric: &rubric,
+            task_run: &task_run,
+            began,
+        };
+        let (card, criterion_runs) = self.judged_by_scorers(&judging, &scoring)?;
+        Ok(Rescored {
+            criterion_runs,
+            card,
+            original: task_run.card().cloned(),
+            in_box: Some(InBox {
+                mode: scoring.mode,
+                timed_out: scoring.timed_out,
+            }),
+            task,
+        })
+    }
+}
+
+fn not_rescored(error: ScoringError) -> EngineError {
+    match error {
+        ScoringError::NotKept(_) | ScoringError::Unfit(_) => {
+            EngineError::Unclear(error.to_string())
+        }
+        ScoringError::Cancelled => {
+            EngineError::Unclear("the server is about to end; try again later".to_owned())
+        }
+        other => EngineError::Box(BoxError::Failed(Box::new(other))),
     }
 }

@@ -1,23 +1,26 @@
-//! A task begins: its world is made and handed over.
+//! A task begins: its workspace is made and handed over.
 
 use std::sync::Arc;
 
 use proctor_core::{
     definition::{Task, World as Where},
-    id::kinds::{PlaygroundId, RunId, TaskRunId},
+    id::kinds::{OrganizationId, PlaygroundId, RunId, TaskId, TaskRunId},
+    profile::{Particulars, RunProfile},
+    refused::Refused,
     run::Run,
-    task_run::TaskRun,
+    task_run::{TaskRun, TaskRunState},
 };
 use proctor_playground::world::World;
 use proctor_store::{
-    StoreError,
-    playgrounds::{Place, Playground},
-    runs::Progress,
+    progress::Progress,
+    repeatable::Made,
+    runs::{Revised, TalliedRun},
 };
 
-use super::TRIES;
+use super::{Asked, snapshot::ActiveRun};
 use crate::{
-    catalog::Prepared, engine::Engine, error::EngineError, scenarios::BoxFor, worlds::Beginning,
+    authoring, catalog::Prepared, change::Decision, engine::Engine, error::EngineError,
+    workspace::Opening, worlds::Beginning,
 };
 
 /// A task run that is at work.
@@ -37,105 +40,320 @@ impl StartedTask {
     }
 }
 
+/// A scenario that is to be taken.
+#[derive(Clone, Debug)]
+pub struct NewScenarioRun {
+    /// The organization that starts it.
+    pub organization: OrganizationId,
+    /// What is taken.
+    pub scenario: TaskId,
+    /// The benchmark run that it belongs to, if it belongs to one.
+    pub run: Option<RunId>,
+    /// What was said about it.
+    pub particulars: Particulars,
+}
+
+/// A task run that is about to start.
+struct Starting {
+    organization: OrganizationId,
+    /// As it is before; its box is not asked for yet.
+    task_run: TaskRun,
+    prepared: Arc<Prepared>,
+    /// What its workspace gets from outside, all levels taken together.
+    profile: RunProfile,
+    /// How it comes to its run.
+    comes: Comes,
+}
+
+/// How a task run comes to its run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Comes {
+    /// It was made with it.
+    Planned(RunId),
+    /// It joins it now.
+    Joining(RunId),
+    /// It has none.
+    Alone,
+}
+
+/// What the start of a task run is decided on.
+struct Facts {
+    /// The task run, if it was made before.
+    planned: Option<Revised<TaskRun>>,
+    run: Option<(TalliedRun, Vec<TaskRun>)>,
+}
+
+/// What came of the start of a task run.
+enum Begun {
+    /// It is at work since now.
+    Now(TaskRun, Option<Run>, Opening),
+    /// Somebody else started it.
+    Before(TaskRun, Option<Run>),
+}
+
 impl Engine {
     /// Starts a task run of a run; starting it again changes nothing.
     pub async fn start_task(&self, run: RunId, id: TaskRunId) -> Result<StartedTask, EngineError> {
-        for _ in 0..TRIES {
-            let standing = self.current(run).await?;
-            let before = standing
-                .task_runs
-                .iter()
-                .find(|one| one.value.id == id)
-                .ok_or(EngineError::NotFound("task run"))?;
-            let now = self.now();
-            let (task, prepared) = standing.prepared.task(before.value.task)?;
-            let limit = standing.prepared.benchmark.limit(task);
-            let started = before.value.clone().start(now, limit)?;
-            if started.is_changed() {
-                let others: Vec<TaskRun> = standing
-                    .task_runs
-                    .iter()
-                    .map(|one| one.value.clone())
-                    .collect();
-                let after = standing.run.value.clone().admit(now, &others)?.into_inner();
-                let mut task_run = started.into_inner();
-                if let Where::Devbox { parameters } = &task.world {
-                    let wanted = BoxFor {
-                        organization: after.organization,
-                        benchmark: &standing.prepared.benchmark,
-                        task,
-                        parameters,
-                        profile: &after.particulars.profile,
-                    };
-                    task_run.devbox = Some(self.box_for(&task_run, wanted).await?);
-                }
-                // A scenario that cannot happen must not start anything.
-                let mut rehearsal = None;
-                let playground = match &prepared.playground {
-                    None => None,
-                    Some(playground) => {
-                        let beginning = self.beginning(&task_run, &standing.prepared)?;
-                        let id = playground_of(task_run.id);
-                        rehearsal = Some(self.inner.worlds.rehearse(id, &beginning)?);
-                        let row = Playground {
-                            id: playground_of(task_run.id),
-                            organization: after.organization,
-                            environment: Some(playground.environment),
-                            digest: playground.blueprint.digest(),
-                            task_run: Some(task_run.id),
-                            created_at: now,
-                            ended_at: None,
-                        };
-                        let place = Place::Playground(row.id);
-                        let doors = self.sandboxes(row.organization, place, &playground.blueprint);
-                        Some((row, doors))
-                    }
-                };
-                let progress = Progress {
-                    run: standing.over_run(after.clone()),
-                    task_runs: vec![(before.clone(), task_run.clone())],
-                    playground,
-                    ..Progress::default()
-                };
-                let written = self.store().record(&progress).await;
-                match (&written, task_run.devbox) {
-                    (Ok(()), Some(devbox)) => {
-                        self.watch(after.organization, task_run.id, devbox);
-                    }
-                    (Err(_), Some(devbox)) => self.give_back(after.organization, devbox).await,
-                    (_, None) => {}
-                }
-                match written {
-                    Ok(()) => {}
-                    Err(StoreError::Stale) => continue,
-                    Err(error) => return Err(error.into()),
-                }
-                if let Some(deadline) = task_run.deadline() {
-                    self.inner.deadlines.keep(task_run.id, deadline);
-                }
-                self.inner.routes.forget(run);
-                if let Some(rehearsal) = rehearsal {
-                    let id = playground_of(task_run.id);
-                    self.inner.worlds.begin(id, rehearsal).await?;
-                }
-                return Ok(StartedTask {
-                    task_run,
-                    run: after,
-                    prepared: standing.prepared,
-                });
-            }
-            // It was handed over before, perhaps by a process that ended right then.
-            let task_run = started.into_inner();
-            if task_run.devbox.is_none() {
-                self.world_of_task(&task_run, &standing.prepared).await?;
+        let found = self.task_run_snapshot(Asked::InRun(run), id).await?;
+        let of_run = found
+            .run
+            .as_ref()
+            .ok_or(EngineError::NotFound("task run"))?;
+        let profile = of_run.run.value.particulars.profile.clone();
+        if found.value().is_due(self.now()) {
+            self.expire(id).await?;
+            let ended = self.task_run_snapshot(Asked::InRun(run), id).await?;
+            return Err(Refused::TaskRunOver(ended.value().status()).into());
+        }
+        if let TaskRunState::Started(_) = found.value().state {
+            let run = of_run.run.value.clone();
+            let workspace =
+                self.workspace(found.organization, &found.prepared, found.value().task)?;
+            if found.value().devbox.is_none() {
+                workspace.open(found.value(), Opening::default()).await?;
             }
             return Ok(StartedTask {
-                task_run,
-                run: standing.run.value,
-                prepared: standing.prepared,
+                task_run: found.task_run.value,
+                run,
+                prepared: found.prepared,
             });
         }
-        Err(StoreError::Stale.into())
+        let prepared = Arc::clone(&found.prepared);
+        let (task_run, run) = self
+            .start(Starting {
+                organization: found.organization,
+                task_run: found.task_run.value,
+                prepared: found.prepared,
+                profile,
+                comes: Comes::Planned(run),
+            })
+            .await?;
+        Ok(StartedTask {
+            task_run,
+            run: run.ok_or(EngineError::NotFound("task run"))?,
+            prepared,
+        })
+    }
+
+    /// Starts a scenario: its box is asked for, and comes to be in the background.
+    pub async fn start_scenario(&self, new: NewScenarioRun) -> Result<TaskRun, EngineError> {
+        match self
+            .store()
+            .make_once(|id| self.store().task_run(id))
+            .await?
+        {
+            Made::Before(task_run) => Ok(task_run.value),
+            Made::New(id) => self.start_scenario_as(id, new).await,
+        }
+    }
+
+    /// The same under a name that was chosen before.
+    pub(crate) async fn start_scenario_as(
+        &self,
+        id: TaskRunId,
+        new: NewScenarioRun,
+    ) -> Result<TaskRun, EngineError> {
+        self.workshop()?;
+        let (prepared, definition, general) = match new.run {
+            Some(run) => {
+                let (prepared, general) = self.definition_for_joining(&new, run).await?;
+                (prepared, None, general)
+            }
+            None => {
+                let (prepared, digest) = self.definition_of_draft(&new).await?;
+                (prepared, Some(digest), RunProfile::default())
+            }
+        };
+        let (task, _) = prepared.task(new.scenario)?;
+        let Where::Devbox { .. } = &task.world else {
+            let message = "this task is done in a playground, not in a devbox";
+            return Err(EngineError::Unclear(message.to_owned()));
+        };
+        let profile = new.particulars.profile.over(&general);
+        let task_run = TaskRun {
+            definition,
+            particulars: Particulars {
+                profile: profile.clone(),
+                ..new.particulars
+            },
+            ..TaskRun::new(id, new.run, new.scenario, self.now())
+        };
+        let (started, _) = self
+            .start(Starting {
+                organization: new.organization,
+                task_run,
+                prepared,
+                profile,
+                comes: new.run.map_or(Comes::Alone, Comes::Joining),
+            })
+            .await?;
+        Ok(started)
+    }
+
+    /// Prepares the workspace of a task run, writes its start and hands the workspace over.
+    async fn start(&self, starting: Starting) -> Result<(TaskRun, Option<Run>), EngineError> {
+        let Starting {
+            organization,
+            task_run,
+            prepared,
+            profile,
+            comes,
+        } = starting;
+        let (task, _) = prepared.task(task_run.task)?;
+        let limit = prepared.benchmark.limit(task);
+        // What may not start does not ask for a box.
+        let facts = self.facts_to_start(task_run.id, comes).await?;
+        task_run.clone().start(self.now(), limit)?;
+        if let Some((run, active)) = &facts.run {
+            run.run.value.clone().admit(self.now(), active)?;
+        }
+        let workspace = self.workspace(organization, &prepared, task_run.task)?;
+        let devbox = workspace.prepare(&task_run, &profile).await?;
+        let decide = |facts: &Facts, now| {
+            let before = match &facts.planned {
+                Some(planned) => planned.value.clone(),
+                None => task_run.clone(),
+            };
+            let started = before.start(now, limit)?;
+            let run = facts.run.as_ref().map(|(run, _)| run.run.value.clone());
+            if !started.is_changed() {
+                return Ok(Decision::Unchanged(Begun::Before(
+                    started.into_inner(),
+                    run,
+                )));
+            }
+            let started = TaskRun {
+                devbox,
+                ..started.into_inner()
+            };
+            let opening = workspace.opening(&started)?;
+            let mut progress = Progress {
+                playground: opening.playground.clone(),
+                ..Progress::default()
+            };
+            let mut admitted = None;
+            if let Some((run, active)) = &facts.run {
+                let after = run.run.value.clone().admit(now, active)?.into_inner();
+                let is_changed = after != run.run.value;
+                // How many are at work decides who may begin: two such decisions at once must not both be right. Where any
+                // number may, hundreds may join at once.
+                if comes != Comes::Alone && (is_changed || run.run.value.is_limited()) {
+                    progress.run = Some((run.run.clone(), after.clone()));
+                }
+                admitted = Some(after);
+            }
+            match (&facts.planned, comes) {
+                (Some(planned), _) => {
+                    progress.task_runs = vec![(planned.clone(), started.clone())];
+                }
+                (None, Comes::Alone) => progress.begins = Some((organization, started.clone())),
+                (None, Comes::Planned(_) | Comes::Joining(_)) => {
+                    progress.joins = Some(started.clone());
+                }
+            }
+            let begun = Begun::Now(started, admitted, opening);
+            Ok(Decision::Write(Box::new(progress), begun))
+        };
+        let read = || Box::pin(self.facts_to_start(task_run.id, comes));
+        match self.change(Some(facts), read, decide).await {
+            Ok(changed) => match changed.answer {
+                Begun::Now(started, run, opening) => {
+                    if let Some(deadline) = started.deadline() {
+                        self.inner.deadlines.keep(started.id, deadline);
+                    }
+                    if let Some(run) = started.run {
+                        self.inner.routes.forget(run);
+                    }
+                    workspace.open(&started, opening).await?;
+                    Ok((started, run))
+                }
+                Begun::Before(started, run) => {
+                    workspace.withdraw(devbox).await;
+                    Ok((started, run))
+                }
+            },
+            Err(error) => {
+                workspace.withdraw(devbox).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn facts_to_start(&self, id: TaskRunId, comes: Comes) -> Result<Facts, EngineError> {
+        let run = match comes {
+            Comes::Alone => None,
+            Comes::Planned(run) => Some(self.run_with_active(run).await?),
+            Comes::Joining(run) => Some(self.run_to_join(run).await?),
+        };
+        let planned = match comes {
+            Comes::Planned(_) => {
+                let found = self.store().task_run(id).await?;
+                Some(found.ok_or(EngineError::NotFound("task run"))?)
+            }
+            Comes::Joining(_) | Comes::Alone => None,
+        };
+        Ok(Facts { planned, run })
+    }
+
+    /// A run with the task runs at work, if it matters how many these are.
+    async fn run_to_join(&self, id: RunId) -> Result<(TalliedRun, Vec<TaskRun>), EngineError> {
+        let unknown = EngineError::NotFound("benchmark run");
+        let run = self.store().tallied_run(id).await?.ok_or(unknown)?;
+        if !run.run.value.is_limited() {
+            return Ok((run, Vec::new()));
+        }
+        self.run_with_active(id).await
+    }
+
+    async fn run_with_active(&self, id: RunId) -> Result<(TalliedRun, Vec<TaskRun>), EngineError> {
+        let ActiveRun { run, active, .. } = self.active_run(id).await?;
+        Ok((run, active.into_iter().map(|one| one.value).collect()))
+    }
+
+    /// What a scenario of a benchmark run is started from: the run's definition, and what the run brings along.
+    async fn definition_for_joining(
+        &self,
+        new: &NewScenarioRun,
+        run: RunId,
+    ) -> Result<(Arc<Prepared>, RunProfile), EngineError> {
+        let unknown = || EngineError::NotFound("benchmark run");
+        let run = self.store().run(run).await?.ok_or_else(unknown)?.value;
+        if run.organization != new.organization {
+            return Err(unknown());
+        }
+        if run.is_over() {
+            return Err(Refused::RunOver(run.status()).into());
+        }
+        let digest = &run.pinned.digest;
+        let prepared = self.inner.catalog.benchmark(self.store(), digest).await?;
+        if !prepared.has_task(new.scenario) {
+            let message = "the scenario is not part of the benchmark that this benchmark run takes";
+            return Err(EngineError::Unclear(message.to_owned()));
+        }
+        Ok((prepared, run.particulars.profile))
+    }
+
+    /// What a scenario by itself is started from: its draft as it stands.
+    async fn definition_of_draft(
+        &self,
+        new: &NewScenarioRun,
+    ) -> Result<(Arc<Prepared>, proctor_core::canonical::Digest), EngineError> {
+        let scenario = self
+            .store()
+            .scenario(new.organization, new.scenario)
+            .await?
+            .ok_or(EngineError::NotFound("scenario"))?;
+        if scenario.placed.archived {
+            let message = "the scenario is archived; unarchive it before it is run";
+            return Err(EngineError::Unclear(message.to_owned()));
+        }
+        let frozen = authoring::freeze_scenario(self.store(), new.scenario).await?;
+        let prepared = self
+            .inner
+            .catalog
+            .benchmark(self.store(), &frozen.digest)
+            .await?;
+        Ok((prepared, frozen.digest))
     }
 
     /// The world of a task run that was started.
@@ -150,14 +368,7 @@ impl Engine {
             .ensure(playground_of(task_run.id), &beginning)
             .await
     }
-}
 
-/// The name of a task run's playground.
-pub(crate) const fn playground_of(task_run: TaskRunId) -> PlaygroundId {
-    PlaygroundId::from_uuid(task_run.uuid())
-}
-
-impl Engine {
     /// How the world of a task run begins.
     pub(crate) fn beginning<'a>(
         &self,
@@ -184,4 +395,9 @@ impl Engine {
             },
         })
     }
+}
+
+/// The name of a task run's playground.
+pub(crate) const fn playground_of(task_run: TaskRunId) -> PlaygroundId {
+    PlaygroundId::from_uuid(task_run.uuid())
 }

@@ -8,8 +8,8 @@ use proctor_core::{
 };
 use serde_json::{Value, json};
 
-use super::{BoxLog, LogStream, ScenarioRun};
-use crate::{engine::Engine, error::EngineError};
+use super::{BoxLog, LogStream};
+use crate::{engine::Engine, error::EngineError, runs::ScenarioRun};
 
 /// A log as a file.
 pub struct LogFile {

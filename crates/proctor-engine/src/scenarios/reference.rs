@@ -5,9 +5,7 @@
 use proctor_core::{
     definition::{Task, Validation},
     job::Program,
-    refused::Step,
-    task_run::{SlowScoring, TaskRun, TaskRunState},
-    time::Timestamp,
+    task_run::{SlowScoring, TaskRun},
 };
 
 use super::validate::{LABEL, REFERENCE, UNTOUCHED};
@@ -17,21 +15,6 @@ use crate::{engine::Engine, error::EngineError};
 const LOOKED_AT: u32 = 100;
 
 impl Engine {
-    /// A task run after its clocks were looked at.
-    pub(crate) async fn expired(
-        &self,
-        task_run: TaskRun,
-        now: Timestamp,
-    ) -> Result<Step<TaskRun>, EngineError> {
-        match task_run.state {
-            TaskRunState::Scoring { deadline, .. } if deadline <= now => {
-                let why = self.slow_scoring(&task_run).await?;
-                Ok(task_run.time_out_scoring(now, why))
-            }
-            _ => Ok(task_run.expire(now)),
-        }
-    }
-
     /// Why the scorers of a task run took too long in a box that works, as far as it is known.
     pub(crate) async fn slow_scoring(
         &self,

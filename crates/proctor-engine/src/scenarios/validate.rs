@@ -12,8 +12,12 @@ use proctor_core::{
 use proctor_scenarios::Reference;
 use serde_json::Value;
 
-use super::{BoxCommand, CommandEnd, NewScenarioRun, ScenarioRun};
-use crate::{engine::Engine, error::EngineError};
+use super::{BoxCommand, CommandEnd};
+use crate::{
+    engine::Engine,
+    error::EngineError,
+    runs::{Asked, NewScenarioRun, ScenarioRun},
+};
 
 /// How long a reference may take to be applied.
 const TIME_TO_APPLY: Duration = Duration::from_secs(600);
@@ -150,11 +154,13 @@ impl Engine {
         id: TaskRunId,
         command: Option<BoxCommand>,
     ) -> Result<Option<CommandEnd>, EngineError> {
-        let task_run = self.boxed(id).await?.task_run.value;
-        let prepared = self.definition_of_task_run(&task_run).await?;
-        let (task, _) = prepared.task(task_run.task)?;
         let mut applied = None;
-        if let (Some(mut command), Some(devbox)) = (command, task_run.devbox) {
+        if let Some(mut command) = command {
+            let asked = Asked::InBoxOf(organization);
+            let found = self.task_run_snapshot(asked, id).await?;
+            let devbox = found.value().devbox;
+            let devbox = devbox.ok_or(EngineError::NotFound("scenario run"))?;
+            let (task, _) = found.prepared.task(found.value().task)?;
             command.directory = task.working_directory().map(str::to_owned);
             let boxes = &self.workshop()?.boxes;
             applied = Some(boxes.run(organization, devbox, command).await?);
@@ -168,10 +174,10 @@ impl Engine {
     }
 
     async fn end_trial(&self, id: TaskRunId) -> Result<(), EngineError> {
-        let ended = self.complete_scenario(id).await;
+        let ended = self.finish(id).await;
         match ended {
             Ok(_) => Ok(()),
-            Err(_) => self.cancel_scenario(id).await.map(drop),
+            Err(_) => self.cancel(id).await.map(drop),
         }
     }
 }

@@ -13,7 +13,8 @@ use proctor_store::{
     Store, StoreError,
     names::Sought,
     page::{PageRequest, PageStart},
-    runs::Progress,
+    progress::Progress,
+    runs::Revised,
 };
 use rstest::rstest;
 
@@ -84,12 +85,18 @@ async fn a_job_changes_only_from_where_it_was_read(#[values(On::Sqlite, On::Post
     let read = store.job(job.id).await.unwrap().unwrap();
     assert_eq!(read.value, job);
     let queued = job.clone().enqueue().unwrap().into_inner();
-    let written = store.update_job(&read, queued.clone()).await.unwrap();
+    let over = |before: &Revised<Job>, after: &Job| Progress {
+        job: Some((before.clone(), after.clone())),
+        ..Progress::default()
+    };
+    store.record(&over(&read, &queued)).await.unwrap();
+    let written = store.job(job.id).await.unwrap().unwrap();
     assert_eq!(written.value, queued);
     let cancelled = job.clone().cancel(START).unwrap().into_inner();
-    let late = store.update_job(&read, cancelled.clone()).await;
+    let late = store.record(&over(&read, &cancelled)).await;
     assert!(matches!(late, Err(StoreError::Stale)), "{late:?}");
     assert_eq!(store.job(job.id).await.unwrap(), Some(written.clone()));
+    assert!(!store.is_job_over(job.id).await.unwrap());
     assert_eq!(store.runs_of_job(job.id).await.unwrap(), [run]);
 
     for (name, count) in [("Nightly", 1), ("night", 1), ("weekly", 0)] {
@@ -105,11 +112,17 @@ async fn a_job_changes_only_from_where_it_was_read(#[values(On::Sqlite, On::Post
     assert_eq!(store.live_jobs("here").await.unwrap(), [job.id]);
     assert!(store.live_jobs("elsewhere").await.unwrap().is_empty());
     assert!(store.jobs_with_remains("here").await.unwrap().is_empty());
-    store.update_job(&written, cancelled).await.unwrap();
+    store.record(&over(&written, &cancelled)).await.unwrap();
+    assert!(store.is_job_over(job.id).await.unwrap());
     assert!(store.live_jobs("here").await.unwrap().is_empty());
     assert_eq!(store.jobs_with_remains("here").await.unwrap(), [job.id]);
     let run = store.run(job.plan.agents[0].run).await.unwrap().unwrap();
-    let over = run.value.clone().cancel(START, &[]).unwrap().into_inner();
+    let over = run
+        .value
+        .clone()
+        .cancel(START, &[], [])
+        .unwrap()
+        .into_inner();
     let progress = Progress {
         run: Some((run, over)),
         ..Progress::default()

@@ -11,7 +11,7 @@ use proctor_core::{
 use proctor_store::{
     Store, StoreError,
     page::{PageRequest, PageStart},
-    runs::Progress,
+    progress::Progress,
 };
 use rstest::rstest;
 

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use axum::{extract::State, response::Response};
 use proctor_core::{
     id::kinds::{BenchmarkId, BenchmarkKind, RunId, RunKind, TaskRunKind},
+    refused::Refused,
+    run::Run,
     task_run::TaskRun,
 };
-use proctor_engine::scenarios::NewBenchmarkRun;
+use proctor_engine::{EngineError, runs::NewBenchmarkRun};
 use proctor_store::{
     page::{PageRequest, PageStart},
     run_lists::{RunFilter, TaskRunFilter},
@@ -147,8 +149,8 @@ async fn complete(
     id: RunId,
 ) -> Result<Json<BenchmarkRunView>, Problem> {
     state.engine().benchmark_run(caller.id(), id).await?;
-    let run = state.engine().complete_benchmark_run(id).await?;
-    Ok(Json(BenchmarkRunView::of(run)))
+    let completed = state.engine().complete_run(id).await;
+    as_it_is(state, caller, id, completed).await
 }
 
 async fn cancel(
@@ -157,8 +159,22 @@ async fn cancel(
     id: RunId,
 ) -> Result<Json<BenchmarkRunView>, Problem> {
     state.engine().benchmark_run(caller.id(), id).await?;
-    let run = state.engine().cancel_benchmark_run(id).await?;
-    Ok(Json(BenchmarkRunView::of(run)))
+    let cancelled = state.engine().cancel_run(id).await;
+    as_it_is(state, caller, id, cancelled).await
+}
+
+/// A run after it was ended. In this dialect ending what is over changes nothing.
+async fn as_it_is(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    id: RunId,
+    ended: Result<Run, EngineError>,
+) -> Result<Json<BenchmarkRunView>, Problem> {
+    match ended {
+        Ok(run) => Ok(Json(BenchmarkRunView::of(run))),
+        Err(EngineError::Refused(Refused::RunOver(_))) => view(state, caller, id).await,
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn scenario_runs(

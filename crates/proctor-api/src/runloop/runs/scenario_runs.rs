@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::{extract::State, response::Response};
 use proctor_core::id::kinds::{RunKind, TaskId, TaskKind, TaskRunId, TaskRunKind};
-use proctor_engine::scenarios::NewScenarioRun;
+use proctor_engine::runs::NewScenarioRun;
 use proctor_store::run_lists::TaskRunFilter;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};

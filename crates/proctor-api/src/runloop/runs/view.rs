@@ -9,7 +9,7 @@ use proctor_core::{
     task_run::{Outcome, TaskRun, TaskRunState},
     time::Timestamp,
 };
-use proctor_engine::scenarios::{ScenarioRun, ScoredFunction};
+use proctor_engine::runs::{ScenarioRun, ScoredFunction};
 use proctor_store::page::Page;
 use serde::Serialize;
 use utoipa::ToSchema;

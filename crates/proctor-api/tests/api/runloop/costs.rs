@@ -47,8 +47,8 @@ pub(super) async fn of_a_scenario(server: &TestServer, scenario: &str) -> (Strin
     post(format!("{path}/score"), Value::Null).await;
     let id = TaskRunId::from_wire(run["id"].as_str().unwrap(), Dialect::Runloop).unwrap();
     loop {
-        let seen = onlooker.boxed_task_run(id).await.unwrap().unwrap();
-        match seen.task_run.value.status() {
+        let seen = onlooker.task_run(id).await.unwrap().unwrap();
+        match seen.value.status() {
             "started" | "scoring" => tokio::time::sleep(Duration::from_millis(5)).await,
             other => break assert_eq!(other, "scored"),
         }

@@ -5,17 +5,16 @@ use proctor_core::{
     time::Clock as _,
 };
 use proctor_engine::{Engine, scenarios::BoxEnd};
-use proctor_store::runs::Progress;
+use proctor_store::progress::Progress;
 use serde_json::json;
 
 use super::runs::{Desk, files};
 
 impl Desk {
-    /// Ends a scenario run as a process does that ends itself right after it.
+    /// Ends a scenario run as versions did that ended its run in another transaction, right before they died.
     async fn end_and_die(&self, run: &str) {
         let id = TaskRunId::from_wire(run, Dialect::Runloop).unwrap();
-        let found = self.server.store.boxed_task_run(id).await.unwrap().unwrap();
-        let before = found.task_run;
+        let before = self.server.store.task_run(id).await.unwrap().unwrap();
         let after = before.value.clone().cancel(self.server.clock.now());
         let progress = Progress {
             task_runs: vec![(before, after.into_inner())],

@@ -246,9 +246,11 @@ proptest! {
         let mut plan = plan(agents, scenarios, retries);
         plan.orchestration.trials_at_once = NonZeroU32::new(at_once);
         let mut tries: Vec<Try> = Vec::new();
+        let mut kept_up = Board::of(&plan, &[]);
         let mut second = 0;
         for (word, pick) in words.iter().zip(&picks) {
             while let Some(turn) = Board::of(&plan, &tries).next_turn() {
+                prop_assert_eq!(kept_up.next_turn(), Some(turn), "one that is kept up says the same");
                 second += 1;
                 let this_try = begin(&plan, turn, second);
                 let same = tries
@@ -262,8 +264,10 @@ proptest! {
                     );
                     prop_assert!(!settles, "tried again: {earlier:?}");
                 }
+                kept_up.note(this_try.clone());
                 tries.push(this_try);
             }
+            prop_assert_eq!(kept_up.next_turn(), None);
             let live: Vec<usize> = (0..tries.len())
                 .filter(|place| tries[*place].end.is_none())
                 .collect();
@@ -274,6 +278,7 @@ proptest! {
             second += 1;
             let place = live[pick.index(live.len())];
             tries[place] = tries[place].clone().ended(at(second), outcome(WORDS[*word]));
+            kept_up.note(tries[place].clone());
         }
         let most = (retries as usize + 1 + FREE_INTERRUPTIONS) * (agents * scenarios) as usize;
         prop_assert!(tries.len() <= most);

@@ -1,12 +1,14 @@
-//! Looking at scenario runs.
+//! Looking at task runs that are done in boxes, with what their scorers said.
 
-use std::collections::{BTreeMap, btree_map::Entry};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    sync::Arc,
+};
 
 use proctor_core::{
     criterion_run::CriterionRun,
     definition::{Check, Task},
     id::kinds::{CriterionId, OrganizationId, RunId, TaskRunId, TaskRunKind},
-    refused::Step,
     run::Run,
     scoring::{Score, Scorecard},
     task_run::TaskRun,
@@ -16,7 +18,8 @@ use proctor_store::{
     run_lists::{RunFilter, TaskRunFilter},
 };
 
-use crate::{engine::Engine, error::EngineError};
+use super::Asked;
+use crate::{catalog::Prepared, engine::Engine, error::EngineError};
 
 /// A scenario run with what was found.
 pub struct ScenarioRun {
@@ -73,10 +76,13 @@ impl Engine {
         organization: OrganizationId,
         id: TaskRunId,
     ) -> Result<ScenarioRun, EngineError> {
-        let owned = self.owned(organization, id).await?;
-        let unchanged = |task_run, _| Ok(Step::Unchanged(task_run));
-        let task_run = self.step_from(owned, unchanged, Vec::new()).await?;
-        self.with_findings(task_run.into_inner()).await
+        let asked = Asked::InBoxOf(organization);
+        let mut found = self.task_run_snapshot(asked, id).await?;
+        if found.value().is_due(self.now()) {
+            self.expire(id).await?;
+            found = self.task_run_snapshot(asked, id).await?;
+        }
+        self.with_findings(found.task_run.value).await
     }
 
     /// The organization's scenario runs, newest first.
@@ -104,8 +110,7 @@ impl Engine {
         organization: OrganizationId,
         id: RunId,
     ) -> Result<Run, EngineError> {
-        let standing = self.current(id).await?;
-        match standing.run.value {
+        match self.active_run(id).await?.run.run.value {
             run if run.organization == organization => Ok(run),
             _ => Err(EngineError::NotFound("benchmark run")),
         }
@@ -127,6 +132,25 @@ impl Engine {
         found
             .pop()
             .ok_or_else(|| EngineError::Fault("a scenario run went missing".to_owned()))
+    }
+
+    /// The definition that a task run was started from.
+    pub(crate) async fn definition_of_task_run(
+        &self,
+        task_run: &TaskRun,
+    ) -> Result<Arc<Prepared>, EngineError> {
+        match (task_run.definition, task_run.run) {
+            (Some(digest), _) => self.inner.catalog.benchmark(self.store(), &digest).await,
+            (None, Some(run)) => {
+                let run = self.store().run(run).await?;
+                let run = run.ok_or(EngineError::NotFound("benchmark run"))?;
+                self.definition_of(&run.value).await
+            }
+            (None, None) => {
+                let message = format!("the task run {} has no definition", task_run.id);
+                Err(EngineError::Fault(message))
+            }
+        }
     }
 
     /// Task runs with what their scorers said, however many with the same few questions to the store.

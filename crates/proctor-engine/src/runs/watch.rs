@@ -1,9 +1,8 @@
-//! What happens to scenario runs when nobody asks: boxes end, clocks run out, servers start again.
+//! What happens to task runs in boxes when nobody asks: boxes end, servers start again.
 
 use proctor_core::{
     devbox::Initiator,
     id::kinds::{DevboxId, OrganizationId, TaskRunId},
-    refused::Step,
     task_run::TaskRunState,
 };
 
@@ -28,14 +27,6 @@ impl Engine {
         });
     }
 
-    /// Ends a task run in a box whose clock ran out, if it did.
-    pub(crate) async fn expire_scenario(&self, id: TaskRunId) -> Result<(), EngineError> {
-        // Every step looks at the clocks first.
-        self.step(id, |task_run, _| Ok(Step::Unchanged(task_run)), Vec::new())
-            .await?;
-        Ok(())
-    }
-
     /// Takes up the scenario runs that a former process left: scores again what was being scored, and looks after every
     /// box. What lost its box in between fails as soon as that is known.
     pub(crate) async fn recover_scenarios(&self) -> Result<(), EngineError> {
@@ -43,19 +34,14 @@ impl Engine {
             return Ok(());
         }
         self.end_stray_boxes().await?;
-        for owned in self.store().live_boxed_task_runs().await? {
-            let task_run = owned.task_run.value;
+        for (organization, task_run) in self.store().live_task_runs_in_boxes().await? {
             let Some(devbox) = task_run.devbox else {
                 continue;
             };
             if let TaskRunState::Scoring { .. } = task_run.state {
                 self.score_in_background(task_run.id);
             }
-            self.watch(owned.organization, task_run.id, devbox);
-        }
-        // A former process ended the last task run of these, and ended itself before it could say so of the run.
-        for run in self.store().runs_to_settle().await? {
-            self.settle(run).await?;
+            self.watch(organization, task_run.id, devbox);
         }
         Ok(())
     }
@@ -69,13 +55,12 @@ impl Engine {
             let Initiator::Scenario(task_run) = devbox.initiator else {
                 continue;
             };
-            let owner = self.store().boxed_task_run(task_run).await?;
-            let is_stray = owner.is_none_or(|owner| {
-                let owner = owner.task_run.value;
-                owner.is_over() || owner.devbox != Some(devbox.id)
+            let owner = self.store().task_run(task_run).await?;
+            let is_owned = owner.is_some_and(|owner| {
+                owner.value.devbox == Some(devbox.id) && !owner.value.is_over()
             });
-            if is_stray {
-                self.give_back(devbox.organization, devbox.id).await;
+            if !is_owned {
+                self.end_box(devbox.organization, devbox.id).await;
             }
         }
         Ok(())

@@ -1,0 +1,165 @@
+//! A task run is judged in its box. Asking for it answers at once; the scorers take their time, and what they say is
+//! written when all of them are done.
+
+use std::time::Duration;
+
+use proctor_core::{
+    id::kinds::{OrganizationId, TaskRunId},
+    refused::Refused,
+    task_run::{Cause, Fault, SlowScoring, TaskRun, TaskRunState},
+};
+use proctor_store::StoreError;
+use tokio_util::sync::CancellationToken;
+
+use super::{Asked, ScenarioRun, TaskRunSnapshot};
+use crate::{
+    engine::Engine,
+    error::EngineError,
+    workspace::{Frozen, Judged, Limits, NotJudged},
+};
+
+/// How long is waited for a store that is out of reach.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl Engine {
+    /// Begins to score one of the organization's scenario runs, for the first time or again. While it is scored, asking again changes
+    /// nothing.
+    pub async fn score_scenario_run(
+        &self,
+        organization: OrganizationId,
+        id: TaskRunId,
+    ) -> Result<ScenarioRun, EngineError> {
+        let asked = Asked::InBoxOf(organization);
+        let found = self.task_run_snapshot(asked, id).await?;
+        let (after, has_begun) = self.begin_scoring(found).await?;
+        if has_begun {
+            self.score_in_background(id);
+        }
+        self.with_findings(after).await
+    }
+
+    /// Scores a task run in its box, and returns when that is done.
+    pub(crate) async fn score_now(&self, id: TaskRunId) -> Result<(), EngineError> {
+        let cancel = self.inner.closing.child_token();
+        let is_first = self.inner.scorings.begin(id, cancel.clone());
+        let begun = async {
+            let found = self.task_run_snapshot(Asked::ByEngine, id).await?;
+            self.begin_scoring(found).await
+        };
+        let outcome = match begun.await {
+            Ok(_) if is_first => self.carry_out_scoring(id, cancel).await,
+            other => other.map(drop),
+        };
+        self.inner.scorings.end(&id);
+        outcome
+    }
+
+    /// A task run that is being scored, and whether that began just now.
+    async fn begin_scoring(&self, found: TaskRunSnapshot) -> Result<(TaskRun, bool), EngineError> {
+        self.workshop()?;
+        let (id, task) = (found.value().id, found.value().task);
+        let limit = found.prepared.task(task)?.0.scoring_limit();
+        let begin = |task_run: TaskRun, now| task_run.begin_scoring(now, limit);
+        let stepped = self.step(Some(found), id, begin, Vec::new()).await?;
+        let has_begun = stepped.is_changed();
+        let after = stepped.into_inner();
+        if after.is_over() {
+            return Err(Refused::TaskRunOver(after.status()).into());
+        }
+        Ok((after, has_begun))
+    }
+
+    /// Lets the scorers of a task run that is being scored do their work.
+    pub(crate) fn score_in_background(&self, id: TaskRunId) {
+        let cancel = self.inner.closing.child_token();
+        if !self.inner.scorings.begin(id, cancel.clone()) {
+            return;
+        }
+        let engine = self.clone();
+        self.inner.tasks.spawn(async move {
+            let mut outcome = engine.carry_out_scoring(id, cancel.clone()).await;
+            // A store that is out of reach for a while must not leave a run that is scored for ever.
+            while let Err(EngineError::Store(StoreError::Unavailable { .. })) = outcome
+                && !cancel.is_cancelled()
+            {
+                tokio::time::sleep(PAUSE).await;
+                outcome = engine.carry_out_scoring(id, cancel.clone()).await;
+            }
+            engine.inner.scorings.end(&id);
+            if let Err(error) = outcome {
+                let error = &error as &dyn std::error::Error;
+                tracing::error!(error, task_run = %id, "a scoring could not be carried out");
+            }
+        });
+    }
+
+    /// Judges a task run that is being scored, and writes what was found.
+    async fn carry_out_scoring(
+        &self,
+        id: TaskRunId,
+        cancel: CancellationToken,
+    ) -> Result<(), EngineError> {
+        let found = self.task_run_snapshot(Asked::ByEngine, id).await?;
+        let TaskRunState::Scoring { deadline, .. } = found.value().state else {
+            return Ok(());
+        };
+        let limits = Limits {
+            deadline: Some(deadline),
+            cancel,
+        };
+        // What was frozen is held until the score is on record.
+        let (judged, _frozen) = self.judged_in_workspace(&found, limits).await;
+        match judged {
+            Ok(judged) => {
+                let slow = match judged.timed_out {
+                    None => None,
+                    Some(SlowScoring::Box) => Some(SlowScoring::Box),
+                    Some(_) => Some(self.slow_scoring(found.value()).await?),
+                };
+                let record = |task_run: TaskRun, now| match slow {
+                    Some(why) => Ok(task_run.time_out_scoring(now, why)),
+                    None => task_run.record_score(now, judged.card.clone()),
+                };
+                let written = self.step(Some(found), id, record, judged.criterion_runs);
+                match written.await {
+                    // It was stopped in between.
+                    Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
+                    Err(error) => Err(error),
+                }
+            }
+            Err(NotJudged::Cancelled) => Ok(()),
+            Err(NotJudged::Lost(end)) => self.lose_box(id, end).await,
+            Err(NotJudged::Engine(error)) => Err(error),
+            Err(NotJudged::Unfit(why)) => {
+                tracing::warn!(why, task_run = %id, "a scenario run has no score");
+                self.fail(id, Fault::new(Cause::ScorerError, why)).await
+            }
+            Err(NotJudged::Failed { fault, error }) => {
+                {
+                    let error: &(dyn std::error::Error + 'static) = &*error;
+                    tracing::warn!(error, task_run = %id, "a scenario run has no score");
+                }
+                self.fail(id, fault).await
+            }
+        }
+    }
+
+    async fn judged_in_workspace(
+        &self,
+        found: &TaskRunSnapshot,
+        limits: Limits,
+    ) -> (Result<Judged, NotJudged>, Option<Frozen>) {
+        let task_run = found.value();
+        let workspace = match self.workspace(found.organization, &found.prepared, task_run.task) {
+            Ok(workspace) => workspace,
+            Err(error) => return (Err(error.into()), None),
+        };
+        match workspace.freeze(task_run, self.now()).await {
+            Ok(frozen) => {
+                let judged = workspace.judge(task_run, &frozen, limits).await;
+                (judged, Some(frozen))
+            }
+            Err(error) => (Err(error), None),
+        }
+    }
+}
