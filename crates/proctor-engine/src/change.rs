@@ -42,7 +42,7 @@ impl Engine {
         for _ in 0..TRIES {
             let read = match known.take() {
                 Some(known) => known,
-                None => read().await?,
+                None => Box::pin(read()).await?,
             };
             let (progress, answer) = match decide(&read, self.now())? {
                 Decision::Unchanged(answer) => {
@@ -54,7 +54,8 @@ impl Engine {
                 }
                 Decision::Write(progress, answer) => (progress, answer),
             };
-            match self.store().record(&progress).await {
+            // Apart, because everything that changes something would be as large as this.
+            match Box::pin(self.store().record(&progress)).await {
                 Ok(()) => {
                     return Ok(Changed {
                         read,

@@ -97,7 +97,7 @@ impl Engine {
         let agent = job.plan.agent_of(this_try.run)?;
         let trial = Trial { job, agent, limit };
         loop {
-            let outcome = match self.carry_try_on(&trial, &mut this_try).await {
+            let outcome = match Box::pin(self.carry_try_on(&trial, &mut this_try)).await {
                 Ok(CarriedOn::Stopped) => return None,
                 Ok(CarriedOn::Ended(ended)) => return Some(ended),
                 Ok(CarriedOn::To(outcome)) if is_resumed => {

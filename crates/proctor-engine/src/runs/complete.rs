@@ -168,16 +168,14 @@ impl Engine {
             }
         };
         let known = match known {
-            Some(known) => Some(self.frozen_and_judged(known, arrived).await?),
+            Some(known) => Some(Box::pin(self.frozen_and_judged(known, arrived)).await?),
             None => None,
         };
-        let read = || {
-            Box::pin(async {
-                let snapshot = self.task_run_snapshot(Asked::ByEngine, id).await?;
-                self.frozen_and_judged(snapshot, arrived).await
-            })
+        let read = || async {
+            let snapshot = self.task_run_snapshot(Asked::ByEngine, id).await?;
+            self.frozen_and_judged(snapshot, arrived).await
         };
-        let changed = self.change(known, read, decide).await?;
+        let changed = Box::pin(self.change(known, read, decide)).await?;
         if let Some(progress) = &changed.written {
             let read = &changed.read.snapshot;
             self.let_go(read.organization, &read.prepared, progress)

@@ -240,9 +240,8 @@ impl Engine {
                 let progress = snapshot.progress(now, after.clone(), found);
                 Ok(Decision::Write(Box::new(progress), (after, came_in_time)))
             };
-            let changed = self
-                .change(known.take(), || self.snapshot_to_step(id), decide)
-                .await?;
+            let read = || self.snapshot_to_step(id);
+            let changed = Box::pin(self.change(known.take(), read, decide)).await?;
             self.follow_up(&changed).await;
             let Changed {
                 read,
@@ -320,7 +319,7 @@ impl Engine {
                 });
             }
             for id in due {
-                self.expire(id).await?;
+                Box::pin(self.expire(id)).await?;
             }
         }
     }
@@ -343,9 +342,8 @@ impl Engine {
         id: RunId,
         decide: impl Fn(&WholeRun, Timestamp) -> Result<Decision<T>, EngineError>,
     ) -> Result<T, EngineError> {
-        let changed = self
-            .change(None, || Box::pin(self.whole_run(id)), decide)
-            .await?;
+        let read = || self.whole_run(id);
+        let changed = Box::pin(self.change(None, read, decide)).await?;
         if let Some(progress) = &changed.written {
             let organization = changed.read.run.value.organization;
             self.let_go(organization, &changed.read.prepared, progress)

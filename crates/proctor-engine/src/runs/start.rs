@@ -86,7 +86,7 @@ struct Facts {
 /// What came of the start of a task run.
 enum Begun {
     /// It is at work since now.
-    Now(TaskRun, Option<Run>, Opening),
+    Now(TaskRun, Option<Run>, Box<Opening>),
     /// Somebody else started it.
     Before(TaskRun, Option<Run>),
 }
@@ -251,11 +251,11 @@ impl Engine {
                     progress.joins = Some(started.clone());
                 }
             }
-            let begun = Begun::Now(started, admitted, opening);
+            let begun = Begun::Now(started, admitted, Box::new(opening));
             Ok(Decision::Write(Box::new(progress), begun))
         };
-        let read = || Box::pin(self.facts_to_start(task_run.id, comes));
-        match self.change(Some(facts), read, decide).await {
+        let read = || self.facts_to_start(task_run.id, comes);
+        match Box::pin(self.change(Some(facts), read, decide)).await {
             Ok(changed) => match changed.answer {
                 Begun::Now(started, run, opening) => {
                     if let Some(deadline) = started.deadline() {
@@ -264,7 +264,7 @@ impl Engine {
                     if let Some(run) = started.run {
                         self.inner.routes.forget(run);
                     }
-                    workspace.open(&started, opening).await?;
+                    workspace.open(&started, *opening).await?;
                     Ok((started, run))
                 }
                 Begun::Before(started, run) => {

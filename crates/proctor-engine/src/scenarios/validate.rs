@@ -87,8 +87,8 @@ impl Engine {
         };
         let reverse = draft.validation == Some(Validation::Reverse);
         let command = command(reference, reverse)?;
-        let untouched = self.trial(&new, None).await?;
-        let changed = self.trial(&new, Some(command)).await?;
+        let untouched = Box::pin(self.trial(&new, None)).await?;
+        let changed = Box::pin(self.trial(&new, Some(command))).await?;
         let was_applied = changed.applied.as_ref().is_some_and(|end| end.status == 0);
         let (holds, verdict) = match (was_applied, reverse) {
             (false, _) => (false, "the reference could not be applied"),

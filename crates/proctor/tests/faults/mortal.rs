@@ -190,6 +190,10 @@ impl<P> Template<P> {
 struct Case(String);
 
 impl Drop for Case {
+    #[expect(
+        clippy::print_stdout,
+        reason = "whoever reads the failure needs the point"
+    )]
     fn drop(&mut self) {
         if std::thread::panicking() {
             println!("the server was killed at {}", self.0);
@@ -198,6 +202,10 @@ impl Drop for Case {
 }
 
 /// Lives `life` once undisturbed, then once for each point that it reached, with the server dying there.
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever reads a failure needs the points"
+)]
 pub(crate) async fn at_every_point<P, F>(
     template: Template<P>,
     life: impl Fn(Mortal, Arc<Template<P>>) -> F + Clone + Send + 'static,

@@ -62,9 +62,16 @@ pub(crate) struct DevboxCreateParameters {
     mcp: Option<BTreeMap<String, Value>>,
 }
 
+/// A devbox that a client asks for.
+struct NamedRequest {
+    name: Option<String>,
+    metadata: BTreeMap<String, String>,
+    request: DevboxRequest,
+}
+
 impl DevboxCreateParameters {
-    /// The devbox that the client means: its name, its labels, and what it shall be.
-    fn read(self) -> Result<(Option<String>, BTreeMap<String, String>, DevboxRequest), Problem> {
+    /// The devbox that the client means.
+    fn read(self) -> Result<NamedRequest, Problem> {
         self.check_offered()?;
         let mut checks = Checks::default();
         let name = checks.optional_text("name", self.name, 0..=LONGEST_NAME);
@@ -106,7 +113,11 @@ impl DevboxCreateParameters {
             mounts: all,
             entrypoint,
         };
-        Ok((name.filter(|name| !name.is_empty()), metadata, request))
+        Ok(NamedRequest {
+            name: name.filter(|name| !name.is_empty()),
+            metadata,
+            request,
+        })
     }
 
     /// Refuses what would be silently missing.
@@ -179,7 +190,11 @@ pub(crate) async fn create_devbox(
     Json(body): Json<DevboxCreateParameters>,
 ) -> Result<Json<DevboxView>, Problem> {
     let fleet = state.fleet()?;
-    let (name, metadata, request) = body.read()?;
+    let NamedRequest {
+        name,
+        metadata,
+        request,
+    } = body.read()?;
     let new = NewDevbox {
         name,
         metadata,
