@@ -13,6 +13,7 @@ use proctor_playground::{
 };
 use serde_json::json;
 use tokio::task::JoinSet;
+use tokio_util::task::TaskTracker;
 
 async fn create(world: &World) -> u16 {
     let new = json!({"resourceType": "Patient"});
@@ -45,7 +46,7 @@ async fn what_is_written_at_the_moment_of_freezing_is_in_the_journal_or_nowhere(
         }
         let freezing = {
             let (world, now) = (world.clone(), bench.clock.now());
-            tokio::spawn(async move { world.freeze(now).await.unwrap() })
+            TaskTracker::new().spawn(async move { world.freeze(now).await.unwrap() })
         };
         let statuses = writes.join_all().await;
         freezing.await.unwrap();
@@ -114,12 +115,12 @@ async fn a_caller_that_goes_away_does_not_leave_a_world_half_frozen() {
     let bench = bench().await;
     for number in 1..=20 {
         let world = begin(&bench, number, &[]).await;
-        let written = tokio::spawn({
+        let written = TaskTracker::new().spawn({
             let world = world.clone();
             async move { create(&world).await }
         });
         tokio::task::yield_now().await;
-        let going = tokio::spawn({
+        let going = TaskTracker::new().spawn({
             let (world, now) = (world.clone(), bench.clock.now());
             async move { world.freeze(now).await }
         });
