@@ -108,3 +108,26 @@ async fn a_trial_of_a_job_asks_so_much_of_the_database() {
     );
     insta::assert_snapshot!("costs_of_trials_in_memory", told);
 }
+
+#[tokio::test]
+async fn a_trial_asks_the_same_of_the_database_in_a_small_job_and_in_a_large_one() {
+    let desk = Desk::new().await;
+    let mut scenarios = Vec::new();
+    for number in 0..80 {
+        scenarios.push(desk.scenario(&format!("scenario {number}"), "true").await);
+    }
+    of_a_job(&desk, &scenarios[..2]).await;
+    let mut asked = Vec::new();
+    for trials in [10, 20, 70, 80] {
+        asked.push(of_a_job(&desk, &scenarios[..trials]).await);
+    }
+    let (small, large) = (asked[1] - asked[0], asked[3] - asked[2]);
+    assert_eq!(
+        (small.statements, small.commits),
+        (large.statements, large.commits),
+        "ten trials"
+    );
+    // Many rows come in one statement, of which the number of trials decides how many there are.
+    let few = small.rows_read + small.rows_read / 10;
+    assert!(large.rows_read <= few, "{large:?} beside {small:?}");
+}

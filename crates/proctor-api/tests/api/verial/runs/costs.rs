@@ -6,7 +6,7 @@ use proctor_store::DatabaseCounts;
 use reqwest::Method;
 use serde_json::json;
 
-use super::clinic::{Clinic, Run};
+use super::clinic::{Clinic, Run, make};
 use crate::support::costs;
 
 /// What each step of a task asks of the database: started, one write, completed.
@@ -37,4 +37,38 @@ async fn a_task_asks_so_much_of_the_database() {
         writeln!(told, "{step:<10}{}", costs(asked)).unwrap();
     }
     insta::assert_snapshot!("costs_of_a_task", told);
+}
+
+/// A benchmark of so many tasks that ask for nothing but their end, published.
+async fn publish_many(clinic: &Clinic, tasks: usize) -> String {
+    let server = &clinic.server;
+    let body = json!({"name": "Many", "environment_id": clinic.environment, "timeout": 600});
+    let benchmark = make(server, "/benchmarks", body).await;
+    for number in 0..tasks {
+        let body = json!({"benchmark_id": benchmark, "name": format!("Task {number}")});
+        let task = make(server, "/tasks", body).await;
+        let assertion = json!({"assert": "fhir-resource-state", "resource_type": "Patient", "search": {"_id": "new"}});
+        let body = json!({"task_id": task, "label": "Registered", "assertion": assertion});
+        make(server, "/criteria", body).await;
+    }
+    let slug = format!("many-{tasks}");
+    let path = format!("/benchmarks/{benchmark}/publish");
+    let published = server.ask(Method::POST, &path, json!({"slug": slug})).await;
+    assert!(published.status < 300, "{}", published.body);
+    slug
+}
+
+#[tokio::test]
+async fn a_task_asks_the_same_of_the_database_in_a_small_run_and_in_a_large_one() {
+    let clinic = Clinic::open(1, 1).await;
+    let mut asked = Vec::new();
+    for tasks in [10, 500] {
+        let slug = publish_many(&clinic, tasks).await;
+        let run = clinic
+            .begin(json!({"benchmark": format!("{slug}@1")}))
+            .await;
+        of_a_task(&run, 0).await;
+        asked.push(of_a_task(&run, 1).await);
+    }
+    assert_eq!(asked[0], asked[1]);
 }
