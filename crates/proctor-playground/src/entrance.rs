@@ -108,8 +108,8 @@ mod tests {
         Entrance::seeded(SimulatorType::Fhir, seed, number, "/sandboxes/sbx_1")
     }
 
-    fn said(entrance: &Entrance, method: Method, path: &str, headers: &HeaderMap) -> &'static str {
-        match entrance.admit(&method, path, headers, NOW) {
+    fn said(entrance: &Entrance, method: &Method, path: &str, headers: &HeaderMap) -> &'static str {
+        match entrance.admit(method, path, headers, NOW) {
             Admission::Admitted => "admitted",
             Admission::Tokens(_) => "tokens",
             Admission::Unknown => "unknown",
@@ -145,7 +145,7 @@ mod tests {
             (Method::GET, "fhir", "unknown"),
         ] {
             let headers = HeaderMap::new();
-            assert_eq!(said(&entrance, method, path, &headers), expected, "{path}");
+            assert_eq!(said(&entrance, &method, path, &headers), expected, "{path}");
         }
         let asked = (&Method::GET, "fhir/.well-known/smart-configuration");
         let Admission::Tokens(about) = entrance.admit(asked.0, asked.1, &HeaderMap::new(), NOW)
@@ -161,7 +161,7 @@ mod tests {
     fn a_token_opens_the_store_that_gave_it_out_and_no_other() {
         let smart = Smart::of_store(Seed::from_number(1), 0);
         let headers = with(&format!("Bearer {}", smart.issue(NOW)));
-        let patient = |entrance: &Entrance| said(entrance, Method::GET, "fhir/Patient", &headers);
+        let patient = |entrance: &Entrance| said(entrance, &Method::GET, "fhir/Patient", &headers);
         assert_eq!(patient(&store(1, 0)), "admitted");
         assert_eq!(patient(&store(1, 1)), "unknown");
         assert_eq!(patient(&store(2, 0)), "unknown");
@@ -176,20 +176,20 @@ mod tests {
         let portal = Entrance::unseeded(SimulatorType::Payer).unwrap();
         let (nobody, somebody) = (HeaderMap::new(), with("Bearer x"));
         assert_eq!(
-            said(&portal, Method::GET, "portal/login", &nobody),
+            said(&portal, &Method::GET, "portal/login", &nobody),
             "admitted"
         );
         assert_eq!(
-            said(&portal, Method::GET, "portal/login", &somebody),
+            said(&portal, &Method::GET, "portal/login", &somebody),
             "unknown"
         );
         assert_eq!(
-            said(&portal, Method::GET, "portal/prior-auths", &nobody),
+            said(&portal, &Method::GET, "portal/prior-auths", &nobody),
             "unknown"
         );
         let interface = Entrance::unseeded(SimulatorType::Hl7).unwrap();
         assert_eq!(
-            said(&interface, Method::GET, "hl7/inbox", &nobody),
+            said(&interface, &Method::GET, "hl7/inbox", &nobody),
             "unknown"
         );
     }

@@ -39,10 +39,7 @@ impl Engine {
         run: RunId,
         id: TaskRunId,
     ) -> Result<Step<TaskRun>, EngineError> {
-        let found = self.task_run_snapshot(Asked::InRun(run), id).await?;
-        if found.value().is_due(self.now()) {
-            self.expire(id).await?;
-        }
+        self.current_task_run(Asked::InRun(run), id).await?;
         self.cancel(id).await
     }
 

@@ -59,12 +59,7 @@ impl Engine {
         run: RunId,
         id: TaskRunId,
     ) -> Result<TaskRunDetails, EngineError> {
-        let asked = Asked::InRun(run);
-        let mut found = self.task_run_snapshot(asked, id).await?;
-        if found.value().is_due(self.now()) {
-            self.expire(id).await?;
-            found = self.task_run_snapshot(asked, id).await?;
-        }
+        let found = self.current_task_run(Asked::InRun(run), id).await?;
         Ok(TaskRunDetails {
             task_run: found.task_run.value,
             prepared: found.prepared,

@@ -70,11 +70,7 @@ pub struct RescoredScenario {
 impl Engine {
     /// Judges a task run of a run again.
     pub async fn rescore(&self, id: TaskRunId, by: Rubrics) -> Result<Rescored, EngineError> {
-        let found = self.task_run_snapshot(Asked::ByEngine, id).await?;
-        if found.value().is_due(self.now()) {
-            self.expire(id).await?;
-        }
-        let found = self.task_run_snapshot(Asked::ByEngine, id).await?;
+        let found = self.current_task_run(Asked::ByEngine, id).await?;
         match found.value().devbox {
             Some(_) => self.rescore_in_box(found, by).await,
             None => self.rescore_playground(found, by).await,

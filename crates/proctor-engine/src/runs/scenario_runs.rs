@@ -77,11 +77,7 @@ impl Engine {
         id: TaskRunId,
     ) -> Result<ScenarioRun, EngineError> {
         let asked = Asked::InBoxOf(organization);
-        let mut found = self.task_run_snapshot(asked, id).await?;
-        if found.value().is_due(self.now()) {
-            self.expire(id).await?;
-            found = self.task_run_snapshot(asked, id).await?;
-        }
+        let found = self.current_task_run(asked, id).await?;
         self.with_findings(found.task_run.value).await
     }
 

@@ -182,6 +182,20 @@ impl Engine {
         })
     }
 
+    /// The same as of now: a task run whose time is over is over.
+    pub(crate) async fn current_task_run(
+        &self,
+        asked: Asked,
+        id: TaskRunId,
+    ) -> Result<TaskRunSnapshot, EngineError> {
+        let found = self.task_run_snapshot(asked, id).await?;
+        if !found.value().is_due(self.now()) {
+            return Ok(found);
+        }
+        Box::pin(self.expire(id)).await?;
+        self.task_run_snapshot(asked, id).await
+    }
+
     /// The same with all task runs of its run, if the run ends with this one.
     async fn snapshot_to_step(&self, id: TaskRunId) -> Result<TaskRunSnapshot, EngineError> {
         let snapshot = self.task_run_snapshot(Asked::ByEngine, id).await?;

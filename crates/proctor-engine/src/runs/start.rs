@@ -94,17 +94,12 @@ enum Begun {
 impl Engine {
     /// Starts a task run of a run; starting it again changes nothing.
     pub async fn start_task(&self, run: RunId, id: TaskRunId) -> Result<StartedTask, EngineError> {
-        let found = self.task_run_snapshot(Asked::InRun(run), id).await?;
+        let found = self.current_task_run(Asked::InRun(run), id).await?;
         let of_run = found
             .run
             .as_ref()
             .ok_or(EngineError::NotFound("task run"))?;
         let profile = of_run.run.value.particulars.profile.clone();
-        if found.value().is_due(self.now()) {
-            self.expire(id).await?;
-            let ended = self.task_run_snapshot(Asked::InRun(run), id).await?;
-            return Err(Refused::TaskRunOver(ended.value().status()).into());
-        }
         if let TaskRunState::Started(_) = found.value().state {
             let run = of_run.run.value.clone();
             let workspace =
