@@ -1,6 +1,6 @@
 //! Runs and task runs: one life cycle for both dialects and both kinds of world.
 //!
-//! One file for each thing that can happen. All go one way ([`Engine::change`]): read what stands, ask the state machines of
+//! One file for each thing that can happen. All go one way (`Engine::change`): read what stands, ask the state machines of
 //! `proctor-core`, write what they decided over what was read. Where a task is done is a [`crate::workspace::Workspace`]; nothing
 //! here asks which kind it is, except where the kinds have different answers to give.
 //!
