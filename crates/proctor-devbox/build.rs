@@ -13,9 +13,10 @@ const PROGRAM: &str = "proctor-supervisor";
 
 fn main() {
     let workspace = Path::new("../..");
-    let sources = ["build.rs", "../proctor-supervisor"].map(PathBuf::from);
+    let crates = ["../proctor-supervisor", "../proctor-devbox-types"];
+    let sources = ["build.rs"].into_iter().chain(crates).map(PathBuf::from);
     let settings = ["Cargo.toml", "Cargo.lock"].map(|file| workspace.join(file));
-    for path in sources.iter().chain(&settings) {
+    for path in sources.chain(settings) {
         println!("cargo::rerun-if-changed={}", path.display());
     }
     let given = |name| env::var(name).unwrap_or_else(|_| panic!("cargo says what {name} is"));

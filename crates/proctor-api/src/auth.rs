@@ -14,7 +14,7 @@ use proctor_store::{
 };
 use tracing::{Span, field};
 
-use crate::{problem::Problem, state::ApiState};
+use crate::{error::ApiError, state::ApiState};
 
 /// Somebody known, with any kind of credential.
 #[derive(Clone, Debug)]
@@ -30,20 +30,20 @@ impl Caller {
     pub(crate) async fn authenticate(
         headers: &HeaderMap,
         state: &ApiState,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, ApiError> {
         let shown = bearer(headers)?;
         let principal = match state.store().authenticate(shown).await? {
             Authentication::Known(principal) => principal,
             Authentication::Expired => {
-                return Err(Problem::unauthorized(
+                return Err(ApiError::unauthorized(
                     "this credential has expired; a new one is needed",
                 ));
             }
             Authentication::Revoked => {
-                return Err(Problem::unauthorized("this credential was revoked"));
+                return Err(ApiError::unauthorized("this credential was revoked"));
             }
             Authentication::Unknown => {
-                return Err(Problem::unauthorized(
+                return Err(ApiError::unauthorized(
                     "this server knows no such key or token; was it copied completely?",
                 ));
             }
@@ -70,8 +70,8 @@ impl Caller {
         }
     }
 
-    fn wrong_kind(&self, wanted: &str) -> Problem {
-        Problem::unauthorized(format!(
+    fn wrong_kind(&self, wanted: &str) -> ApiError {
+        ApiError::unauthorized(format!(
             "this route takes {wanted}; {} was sent",
             self.kind()
         ))
@@ -79,13 +79,13 @@ impl Caller {
 }
 
 /// The credential that a request shows.
-fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
+fn bearer(headers: &HeaderMap) -> Result<&str, ApiError> {
     let Some(value) = headers.get(header::AUTHORIZATION) else {
-        return Err(Problem::unauthorized(
+        return Err(ApiError::unauthorized(
             "no credential was sent; send the header 'Authorization: Bearer <key>'",
         ));
     };
-    let malformed = || Problem::unauthorized("the Authorization header must read 'Bearer <key>'");
+    let malformed = || ApiError::unauthorized("the Authorization header must read 'Bearer <key>'");
     let (scheme, credential) = value
         .to_str()
         .ok()
@@ -100,9 +100,9 @@ fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
 }
 
 impl FromRequestParts<ApiState> for Caller {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
         match parts.extensions.get::<Self>() {
             // Whoever was asked before the handler need not be asked again.
             Some(known) => Ok(known.clone()),
@@ -128,9 +128,9 @@ impl OrganizationCaller {
 }
 
 impl FromRequestParts<ApiState> for OrganizationCaller {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
         let caller = Caller::from_request_parts(parts, state).await?;
         match caller.0.who {
             Who::Organization => Ok(Self(caller)),
@@ -149,9 +149,9 @@ pub struct SolverCaller {
 }
 
 impl FromRequestParts<ApiState> for SolverCaller {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
         let caller = Caller::from_request_parts(parts, state).await?;
         match caller.0.who {
             Who::Solver(solver) => Ok(Self {
@@ -173,9 +173,9 @@ pub struct RunCaller {
 }
 
 impl FromRequestParts<ApiState> for RunCaller {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
         let caller = Caller::from_request_parts(parts, state).await?;
         match caller.0.who {
             Who::Run(run) => Ok(Self {

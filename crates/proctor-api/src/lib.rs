@@ -3,7 +3,7 @@
 //! * [`server`]: the listening socket, its connections, TLS and the drain.
 //! * [`Api`]: all routes; around each of them one frame (request id, span, numbers, time-out,
 //!   panics, problems in the dialect's words).
-//! * [`problem`]: what went wrong, before a dialect has put it into words.
+//! * [`error`]: what went wrong, before a dialect has put it into words.
 //! * [`extract`]: what handlers ask for, parsed.
 //! * [`auth`]: who is calling, as proofs that handlers ask for.
 //! * [`verial`], [`runloop`]: each dialect's routes, lists and views.
@@ -15,13 +15,13 @@
 pub mod auth;
 pub mod dialect;
 mod docs;
+pub mod error;
 pub mod extract;
 mod frame;
 pub mod metrics;
 mod observe;
 mod once_only;
 mod openapi;
-pub mod problem;
 mod rate_limit;
 mod request_id;
 mod results;

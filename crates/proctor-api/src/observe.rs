@@ -11,14 +11,26 @@ use http::{HeaderValue, header};
 
 use utoipa::openapi::OpenApi;
 
-use crate::{docs, problem::Problem, state::ApiState};
+use crate::{docs, error::ApiError, state::ApiState};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Whether the server answers.
 ///
 /// Cheap: touches nothing but the process.
-#[utoipa::path(get, path = "/healthz", tag = "Server", responses((status = 200, description = "The server is ready", body = String, content_type = "text/plain")))]
+#[utoipa::path(
+    get,
+    path = "/healthz",
+    tag = "Server",
+    responses(
+        (
+            status = 200,
+            description = "The server is ready",
+            body = String,
+            content_type = "text/plain",
+        ),
+    ),
+)]
 pub(crate) async fn healthz() -> &'static str {
     "ready\n"
 }
@@ -26,16 +38,40 @@ pub(crate) async fn healthz() -> &'static str {
 /// Whether the server can do its work.
 ///
 /// Asks the database for a sign of life; 503 while there is none.
-#[utoipa::path(get, path = "/readyz", tag = "Server", responses((status = 200, description = "The database answers", body = String, content_type = "text/plain")))]
-pub(crate) async fn readyz(State(state): State<ApiState>) -> Result<&'static str, Problem> {
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    tag = "Server",
+    responses(
+        (
+            status = 200,
+            description = "The database answers",
+            body = String,
+            content_type = "text/plain",
+        ),
+    ),
+)]
+pub(crate) async fn readyz(State(state): State<ApiState>) -> Result<&'static str, ApiError> {
     state.store().ping().await?;
     Ok("ready\n")
 }
 
 /// The server's numbers for Prometheus.
-#[utoipa::path(get, path = "/metrics", tag = "Server", responses((status = 200, description = "OpenMetrics text", body = String, content_type = "application/openmetrics-text")))]
-pub(crate) async fn metrics(State(state): State<ApiState>) -> Result<Response, Problem> {
-    let text = state.metrics().text().map_err(Problem::internal)?;
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "Server",
+    responses(
+        (
+            status = 200,
+            description = "OpenMetrics text",
+            body = String,
+            content_type = "application/openmetrics-text",
+        ),
+    ),
+)]
+pub(crate) async fn metrics(State(state): State<ApiState>) -> Result<Response, ApiError> {
+    let text = state.metrics().text().map_err(ApiError::internal)?;
     Ok((
         [(header::CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS))],
         text,
@@ -71,7 +107,12 @@ impl Description {
 }
 
 /// This document.
-#[utoipa::path(get, path = "/openapi.json", tag = "Server", responses((status = 200, description = "The OpenAPI document", body = Object)))]
+#[utoipa::path(
+    get,
+    path = "/openapi.json",
+    tag = "Server",
+    responses((status = 200, description = "The OpenAPI document", body = Object)),
+)]
 pub(crate) async fn openapi_json(State(description): State<Description>) -> Response {
     (
         [(
@@ -84,7 +125,19 @@ pub(crate) async fn openapi_json(State(description): State<Description>) -> Resp
 }
 
 /// This document as a page.
-#[utoipa::path(get, path = "/docs", tag = "Server", responses((status = 200, description = "A page for people", body = String, content_type = "text/html")))]
+#[utoipa::path(
+    get,
+    path = "/docs",
+    tag = "Server",
+    responses(
+        (
+            status = 200,
+            description = "A page for people",
+            body = String,
+            content_type = "text/html",
+        ),
+    ),
+)]
 pub(crate) async fn docs_page(State(description): State<Description>) -> Html<Bytes> {
     Html(description.page())
 }

@@ -18,6 +18,7 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, header};
 use proctor_core::canonical::Digest;
+use proctor_core::causes::with_causes;
 use proctor_store::{
     fault,
     idempotency::{Answer, Begun, Claim, Unanswered},
@@ -28,9 +29,9 @@ use tracing::Instrument as _;
 use crate::{
     auth::Caller,
     dialect::Dialect,
+    error::{ApiError, ApiErrorKind, render},
     extract::read_body,
     frame::Guarded,
-    problem::{Problem, ProblemKind, render},
     state::ApiState,
 };
 
@@ -43,7 +44,7 @@ pub(crate) async fn answer(
     time_out: Option<Duration>,
 ) -> Result<Response, Infallible> {
     let answered = answer_or_problem(state, request_id, request, route, time_out).await;
-    Ok(answered.unwrap_or_else(Problem::into_response))
+    Ok(answered.unwrap_or_else(ApiError::into_response))
 }
 
 async fn answer_or_problem(
@@ -52,7 +53,7 @@ async fn answer_or_problem(
     request: Request,
     mut route: Route,
     time_out: Option<Duration>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let (mut parts, body) = request.into_parts();
     let caller = Caller::authenticate(&parts.headers, &state).await?;
     let body = read_body(&parts.headers, body, state.body_limit()).await?;
@@ -76,7 +77,7 @@ async fn answer_or_problem(
         .await?
     {
         Begun::Done(answer) => Ok(replay(answer)),
-        Begun::OtherBody => Err(Problem::bad_request(format!(
+        Begun::OtherBody => Err(ApiError::bad_request(format!(
             "the x-request-id '{request_id}' was used for another request; a new request needs a new id"
         ))),
         Begun::Fresh(claim) => {
@@ -89,14 +90,14 @@ async fn answer_or_problem(
                     .request()
                     .carry_out(answer)
                     .await
-                    .unwrap_or_else(Problem::into_response);
+                    .unwrap_or_else(ApiError::into_response);
                 fault::point("request.done");
                 keep(&state, claim, response).await
             };
             tasks
                 .spawn(doing.in_current_span())
                 .await
-                .map_err(Problem::internal)
+                .map_err(ApiError::internal)
         }
     }
 }
@@ -118,7 +119,7 @@ fn replay(answer: Answer) -> Response {
 
 /// Keeps the answer for those who ask again, if it will still be true then.
 async fn keep(state: &ApiState, claim: Claim, mut response: Response) -> Response {
-    if let Some(problem) = response.extensions().get::<Problem>() {
+    if let Some(problem) = response.extensions().get::<ApiError>() {
         if let Some(how) = passing(problem.kind()) {
             abandon(state, claim, how).await;
             return response;
@@ -135,7 +136,7 @@ async fn keep(state: &ApiState, claim: Claim, mut response: Response) -> Respons
         Ok(body) => body,
         Err(error) => {
             abandon(state, claim, Unanswered::PerhapsDone).await;
-            return Problem::internal(error).into_response();
+            return ApiError::internal(error).into_response();
         }
     };
     let answer = Answer {
@@ -149,38 +150,38 @@ async fn keep(state: &ApiState, claim: Claim, mut response: Response) -> Respons
     };
     if let Err(error) = state.store().finish_request(claim, &answer).await {
         // What was done is done; only a repetition would not be recognised.
-        tracing::error!(%error, "an answer could not be kept for its request id");
+        tracing::error!(error = %with_causes(&error), "an answer could not be kept for its request id");
     }
     Response::from_parts(parts, Body::from(body))
 }
 
 async fn abandon(state: &ApiState, claim: Claim, how: Unanswered) {
     if let Err(error) = state.store().abandon_request(claim, how).await {
-        tracing::warn!(%error, "a request id stays claimed for a while");
+        tracing::warn!(error = %with_causes(&error), "a request id stays claimed for a while");
     }
 }
 
 /// What became of a request whose problem may pass; none if the request itself is wrong, whenever it is sent.
-fn passing(kind: &ProblemKind) -> Option<Unanswered> {
+fn passing(kind: &ApiErrorKind) -> Option<Unanswered> {
     match kind {
-        ProblemKind::Validation(_)
-        | ProblemKind::MethodNotAllowed
-        | ProblemKind::UnsupportedMediaType => None,
+        ApiErrorKind::Validation(_)
+        | ApiErrorKind::MethodNotAllowed
+        | ApiErrorKind::UnsupportedMediaType => None,
         // Refused because of how things stand: what else there is, in which state, whose it is.
-        ProblemKind::Unmet(_)
-        | ProblemKind::IllegalState
-        | ProblemKind::Taken
-        | ProblemKind::Conflict
-        | ProblemKind::NotFound
-        | ProblemKind::Unauthorized
-        | ProblemKind::Forbidden
-        | ProblemKind::RateLimited { .. }
+        ApiErrorKind::Unmet(_)
+        | ApiErrorKind::IllegalState
+        | ApiErrorKind::Taken
+        | ApiErrorKind::Conflict
+        | ApiErrorKind::NotFound
+        | ApiErrorKind::Unauthorized
+        | ApiErrorKind::Forbidden
+        | ApiErrorKind::RateLimited { .. }
         // These are also said of the files and programs in a box.
-        | ProblemKind::BadRequest
-        | ProblemKind::PayloadTooLarge
+        | ApiErrorKind::BadRequest
+        | ApiErrorKind::PayloadTooLarge
         // Another server, or this one with other settings, may offer it.
-        | ProblemKind::NotImplemented => Some(Unanswered::NotDone),
-        ProblemKind::Unavailable { .. } | ProblemKind::TimedOut | ProblemKind::Internal => {
+        | ApiErrorKind::NotImplemented => Some(Unanswered::NotDone),
+        ApiErrorKind::Unavailable { .. } | ApiErrorKind::TimedOut | ApiErrorKind::Internal => {
             Some(Unanswered::PerhapsDone)
         }
     }
@@ -196,21 +197,20 @@ fn is_json(response: &Response) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::FieldErrors;
 
     #[test]
     fn only_what_is_wrong_with_the_request_itself_is_kept() {
-        let wrong = Problem::field("name", "is required");
+        let wrong = ApiError::field("name", "is required");
         assert_eq!(passing(wrong.kind()), None);
-        let unmet = Problem::unmet(FieldErrors::default());
+        let unmet = ApiError::unmet(Vec::new());
         assert_eq!(passing(unmet.kind()), Some(Unanswered::NotDone));
-        let state = ProblemKind::IllegalState;
+        let state = ApiErrorKind::IllegalState;
         assert_eq!(passing(&state), Some(Unanswered::NotDone));
     }
 
     #[test]
     fn after_a_fault_nobody_knows_what_was_done() {
-        for kind in [ProblemKind::TimedOut, ProblemKind::Internal] {
+        for kind in [ApiErrorKind::TimedOut, ApiErrorKind::Internal] {
             assert_eq!(passing(&kind), Some(Unanswered::PerhapsDone));
         }
     }

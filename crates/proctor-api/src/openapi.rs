@@ -13,7 +13,7 @@ use utoipa::{
 
 use crate::{
     dialect::{self, Dialect},
-    problem::render::{RunloopError, VerialError},
+    error::render::{RunloopError, VerialError},
 };
 
 /// Security schemes by the names that handlers use.

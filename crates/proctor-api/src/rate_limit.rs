@@ -11,7 +11,7 @@ use governor::{
 };
 use proctor_core::id::kinds::CredentialId;
 
-use crate::problem::{Problem, ProblemKind};
+use crate::error::{ApiError, ApiErrorKind};
 
 /// How often one credential may ask: a steady rate, and how far it may run ahead of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,15 +45,15 @@ impl Limiter {
     }
 
     /// Counts one request, or refuses it with the time to wait.
-    pub(crate) fn check(&self, credential: CredentialId) -> Result<(), Problem> {
+    pub(crate) fn check(&self, credential: CredentialId) -> Result<(), ApiError> {
         if self.checks.fetch_add(1, Ordering::Relaxed) % CHECKS_BETWEEN_SWEEPS
             == CHECKS_BETWEEN_SWEEPS - 1
         {
             self.limiter.retain_recent();
         }
         self.limiter.check_key(&credential).map_err(|refusal| {
-            Problem::new(
-                ProblemKind::RateLimited {
+            ApiError::new(
+                ApiErrorKind::RateLimited {
                     retry_after: refusal.wait_time_from(self.clock.now()),
                 },
                 format!(
@@ -83,7 +83,7 @@ mod tests {
         limiter.check(first).unwrap();
         limiter.check(first).unwrap();
         let refusal = limiter.check(first).unwrap_err();
-        let ProblemKind::RateLimited { retry_after } = refusal.kind() else {
+        let ApiErrorKind::RateLimited { retry_after } = refusal.kind() else {
             panic!("{refusal:?}");
         };
         assert!(*retry_after > Duration::ZERO && *retry_after <= Duration::from_secs(60));

@@ -9,11 +9,10 @@ use axum::{Router, extract::Request};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
+    error::{ApiError, ApiErrorKind},
     frame::{FrameLayer, FrameSettings},
     observe::{self, Description},
-    openapi,
-    problem::{Problem, ProblemKind},
-    runloop,
+    openapi, runloop,
     state::ApiState,
     verial,
 };
@@ -100,14 +99,14 @@ impl Api {
     }
 }
 
-async fn no_such_route(request: Request) -> Problem {
-    Problem::no_such_route(request.method(), request.uri().path())
+async fn no_such_route(request: Request) -> ApiError {
+    ApiError::no_such_route(request.method(), request.uri().path())
 }
 
 /// The router adds the `Allow` header.
-async fn no_such_method(request: Request) -> Problem {
-    Problem::new(
-        ProblemKind::MethodNotAllowed,
+async fn no_such_method(request: Request) -> ApiError {
+    ApiError::new(
+        ApiErrorKind::MethodNotAllowed,
         format!(
             "{} is not a method of {}; the Allow header lists those that are",
             request.method(),

@@ -2,14 +2,14 @@
 
 use proctor_engine::runs::Rubrics;
 
-use crate::problem::Problem;
+use crate::error::ApiError;
 
 /// What the member `criteria` of a request means.
-pub(crate) fn read(criteria: Option<&str>) -> Result<Rubrics, Problem> {
+pub(crate) fn read(criteria: Option<&str>) -> Result<Rubrics, ApiError> {
     match criteria {
         None | Some("own") => Ok(Rubrics::Own),
         Some("draft") => Ok(Rubrics::Draft),
-        Some(_) => Err(Problem::field("criteria", "must be 'own' or 'draft'")),
+        Some(_) => Err(ApiError::field("criteria", "must be 'own' or 'draft'")),
     }
 }
 

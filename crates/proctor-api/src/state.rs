@@ -9,8 +9,8 @@ use proctor_store::Store;
 use tokio_util::task::TaskTracker;
 
 use crate::{
+    error::{ApiError, ApiErrorKind},
     metrics::Metrics,
-    problem::{Problem, ProblemKind},
     rate_limit::{Limiter, RateLimit},
 };
 
@@ -101,11 +101,11 @@ impl ApiState {
     }
 
     /// The devboxes, or the answer of a server that has none.
-    pub(crate) fn fleet(&self) -> Result<&Fleet, Problem> {
+    pub(crate) fn fleet(&self) -> Result<&Fleet, ApiError> {
         let devboxes = self.0.devboxes.as_ref();
-        devboxes
-            .map(|devboxes| &devboxes.fleet)
-            .ok_or_else(|| Problem::new(ProblemKind::NotImplemented, "this server has no devboxes"))
+        devboxes.map(|devboxes| &devboxes.fleet).ok_or_else(|| {
+            ApiError::new(ApiErrorKind::NotImplemented, "this server has no devboxes")
+        })
     }
 
     /// Waits for what was begun for clients that did not wait for it. To be called when the

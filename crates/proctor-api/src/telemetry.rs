@@ -28,6 +28,7 @@ use tracing_subscriber::{
 };
 
 use crate::dialect::{self, Dialect};
+use proctor_core::causes::with_causes;
 
 /// What logs look like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,7 +91,7 @@ impl Telemetry {
         if let Some(traces) = self.traces
             && let Err(error) = traces.shutdown_with_timeout(Duration::from_secs(3))
         {
-            tracing::warn!(%error, "the last traces were not exported");
+            tracing::warn!(error = %with_causes(&error), "the last traces were not exported");
         }
     }
 }
@@ -181,7 +182,7 @@ pub(crate) fn continue_trace(span: &Span, dialect: Dialect, headers: &HeaderMap)
     if headers.contains_key("traceparent") {
         let parent = TraceContextPropagator::new().extract(&HeaderCarrier(headers));
         if let Err(error) = span.set_parent(parent) {
-            tracing::debug!(%error, "a span cannot join the client's trace");
+            tracing::debug!(error = %with_causes(&error), "a span cannot join the client's trace");
         }
     }
 }

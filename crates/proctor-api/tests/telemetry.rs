@@ -16,7 +16,7 @@ use proctor_api::{
     server::{Server, ServerOptions},
     telemetry::{self, LogFormat, TelemetryOptions},
 };
-use proctor_engine::Engine;
+use proctor_engine::{Engine, Extensions};
 use proctor_store::{
     Store, StoreOptions,
     ambient::{RandomIds, SystemClock},
@@ -51,7 +51,13 @@ async fn start_server(tasks: &TaskTracker, data: &std::path::Path) -> String {
     .await
     .unwrap();
     let metrics = Metrics::new();
-    let engine = Engine::new(store, Arc::new(SystemClock), "http://localhost", None);
+    let engine = Engine::new(
+        store,
+        Arc::new(SystemClock),
+        "http://localhost",
+        None,
+        Extensions::shipped(),
+    );
     let state = ApiState::new(ApiOptions::default(), engine, None, ids, metrics.clone());
     let options = ServerOptions {
         listen: ([127, 0, 0, 1], 0).into(),

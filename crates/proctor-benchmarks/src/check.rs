@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use proctor_core::{id::kinds::CriterionId, time::Timestamp};
-use proctor_engine::authoring::{Untouched, null_agent::NotTried, scenario_problems};
-use proctor_playground::environment::{Blueprint, Problems};
-use proctor_verify::{Severity as Remarked, lint};
+use proctor_core::{id::kinds::CriterionId, problem::Problem, time::Timestamp};
+use proctor_engine::{
+    Extensions,
+    authoring::{Untouched, null_agent::NotTried, scenario_problems},
+};
+use proctor_playground::environment::Blueprint;
+use proctor_verify::lint;
 
 use crate::{
     file::{BenchmarkFile, TaskPart},
-    problem::{Problem, Report},
     read::ReadFile,
+    report::Report,
     solution::Solution,
 };
 
@@ -29,32 +32,31 @@ impl ReadFile {
     /// Checks the file as if it were published and taken, at the time `now`, by an agent that does
     /// nothing.
     pub fn check(&self, now: Timestamp) -> Checked {
-        let content = &self.content;
+        let (content, extensions) = (&self.content, &self.extensions);
         let mut problems = unused(content);
         if content.tasks.is_empty() {
             problems.push(Problem::error("tasks", "there must be at least one task"));
         }
-        let blueprint = match Blueprint::read(&content.environment()) {
+        let blueprint = match Blueprint::read(&content.environment(), &extensions.simulators) {
             Ok(blueprint) => Some(Arc::new(blueprint)),
-            Err(Problems(all)) => {
-                let all = all.into_iter();
-                problems.extend(all.map(|(place, message)| {
-                    Problem::error(format!("environment.{place}"), message)
-                }));
+            Err(found) => {
+                let found = found.into_vec().into_iter();
+                problems.extend(found.map(|problem| problem.below("environment")));
                 None
             }
         };
         let mut tried = 0;
         for (place, task) in content.tasks.iter().enumerate() {
             let path = format!("tasks.{place}");
-            problems.extend(criteria(content, task, &path));
-            problems.extend(solution(content, task, &path));
+            problems.extend(criteria(content, task, extensions, &path));
+            problems.extend(solution(content, task, extensions, &path));
             match &blueprint {
                 Some(blueprint) => {
                     tried += 1;
-                    problems.extend(without_agent(content, task, blueprint, now, &path));
+                    let untouched = Untouched::of(&content.task(task), blueprint, extensions, now);
+                    problems.extend(without_agent(content, task, untouched, &path));
                 }
-                None => problems.extend(scenario(task, &path)),
+                None => problems.extend(scenario(task, extensions, &path)),
             }
         }
         Checked {
@@ -84,7 +86,12 @@ fn unused(file: &BenchmarkFile) -> Vec<Problem> {
     problems
 }
 
-fn criteria(file: &BenchmarkFile, part: &TaskPart, path: &str) -> Vec<Problem> {
+fn criteria(
+    file: &BenchmarkFile,
+    part: &TaskPart,
+    extensions: &Extensions,
+    path: &str,
+) -> Vec<Problem> {
     let task = file.task(part);
     let place = |id: CriterionId| task.criteria.iter().position(|one| one.id == id);
     let mut problems = Vec::new();
@@ -92,39 +99,36 @@ fn criteria(file: &BenchmarkFile, part: &TaskPart, path: &str) -> Vec<Problem> {
         let message = "has no criteria, so nobody can score";
         problems.push(Problem::warning(path, message));
     }
-    for remark in lint(&task) {
+    for remark in lint(&task, &extensions.checks) {
         let place = place(remark.criterion).unwrap_or_default();
-        let inside = match remark.problem.path.as_str() {
-            "" => String::new(),
-            inside => format!(".{inside}"),
-        };
-        let path = format!("{path}.criteria.{place}.assertion{inside}");
-        problems.push(match remark.severity {
-            Remarked::Error => Problem::error(path, remark.problem.message),
-            Remarked::Warning => Problem::warning(path, remark.problem.message),
-        });
+        let path = format!("{path}.criteria.{place}.assertion");
+        problems.push(remark.problem.below(&path));
     }
     problems
 }
 
-fn solution(file: &BenchmarkFile, part: &TaskPart, path: &str) -> Vec<Problem> {
+fn solution(
+    file: &BenchmarkFile,
+    part: &TaskPart,
+    extensions: &Extensions,
+    path: &str,
+) -> Vec<Problem> {
     if part.solution.is_empty() {
         let message = "has no solution, so nothing proves its criteria right";
         return vec![Problem::warning(path, message)];
     }
-    let flaws = match Solution::read(&part.solution) {
+    let problems = match Solution::read(&part.solution, &extensions.simulators) {
         Ok(solution) => solution.unresolved(&file.entities_of(part)),
-        Err(flaws) => flaws,
+        Err(problems) => problems,
     };
-    let flaws = flaws.into_iter();
-    flaws
-        .map(|flaw| Problem::error(format!("{path}.solution.{}", flaw.path), flaw.message))
-        .collect()
+    let path = format!("{path}.solution");
+    let problems = problems.into_iter();
+    problems.map(|problem| problem.below(&path)).collect()
 }
 
 /// What can be said of a scenario that cannot be tried.
-fn scenario(part: &TaskPart, path: &str) -> Vec<Problem> {
-    let flaws = scenario_problems(&part.scenario).into_iter();
+fn scenario(part: &TaskPart, extensions: &Extensions, path: &str) -> Vec<Problem> {
+    let flaws = scenario_problems(&part.scenario, &extensions.simulators).into_iter();
     flaws
         .map(|(step, message)| Problem::error(format!("{path}.scenario.{step}"), message))
         .collect()
@@ -134,12 +138,11 @@ fn scenario(part: &TaskPart, path: &str) -> Vec<Problem> {
 fn without_agent(
     file: &BenchmarkFile,
     part: &TaskPart,
-    blueprint: &Arc<Blueprint>,
-    now: Timestamp,
+    untouched: Result<Untouched, NotTried>,
     path: &str,
 ) -> Vec<Problem> {
     let task = file.task(part);
-    let untouched = match Untouched::of(&task, blueprint, now) {
+    let untouched = match untouched {
         Ok(untouched) => untouched,
         Err(NotTried::Devbox) => return Vec::new(),
         Err(refused) => {

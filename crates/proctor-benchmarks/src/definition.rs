@@ -39,7 +39,7 @@ impl BenchmarkFile {
         };
         let simulator = |part: &SimulatorPart| Simulator {
             id: id_of(&part.name),
-            kind: part.kind,
+            kind: part.kind.clone(),
             name: part.name.clone(),
             config: if part.config.is_empty() {
                 Value::Null
@@ -158,7 +158,7 @@ impl BenchmarkFile {
             }
         }
         let part = SimulatorPart {
-            kind: simulator.kind,
+            kind: simulator.kind.clone(),
             name: simulator.name.clone(),
             config: match &simulator.config {
                 Value::Object(config) => config.clone(),

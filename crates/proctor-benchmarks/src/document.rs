@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use proctor_core::{problem::Span, reader::Places};
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, SeqAccess, Visitor},
@@ -11,28 +12,19 @@ use serde::{
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{Location, Spanned};
 
-/// A part of a text, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
-    /// Where it begins.
-    pub offset: usize,
-    /// How long it is.
-    pub length: usize,
-}
-
 /// A value with its place in the text.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     /// Where people look for it.
-    pub(crate) span: Span,
+    span: Span,
     /// Where its characters are: elsewhere only for what stands for an anchored value.
     written: Span,
-    pub(crate) content: Content,
+    content: Content,
 }
 
 /// What a node is.
 #[derive(Clone, Debug)]
-pub(crate) enum Content {
+enum Content {
     Null,
     Bool(bool),
     Number(Number),
@@ -43,10 +35,10 @@ pub(crate) enum Content {
 
 /// A named value.
 #[derive(Clone, Debug)]
-pub(crate) struct Member {
-    pub(crate) name: String,
-    pub(crate) name_span: Span,
-    pub(crate) node: Node,
+struct Member {
+    name: String,
+    name_span: Span,
+    node: Node,
 }
 
 /// Why a text is no YAML: where, if that is known, and why.
@@ -102,8 +94,8 @@ impl Node {
         }
     }
 
-    /// The place of what a path such as `tasks.0.name` leads to, or of the last node on the way.
-    pub(crate) fn find(&self, path: &str) -> Span {
+    /// What a path such as `tasks.0.name` leads to, or the last node on the way.
+    fn find(&self, path: &str) -> &Self {
         let mut node = self;
         let mut rest = path;
         while !rest.is_empty() {
@@ -135,19 +127,22 @@ impl Node {
             };
             (node, rest) = (next, after);
         }
-        node.span
+        node
+    }
+}
+
+impl Places for Node {
+    fn of_value(&self, path: &str) -> Span {
+        self.find(path).span
     }
 
-    /// What it is, in words.
-    pub(crate) fn noun(&self) -> &'static str {
-        match self.content {
-            Content::Null => "nothing",
-            Content::Bool(_) => "a truth value",
-            Content::Number(_) => "a number",
-            Content::Text(_) => "a text",
-            Content::List(_) => "a list",
-            Content::Map(_) => "a map",
-        }
+    fn of_name(&self, path: &str, name: &str) -> Span {
+        let node = self.find(path);
+        let member = match &node.content {
+            Content::Map(members) => members.iter().find(|member| member.name == name),
+            _ => None,
+        };
+        member.map_or(node.span, |member| member.name_span)
     }
 }
 
@@ -270,7 +265,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, path: &str) -> String {
-        let Span { offset, length } = Node::read(text).unwrap().find(path);
+        let Span { offset, length } = Node::read(text).unwrap().of_value(path);
         text[offset..offset + length].to_owned()
     }
 
@@ -293,7 +288,10 @@ mod tests {
         assert_eq!(shown(text, "tasks.1.name"), "Second");
         assert_eq!(shown(text, "tasks.0.a.b"), "5");
         let found = Node::read(text).unwrap();
-        assert_eq!(found.find("tasks.1.nothing.here"), found.find("tasks.1"));
+        assert_eq!(
+            found.of_value("tasks.1.nothing.here"),
+            found.of_value("tasks.1")
+        );
     }
 
     #[test]

@@ -3,24 +3,28 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     num::NonZeroU32,
+    ops::RangeInclusive,
 };
 
 use proctor_core::{
     definition::{Seconds, Slug, Visibility},
-    environment::{DatasetType, SimulatorType},
+    environment::DatasetType,
+    problem::Problem,
+    reader::{Node, Notes, Object, Places as _, Wording},
     scoring::Weight,
 };
-use serde_json::Value;
+use proctor_engine::Extensions;
+use proctor_simulation::registry::SimulatorRegistry;
+use serde_json::{Map, Value};
 
 use crate::{
-    document::Node,
+    document,
     file::{
         BenchmarkFile, CriterionPart, DatasetPart, EntityPart, EnvironmentPart, SimulatorPart,
         TaskPart,
     },
     folder::Folder,
-    problem::{Problem, Report, Source},
-    reader::{Cursor, Notes, Object},
+    report::{Report, Source},
 };
 
 /// The most bytes of a file.
@@ -41,17 +45,18 @@ pub struct ReadFile {
     /// What it says.
     pub content: BenchmarkFile,
     pub(crate) source: Source,
-    pub(crate) document: Node,
+    pub(crate) document: document::Node,
+    pub(crate) extensions: Extensions,
 }
 
 impl ReadFile {
-    /// Reads the text of a file; what it refers to is in `folder`.
-    pub fn read(source: Source, folder: &Folder) -> Result<Self, Report> {
+    /// Reads the text of a file; what it refers to is in `folder`, and what it may use in `extensions`.
+    pub fn read(source: Source, folder: &Folder, extensions: &Extensions) -> Result<Self, Report> {
         if source.text.len() > LARGEST {
             let problem = Problem::error("", format!("has more than {LARGEST} bytes"));
             return Err(Report::new(source, vec![problem]));
         }
-        let document = match Node::read(&source.text) {
+        let document = match document::Node::read(&source.text) {
             Ok(document) => document,
             Err(not_yaml) => {
                 let problem = Problem {
@@ -61,36 +66,43 @@ impl ReadFile {
                 return Err(Report::new(source, vec![problem]));
             }
         };
-        let notes = Notes::default();
-        let content = benchmark(&Cursor::root(&document, &notes), folder);
-        let problems = notes.into_problems();
-        match content {
-            Some(content) if problems.is_empty() => Ok(Self {
+        let value = document.to_value();
+        let notes = Notes::with_places(Wording::File, &document);
+        let content = benchmark(&Node::root(&value, &notes), folder, &extensions.simulators);
+        match notes.finish(content) {
+            Ok(content) => Ok(Self {
                 content,
                 source,
                 document,
+                extensions: extensions.clone(),
             }),
-            _ => Err(Report::new(source, problems)),
+            Err(problems) => Err(Report::new(source, problems.into_vec())),
         }
     }
 
     /// A report about this file, with the place of every problem.
     pub(crate) fn report(&self, mut problems: Vec<Problem>) -> Report {
         for problem in &mut problems {
-            problem.span = Some(self.document.find(&problem.path));
+            problem.span = Some(self.document.of_value(&problem.path));
         }
         Report::new(self.source.clone(), problems)
     }
 }
 
-fn benchmark(cursor: &Cursor<'_>, folder: &Folder) -> Option<BenchmarkFile> {
-    let object = cursor.object()?;
-    let name = object.required("name").and_then(|name| name.text(1..=NAME));
+fn benchmark(
+    node: &Node<'_>,
+    folder: &Folder,
+    simulators: &SimulatorRegistry,
+) -> Option<BenchmarkFile> {
+    let object = node.object()?;
+    let name = object
+        .required("name")
+        .and_then(|name| text(&name, 1..=NAME));
     let slug = object.required("slug").and_then(|slug| read_slug(&slug));
     let visibility = object.optional("visibility");
     let visibility = visibility.map_or(Some(Visibility::Private), |one| read_visibility(&one));
     let description = object.optional("description");
-    let description = description.and_then(|text| text.text(0..=DESCRIPTION));
+    let description = description.and_then(|one| text(&one, 0..=DESCRIPTION));
     let timeout = object
         .required("timeout")
         .and_then(|one| read_timeout(&one));
@@ -100,7 +112,8 @@ fn benchmark(cursor: &Cursor<'_>, folder: &Folder) -> Option<BenchmarkFile> {
     let known_datasets = known(datasets.as_ref());
     let datasets = datasets.map_or_else(BTreeMap::new, |all| read_datasets(&all, folder));
     let environment = object.required("environment");
-    let environment = environment.and_then(|one| read_environment(&one, &known_datasets));
+    let environment =
+        environment.and_then(|one| read_environment(&one, &known_datasets, simulators));
     let entities = object.optional("entities");
     let known_entities = known(entities.as_ref());
     let entities = entities.map_or_else(BTreeMap::new, |all| read_entities(&all, &known_datasets));
@@ -126,37 +139,52 @@ fn benchmark(cursor: &Cursor<'_>, folder: &Folder) -> Option<BenchmarkFile> {
 /// Names that may be referred to, also of what is itself not right.
 type Known<'d> = BTreeSet<&'d str>;
 
-fn known<'d>(all: Option<&Cursor<'d>>) -> Known<'d> {
-    let names = all.map(Cursor::names);
-    names.unwrap_or_default().into_iter().collect()
+fn known<'d>(all: Option<&Node<'d>>) -> Known<'d> {
+    let members = all.and_then(|all| all.value().as_object());
+    let names = members.into_iter().flat_map(|members| members.keys());
+    names.map(String::as_str).collect()
 }
 
-fn read_slug(cursor: &Cursor<'_>) -> Option<Slug> {
-    let slug = Slug::try_from(cursor.text(0..=NAME)?);
-    slug.map_err(|bad| cursor.refuse(bad.to_string())).ok()
+fn text(node: &Node<'_>, length: RangeInclusive<usize>) -> Option<String> {
+    node.text_of_length(length).map(str::to_owned)
 }
 
-fn read_visibility(cursor: &Cursor<'_>) -> Option<Visibility> {
-    match cursor.text(0..=NAME)?.as_str() {
+fn map(node: &Node<'_>) -> Option<Map<String, Value>> {
+    node.object().map(|object| object.map().clone())
+}
+
+fn read_slug(node: &Node<'_>) -> Option<Slug> {
+    let slug = Slug::try_from(text(node, 0..=NAME)?);
+    slug.map_err(|bad| node.refuse(bad.to_string())).ok()
+}
+
+fn read_visibility(node: &Node<'_>) -> Option<Visibility> {
+    match text(node, 0..=NAME)?.as_str() {
         "Public" => Some(Visibility::Public),
         "Private" => Some(Visibility::Private),
         other => {
-            cursor.refuse(format!("'{other}' is neither Public nor Private"));
+            node.refuse(format!("'{other}' is neither Public nor Private"));
             None
         }
     }
 }
 
-fn read_timeout(cursor: &Cursor<'_>) -> Option<Seconds> {
-    Seconds::new(cursor.whole(1..=LONGEST_TIMEOUT)?)
+fn read_timeout(node: &Node<'_>) -> Option<Seconds> {
+    Seconds::new(node.whole(1..=LONGEST_TIMEOUT)?)
 }
 
-fn read_environment(cursor: &Cursor<'_>, datasets: &Known<'_>) -> Option<EnvironmentPart> {
-    let object = cursor.object()?;
-    let name = object.required("name").and_then(|name| name.text(1..=NAME));
+fn read_environment(
+    node: &Node<'_>,
+    datasets: &Known<'_>,
+    known: &SimulatorRegistry,
+) -> Option<EnvironmentPart> {
+    let object = node.object()?;
+    let name = object
+        .required("name")
+        .and_then(|name| text(&name, 1..=NAME));
     let mut simulators: Vec<SimulatorPart> = Vec::new();
-    for one in object.required("simulators").iter().flat_map(Cursor::list) {
-        let Some(simulator) = read_simulator(&one, datasets) else {
+    for one in object.required("simulators").iter().flat_map(Node::items) {
+        let Some(simulator) = read_simulator(&one, datasets, known) else {
             continue;
         };
         if simulators.iter().any(|other| other.name == simulator.name) {
@@ -171,15 +199,22 @@ fn read_environment(cursor: &Cursor<'_>, datasets: &Known<'_>) -> Option<Environ
     })
 }
 
-fn read_simulator(cursor: &Cursor<'_>, datasets: &Known<'_>) -> Option<SimulatorPart> {
-    let object = cursor.object()?;
+fn read_simulator(
+    node: &Node<'_>,
+    datasets: &Known<'_>,
+    known: &SimulatorRegistry,
+) -> Option<SimulatorPart> {
+    let object = node.object()?;
     let kind = object.required("type").and_then(|kind| {
-        let all = SimulatorType::ALL.iter().map(|one| one.as_str());
-        one_of(&kind, SimulatorType::from_name, all)
+        let text = text(&kind, 0..=NAME)?;
+        let found = known.resolve(&text).map(|plugin| plugin.kind());
+        found.map_err(|unknown| kind.refuse(unknown)).ok()
     });
-    let name = object.required("name").and_then(|name| name.text(1..=NAME));
+    let name = object
+        .required("name")
+        .and_then(|name| text(&name, 1..=NAME));
     let config = object.optional("config");
-    let config = config.and_then(|config| config.map()).unwrap_or_default();
+    let config = config.and_then(|config| map(&config)).unwrap_or_default();
     let begins = object.optional("datasets");
     let begins = begins.map_or_else(Vec::new, |all| {
         names(&all, "data set", |name| datasets.contains(name))
@@ -195,24 +230,24 @@ fn read_simulator(cursor: &Cursor<'_>, datasets: &Known<'_>) -> Option<Simulator
 
 /// What a name stands for, or a refusal that names all.
 fn one_of<T>(
-    cursor: &Cursor<'_>,
+    node: &Node<'_>,
     read: impl FnOnce(&str) -> Option<T>,
     all: impl Iterator<Item = &'static str>,
 ) -> Option<T> {
-    let text = cursor.text(0..=NAME)?;
+    let text = text(node, 0..=NAME)?;
     let found = read(&text);
     if found.is_none() {
         let all: Vec<_> = all.collect();
-        cursor.refuse(format!("'{text}' is none of {}", all.join(", ")));
+        node.refuse(format!("'{text}' is none of {}", all.join(", ")));
     }
     found
 }
 
 /// Names of things that must be there, each once.
-fn names(cursor: &Cursor<'_>, noun: &str, is_there: impl Fn(&str) -> bool) -> Vec<String> {
+fn names(node: &Node<'_>, noun: &str, is_there: impl Fn(&str) -> bool) -> Vec<String> {
     let mut names = Vec::new();
-    for one in cursor.list() {
-        let Some(name) = one.text(1..=NAME) else {
+    for one in node.items() {
+        let Some(name) = text(&one, 1..=NAME) else {
             continue;
         };
         if !is_there(&name) {
@@ -225,15 +260,15 @@ fn names(cursor: &Cursor<'_>, noun: &str, is_there: impl Fn(&str) -> bool) -> Ve
     names
 }
 
-fn read_datasets(cursor: &Cursor<'_>, folder: &Folder) -> BTreeMap<String, DatasetPart> {
-    let entries = cursor.entries().into_iter();
+fn read_datasets(node: &Node<'_>, folder: &Folder) -> BTreeMap<String, DatasetPart> {
+    let entries = node.entries().into_iter();
     entries
         .filter_map(|(name, one)| Some((name.to_owned(), read_dataset(&one, folder)?)))
         .collect()
 }
 
-fn read_dataset(cursor: &Cursor<'_>, folder: &Folder) -> Option<DatasetPart> {
-    let object = cursor.object()?;
+fn read_dataset(node: &Node<'_>, folder: &Folder) -> Option<DatasetPart> {
+    let object = node.object()?;
     let kind = object.required("type").and_then(|kind| {
         let all = DatasetType::ALL.iter().map(|one| one.as_str());
         one_of(&kind, DatasetType::from_name, all)
@@ -242,7 +277,7 @@ fn read_dataset(cursor: &Cursor<'_>, folder: &Folder) -> Option<DatasetPart> {
         (Some(data), None) => {
             let value = data.value();
             if value.is_array() || value.is_object() {
-                Some(value)
+                Some(value.clone())
             } else {
                 data.refuse("must be a list or a map");
                 None
@@ -250,11 +285,11 @@ fn read_dataset(cursor: &Cursor<'_>, folder: &Folder) -> Option<DatasetPart> {
         }
         (None, Some(file)) => read_data_file(&file, folder),
         (None, None) => {
-            object.refuse("'data' or 'file' is required");
+            object.node().refuse("'data' or 'file' is required");
             None
         }
         (Some(_), Some(_)) => {
-            object.refuse("only one of 'data' and 'file'");
+            object.node().refuse("only one of 'data' and 'file'");
             None
         }
     };
@@ -266,29 +301,29 @@ fn read_dataset(cursor: &Cursor<'_>, folder: &Folder) -> Option<DatasetPart> {
 }
 
 /// The data in another file, YAML or JSON.
-fn read_data_file(cursor: &Cursor<'_>, folder: &Folder) -> Option<Value> {
-    let name = cursor.text(1..=1000)?;
+fn read_data_file(node: &Node<'_>, folder: &Folder) -> Option<Value> {
+    let name = text(node, 1..=1000)?;
     let data = folder.read(&name).and_then(|text| {
-        Node::read(&text)
+        document::Node::read(&text)
             .map(|node| node.to_value())
             .map_err(|not_yaml| format!("'{name}' is neither YAML nor JSON: {}", not_yaml.message))
     });
     match data {
         Ok(data) if data.is_array() || data.is_object() => Some(data),
         Ok(_) => {
-            cursor.refuse(format!("'{name}' holds neither a list nor a map"));
+            node.refuse(format!("'{name}' holds neither a list nor a map"));
             None
         }
         Err(why) => {
-            cursor.refuse(why);
+            node.refuse(why);
             None
         }
     }
 }
 
-fn read_entities(cursor: &Cursor<'_>, datasets: &Known<'_>) -> BTreeMap<String, EntityPart> {
+fn read_entities(node: &Node<'_>, datasets: &Known<'_>) -> BTreeMap<String, EntityPart> {
     let mut entities = BTreeMap::new();
-    for (key, one) in cursor.entries() {
+    for (key, one) in node.entries() {
         if ["entity", "task_run", "now", "today"].contains(&key) || key.contains(['.', '{', '}']) {
             one.refuse(format!("'{key}' means something else in templates"));
         }
@@ -299,17 +334,19 @@ fn read_entities(cursor: &Cursor<'_>, datasets: &Known<'_>) -> BTreeMap<String, 
     entities
 }
 
-fn read_entity(cursor: &Cursor<'_>, datasets: &Known<'_>) -> Option<EntityPart> {
-    let object = cursor.object()?;
-    let kind = object.required("kind").and_then(|kind| kind.text(1..=KIND));
+fn read_entity(node: &Node<'_>, datasets: &Known<'_>) -> Option<EntityPart> {
+    let object = node.object()?;
+    let kind = object
+        .required("kind")
+        .and_then(|kind| text(&kind, 1..=KIND));
     let home = object.optional("dataset");
-    let dataset = home.as_ref().and_then(|home| home.text(1..=NAME));
+    let dataset = home.as_ref().and_then(|home| text(home, 1..=NAME));
     if let (Some(home), Some(name)) = (&home, &dataset)
         && !datasets.contains(name.as_str())
     {
         home.refuse(format!("there is no data set '{name}'"));
     }
-    let data = object.required("data").and_then(|data| data.map());
+    let data = object.required("data").and_then(|data| map(&data));
     object.finish();
     Some(EntityPart {
         kind: kind?,
@@ -318,9 +355,9 @@ fn read_entity(cursor: &Cursor<'_>, datasets: &Known<'_>) -> Option<EntityPart> 
     })
 }
 
-fn read_tasks(cursor: &Cursor<'_>, entities: &Known<'_>) -> Vec<TaskPart> {
+fn read_tasks(node: &Node<'_>, entities: &Known<'_>) -> Vec<TaskPart> {
     let mut tasks: Vec<TaskPart> = Vec::new();
-    for one in cursor.list() {
+    for one in node.items() {
         let Some(task) = read_task(&one, entities) else {
             continue;
         };
@@ -332,24 +369,26 @@ fn read_tasks(cursor: &Cursor<'_>, entities: &Known<'_>) -> Vec<TaskPart> {
     tasks
 }
 
-fn read_task(cursor: &Cursor<'_>, entities: &Known<'_>) -> Option<TaskPart> {
-    let object = cursor.object()?;
-    let name = object.required("name").and_then(|name| name.text(1..=NAME));
+fn read_task(node: &Node<'_>, entities: &Known<'_>) -> Option<TaskPart> {
+    let object = node.object()?;
+    let name = object
+        .required("name")
+        .and_then(|name| text(&name, 1..=NAME));
     let timeout = object
         .optional("timeout")
         .and_then(|one| read_timeout(&one));
     let tags = object.optional("tags");
-    let tags = tags.iter().flat_map(Cursor::list);
-    let tags = tags.filter_map(|tag| tag.text(1..=TAG)).collect();
+    let tags = tags.iter().flat_map(Node::items);
+    let tags = tags.filter_map(|tag| text(&tag, 1..=TAG)).collect();
     let task_item = object.optional("task_item");
-    let task_item = task_item.map_or(Value::Null, |one| one.value());
+    let task_item = task_item.map_or(Value::Null, |one| one.value().clone());
     let about = object.optional("entities");
     let mut about = about.map_or_else(Vec::new, |all| {
         names(&all, "entity", |key| entities.contains(key))
     });
     about.sort();
     let criteria = object.optional("criteria");
-    let criteria = criteria.iter().flat_map(Cursor::list);
+    let criteria = criteria.iter().flat_map(Node::items);
     let criteria = criteria.filter_map(|one| read_criterion(&one, &about));
     let criteria = criteria.collect();
     let scenario = values(&object, "scenario");
@@ -371,29 +410,31 @@ fn read_task(cursor: &Cursor<'_>, entities: &Known<'_>) -> Option<TaskPart> {
 fn values(object: &Object<'_>, name: &'static str) -> Vec<Value> {
     let all = object.optional(name);
     all.iter()
-        .flat_map(Cursor::list)
-        .map(|one| one.value())
+        .flat_map(Node::items)
+        .map(|one| one.value().clone())
         .collect()
 }
 
-fn read_criterion(cursor: &Cursor<'_>, about: &[String]) -> Option<CriterionPart> {
-    let object = cursor.object()?;
+fn read_criterion(node: &Node<'_>, about: &[String]) -> Option<CriterionPart> {
+    let object = node.object()?;
     let label = object
         .required("label")
-        .and_then(|label| label.text(1..=LABEL));
+        .and_then(|label| text(&label, 1..=LABEL));
     let weight = object.optional("weight").and_then(|weight| {
         let read = Weight::new(weight.number()?);
         read.map_err(|bad| weight.refuse(bad.to_string())).ok()
     });
-    let axis = object.optional("axis").and_then(|axis| axis.text(1..=AXIS));
+    let axis = object
+        .optional("axis")
+        .and_then(|axis| text(&axis, 1..=AXIS));
     let input = object.optional("input_entity");
-    let input_entity = input.as_ref().and_then(|input| input.text(1..=NAME));
+    let input_entity = input.as_ref().and_then(|input| text(input, 1..=NAME));
     if let (Some(input), Some(key)) = (&input, &input_entity)
         && !about.contains(key)
     {
         input.refuse(format!("the task is not about an entity '{key}'"));
     }
-    let assertion = object.required("assertion").map(|one| one.value());
+    let assertion = object.required("assertion").map(|one| one.value().clone());
     object.finish();
     Some(CriterionPart {
         label: label?,

@@ -1,9 +1,11 @@
 //! The benchmarks that are part of the program.
 
+use proctor_engine::Extensions;
+
 use crate::{
     folder::Folder,
-    problem::{Report, Source},
     read::ReadFile,
+    report::{Report, Source},
 };
 
 /// A benchmark that is part of the program.
@@ -40,6 +42,6 @@ impl Shipped {
             name: self.name.to_owned(),
             text: self.text.to_owned(),
         };
-        ReadFile::read(source, &Folder::Nowhere)
+        ReadFile::read(source, &Folder::Nowhere, &Extensions::shipped())
     }
 }

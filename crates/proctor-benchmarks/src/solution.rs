@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proctor_core::environment::Entity;
-use proctor_playground::environment::kind_of_path;
+use proctor_core::{environment::Entity, problem::Problem};
+use proctor_simulation::registry::SimulatorRegistry;
 use proctor_verify::unresolved;
 use regex::Regex;
 use reqwest::Method;
@@ -51,13 +51,6 @@ pub(crate) struct Pick {
     pub(crate) regex: Option<Regex>,
 }
 
-/// What is wrong with a solution: where in it, and what.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Flaw {
-    pub(crate) path: String,
-    pub(crate) message: String,
-}
-
 /// A call as authors write it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a map with a 'call'")]
@@ -84,37 +77,38 @@ struct WrittenPick {
 
 impl Solution {
     /// Reads a solution, naming everything that is wrong with it.
-    pub(crate) fn read(written: &[Value]) -> Result<Self, Vec<Flaw>> {
-        let mut flaws = Vec::new();
+    pub(crate) fn read(
+        written: &[Value],
+        simulators: &SimulatorRegistry,
+    ) -> Result<Self, Vec<Problem>> {
+        let mut problems = Vec::new();
         let mut calls = Vec::new();
         for (place, value) in written.iter().enumerate() {
-            match Call::read(value) {
+            match Call::read(value, simulators) {
                 Ok(call) => calls.push(call),
-                Err((path, message)) => flaws.push(Flaw {
-                    path: match path.as_str() {
-                        "" | "." => place.to_string(),
-                        path => format!("{place}.{path}"),
-                    },
-                    message,
-                }),
+                Err((path, message)) => {
+                    // Serde's word for all of it is a dot.
+                    let path = path.trim_start_matches('.');
+                    problems.push(Problem::error(path, message).below(&place.to_string()));
+                }
             }
         }
-        if flaws.is_empty() {
+        if problems.is_empty() {
             Ok(Self { calls })
         } else {
-            Err(flaws)
+            Err(problems)
         }
     }
 
     /// Templates that cannot be filled when their turn comes.
-    pub(crate) fn unresolved(&self, entities: &[Entity]) -> Vec<Flaw> {
+    pub(crate) fn unresolved(&self, entities: &[Entity]) -> Vec<Problem> {
         let mut known: BTreeSet<&str> = BTreeSet::from([NOW, TODAY]);
-        let mut flaws = Vec::new();
+        let mut problems = Vec::new();
         for (place, call) in self.calls.iter().enumerate() {
             let mut test = |field: &str, text: &str| {
                 if let Err(message) = unresolved(text, entities, |key| known.contains(key)) {
                     let path = format!("{place}.{field}");
-                    flaws.push(Flaw { path, message });
+                    problems.push(Problem::error(path, message));
                 }
             };
             test("call", &call.path);
@@ -128,7 +122,7 @@ impl Solution {
             }
             known.extend(call.pick.keys().map(String::as_str));
         }
-        flaws
+        problems
     }
 }
 
@@ -152,14 +146,14 @@ fn each_text(value: &Value, path: &str, test: &mut impl FnMut(&str, &str)) {
 
 impl Call {
     /// Reads a call; a refusal says where in it, and why.
-    fn read(value: &Value) -> Result<Self, (String, String)> {
+    fn read(value: &Value, simulators: &SimulatorRegistry) -> Result<Self, (String, String)> {
         let written: WrittenCall = serde_path_to_error::deserialize(value)
             .map_err(|error| (error.path().to_string(), error.into_inner().to_string()))?;
         let at = |field: &str| {
             let field = field.to_owned();
             move |message: String| (field, message)
         };
-        let (method, path) = read_call(&written.call).map_err(at("call"))?;
+        let (method, path) = read_call(&written.call, simulators).map_err(at("call"))?;
         let body = match (written.body, written.text) {
             (None, None) => Body::Nothing,
             (Some(body), None) => Body::Json(body),
@@ -185,7 +179,7 @@ impl Call {
 }
 
 /// `POST fhir/Patient`.
-fn read_call(text: &str) -> Result<(Method, String), String> {
+fn read_call(text: &str, simulators: &SimulatorRegistry) -> Result<(Method, String), String> {
     let (method, path) = text.trim().split_once(char::is_whitespace).ok_or_else(|| {
         format!("'{text}' is no call: write a method and a path, such as GET fhir/Patient")
     })?;
@@ -202,7 +196,8 @@ fn read_call(text: &str) -> Result<(Method, String), String> {
         }
     };
     let path = path.trim().trim_start_matches('/').to_owned();
-    if kind_of_path(path.split('?').next().unwrap_or_default()).is_none() {
+    let below = path.split('?').next().unwrap_or_default();
+    if simulators.of_path(below).is_none() {
         return Err(format!("no simulator answers at '{path}'"));
     }
     Ok((method, path))
@@ -282,13 +277,18 @@ impl Pick {
 
 #[cfg(test)]
 mod tests {
+    use proctor_engine::Extensions;
     use serde_json::json;
 
     use super::*;
 
+    fn read(written: &[Value]) -> Result<Solution, Vec<Problem>> {
+        Solution::read(written, &Extensions::shipped().simulators)
+    }
+
     #[test]
     fn calls_are_read() {
-        let solution = Solution::read(&[
+        let solution = read(&[
             json!({"call": "GET fhir/Patient?name=Ray", "pick": {"id": "entry.0.resource.id"}}),
             json!({"call": "PUT files/out/a.txt", "text": "Seen {{id}} {{now}}", "expect": [200, 201]}),
             json!({"call": "POST clearinghouse/x12", "text": "ISA", "headers": {"accept": "application/edi-x12"},
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn everything_wrong_is_named() {
-        let flaws = Solution::read(&[
+        let problems = read(&[
             json!({"call": "LOOK fhir/Patient"}),
             json!({"call": "GET moon/phase"}),
             json!({"call": "GET fhir/Patient", "expect": 99}),
@@ -312,22 +312,19 @@ mod tests {
             json!("GET fhir/Patient"),
         ])
         .unwrap_err();
-        let told: Vec<String> = flaws
-            .iter()
-            .map(|flaw| format!("{}: {}", flaw.path, flaw.message))
-            .collect();
+        let told: Vec<String> = problems.iter().map(Problem::to_string).collect();
         insta::assert_snapshot!(told.join("\n"));
     }
 
     #[test]
     fn a_value_must_be_picked_before_it_is_used() {
-        let solution = Solution::read(&[
+        let solution = read(&[
             json!({"call": "GET fhir/Patient/{{id}}", "pick": {"id": "id"}}),
             json!({"call": "POST fhir/Patient", "body": {"id": ["{{id}}", "{{other}}"]}}),
         ])
         .unwrap();
-        let flaws = solution.unresolved(&[]);
-        let places: Vec<&str> = flaws.iter().map(|flaw| flaw.path.as_str()).collect();
+        let problems = solution.unresolved(&[]);
+        let places: Vec<&str> = problems.iter().map(|one| one.path.as_str()).collect();
         assert_eq!(places, ["0.call", "1.body.id.1"]);
     }
 

@@ -9,6 +9,8 @@ use proctor_core::{
     id::kinds::{EntityId, TaskRunId},
     time::Timestamp,
 };
+use proctor_engine::Extensions;
+use proctor_simulation::registry::SimulatorRegistry;
 use proctor_verify::{Context, fill};
 use reqwest::header::CONTENT_TYPE;
 use secrecy::SecretString;
@@ -159,13 +161,14 @@ struct Axis {
     score: f64,
 }
 
-/// Takes version `version` of a file's benchmark; `solver` has a Solver's key. `progress` is told of
-/// every task that is done.
+/// Takes version `version` of a file's benchmark; `solver` has a Solver's key. `extensions` are what
+/// the server knows; `progress` is told of every task that is done.
 pub async fn take(
     solver: &Api,
     file: &BenchmarkFile,
     version: u32,
     agent: Agent,
+    extensions: &Extensions,
     mut progress: impl FnMut(&TakenTask),
 ) -> Result<Taken, TakeError> {
     let benchmark = format!("{}@{version}", file.slug.as_str());
@@ -182,6 +185,7 @@ pub async fn take(
             let replay = Replay {
                 taker: &taker,
                 file,
+                simulators: &extensions.simulators,
                 prefix: &prefix,
                 task_run,
                 started_at: &started.started_at,
@@ -209,6 +213,7 @@ pub async fn take(
 struct Replay<'a> {
     taker: &'a Api,
     file: &'a BenchmarkFile,
+    simulators: &'a SimulatorRegistry,
     prefix: &'a str,
     task_run: &'a NewTaskRun,
     started_at: &'a str,
@@ -219,8 +224,8 @@ impl Replay<'_> {
         let name = &self.task_run.name;
         let part = self.file.tasks.iter().find(|task| task.name == *name);
         let part = part.ok_or_else(|| TakeError::UnknownTask(name.clone()))?;
-        let solution = Solution::read(&part.solution).map_err(|flaws| {
-            let said: Vec<String> = flaws.into_iter().map(|flaw| flaw.message).collect();
+        let solution = Solution::read(&part.solution, self.simulators).map_err(|problems| {
+            let said: Vec<String> = problems.into_iter().map(|one| one.message).collect();
             self.failed(0, "", said.join("; "))
         })?;
         let mut values = self.file.entities_of(part);

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use proctor_core::scoring::{Score, Verdict};
+use proctor_core::{
+    scoring::{Score, Verdict},
+    shell::quoted,
+};
 use proctor_scenarios::{Reference, Scenario, ScenarioSet};
 use reqwest::StatusCode;
 use serde::Deserialize;
@@ -192,7 +195,7 @@ impl Try<'_> {
             }
         };
         let command = match &self.scenario.working_directory {
-            Some(directory) => format!("cd '{}' && {command}", directory.replace('\'', r"'\''")),
+            Some(directory) => format!("cd {} && {command}", quoted(directory)),
             None => command,
         };
         let path = format!("/v1/devboxes/{}/execute_sync", self.run.devbox_id);

@@ -172,15 +172,15 @@ pub struct Criterion {
     pub check: Check,
 }
 
-/// How a criterion is checked. What cannot be read is kept as it was given, because authors may store
-/// what cannot be checked yet; assertions are read by the checks themselves.
+/// How a criterion is checked. Both are kept as they were given, because authors may store what cannot be checked yet; whoever checks them
+/// reads them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
     /// A typed assertion on a playground.
     Assertion(Value),
     /// A scorer in a devbox.
-    Scorer(Document<ScorerDefinition>),
+    Scorer(ScorerDefinition),
 }
 
 /// What a taker must bring to a run.

@@ -9,10 +9,10 @@ use serde_json::Value;
 /// What can be read from a document and written as one.
 pub trait Readable: Sized {
     /// What is wrong with a document that cannot be read.
-    type Problem;
+    type Error;
 
     /// What the document says. Members that it does not know are passed over.
-    fn read(document: &Value) -> Result<Self, Self::Problem>;
+    fn read(document: &Value) -> Result<Self, Self::Error>;
 
     /// The document that says this.
     fn write(&self) -> Value;
@@ -20,7 +20,7 @@ pub trait Readable: Sized {
 
 /// What a document says or why it cannot be read, and how it was written.
 pub struct Document<T: Readable> {
-    read: Result<T, T::Problem>,
+    read: Result<T, T::Error>,
     /// The document itself, if it is not what [`Readable::write`] makes of it.
     written: Option<Value>,
 }
@@ -37,7 +37,7 @@ impl<T: Readable> Document<T> {
     }
 
     /// What it says, or why it cannot be read.
-    pub fn get(&self) -> Result<&T, &T::Problem> {
+    pub fn get(&self) -> Result<&T, &T::Error> {
         self.read.as_ref()
     }
 
@@ -61,10 +61,10 @@ impl<T: Readable> From<T> for Document<T> {
     }
 }
 
-// Derives would ask for the same of `T` alone and not of its problem.
+// Derives would ask for the same of `T` alone and not of its error.
 impl<T: Readable + Clone> Clone for Document<T>
 where
-    T::Problem: Clone,
+    T::Error: Clone,
 {
     fn clone(&self) -> Self {
         Self {
@@ -110,7 +110,7 @@ mod tests {
     struct Size(u64);
 
     impl Readable for Size {
-        type Problem = String;
+        type Error = String;
 
         fn read(document: &Value) -> Result<Self, String> {
             let size = document.get("size").and_then(Value::as_f64);

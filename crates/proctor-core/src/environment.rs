@@ -3,6 +3,8 @@
 //! An [`Environment`] is plain data. It is frozen together with the benchmark that names it, under
 //! its own [`Digest`], so that a playground can be made again exactly as it was.
 
+use std::{borrow::Cow, fmt};
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -82,6 +84,38 @@ impl Environment {
     }
 }
 
+/// What a simulator simulates, by its name on the wire and in the store: `Fhir`, `Fax`, ….
+///
+/// The list of names is open. The registry of simulators knows which there are and refuses others
+/// where users give them; what is stored is kept as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SimulatorType(Cow<'static, str>);
+
+impl SimulatorType {
+    /// The type with this name.
+    pub const fn named(name: &'static str) -> Self {
+        Self(Cow::Borrowed(name))
+    }
+
+    /// The name on the wire and in the store.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for SimulatorType {
+    fn from(name: String) -> Self {
+        Self(Cow::Owned(name))
+    }
+}
+
+impl fmt::Display for SimulatorType {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
 /// Declares an enum whose values have one name on the wire and may be read by others.
 macro_rules! named {
     ($(#[$doc:meta])* $kind:ident { $($(#[$value_doc:meta])* $value:ident = $name:literal $(| $alias:literal)*;)+ }) => {
@@ -127,30 +161,6 @@ macro_rules! named {
 }
 
 named! {
-    /// What a simulator simulates.
-    SimulatorType {
-        /// A FHIR R4 store.
-        Fhir = "Fhir";
-        /// An HL7 v2 interface.
-        Hl7 = "Hl7";
-        /// A tree of files.
-        Files = "Files" | "Sftp";
-        /// A payer's portal.
-        Payer = "Payer";
-        /// A telephone line.
-        Voice = "Voice";
-        /// A clearinghouse for X12.
-        Clearinghouse = "Clearinghouse" | "X12";
-        /// A fax machine.
-        Fax = "Fax";
-        /// Messages to and from patients.
-        Message = "Message" | "Messages";
-        /// Decision support by CDS Hooks.
-        CdsHooks = "CdsHooks" | "Cds-Hooks" | "Cds_Hooks";
-    }
-}
-
-named! {
     /// What kind of data a data set holds.
     DatasetType {
         /// FHIR resources.
@@ -169,25 +179,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_read_in_any_case_and_by_their_other_names() {
-        for (text, kind) in [
-            ("fhir", SimulatorType::Fhir),
-            ("X12", SimulatorType::Clearinghouse),
-            ("SFTP", SimulatorType::Files),
-            ("cdshooks", SimulatorType::CdsHooks),
-            ("messages", SimulatorType::Message),
-        ] {
-            assert_eq!(SimulatorType::from_name(text), Some(kind), "{text}");
-        }
-        let refusal = serde_json::from_value::<SimulatorType>(json!("Telegraph")).unwrap_err();
+    fn types_of_simulators_are_kept_as_they_were_written() {
+        let kind: SimulatorType = serde_json::from_value(json!("Fhir")).unwrap();
+        assert_eq!(kind, SimulatorType::named("Fhir"));
+        assert_eq!(json!(kind), json!("Fhir"));
+        let unknown: SimulatorType = serde_json::from_value(json!("Telegraph")).unwrap();
+        assert_eq!(json!(unknown), json!("Telegraph"));
+    }
+
+    #[test]
+    fn types_of_data_sets_are_read_in_any_case() {
+        assert_eq!(DatasetType::from_name("fhir"), Some(DatasetType::Fhir));
+        assert_eq!(json!(DatasetType::Fhir), json!("FHIR"));
+        let refusal = serde_json::from_value::<DatasetType>(json!("Rows")).unwrap_err();
         assert!(
             refusal
                 .to_string()
-                .contains("'Telegraph' is none of Fhir, Hl7")
+                .contains("'Rows' is none of FHIR, Files")
         );
-        for kind in SimulatorType::ALL {
-            assert_eq!(SimulatorType::from_name(kind.as_str()), Some(*kind));
+        for kind in DatasetType::ALL {
+            assert_eq!(DatasetType::from_name(kind.as_str()), Some(*kind));
         }
-        assert_eq!(json!(DatasetType::Fhir), json!("FHIR"));
     }
 }

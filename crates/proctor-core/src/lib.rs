@@ -10,11 +10,14 @@
 //! * [`run`], [`task_run`], [`job`]: the state machines; a transition is a method that either
 //!   succeeds or says why not.
 //! * [`object`], [`network_policy`], [`agent`], [`mount`], [`blueprint`]: what stands around devboxes.
+//! * [`reader`]: reading documents of authors so that every [`problem`] is told at once, with its place.
 //! * [`profile`]: what whoever starts a run brings along.
+//! * [`numeral`]: how decimal numbers are written; [`shell`]: texts for a shell.
 //! * [`phrase`]: whether words were said, however they were written.
 //! * [`scorer`]: what scorers of tasks in boxes look at.
 //! * [`scoring`]: marks, axes, verdicts; [`criterion_run`]: the record behind each mark.
 //! * [`cause`]: why something was not judged; [`results`]: our own numbers, in which that counts.
+//! * [`causes`]: how an error is told with what caused it.
 //!
 //! Nothing here reads a clock, draws a random number, or knows how it is stored or shown.
 
@@ -22,6 +25,7 @@ pub mod agent;
 pub mod blueprint;
 pub mod canonical;
 pub mod cause;
+pub mod causes;
 pub mod criterion_run;
 pub mod definition;
 pub mod devbox;
@@ -31,13 +35,17 @@ pub mod id;
 pub mod job;
 pub mod mount;
 pub mod network_policy;
+pub mod numeral;
 pub mod object;
 pub mod phrase;
+pub mod problem;
 pub mod profile;
+pub mod reader;
 pub mod refused;
 pub mod results;
 pub mod run;
 pub mod scorer;
 pub mod scoring;
+pub mod shell;
 pub mod task_run;
 pub mod time;

@@ -2,8 +2,8 @@
 //!
 //! This crate owns the [`Backend`] and [`Devbox`] traits, the [`conformance`] suite that every backend must pass,
 //! the [`Registry`] of backends, and the [`local`] backend, which makes boxes of Linux namespaces without a container
-//! engine. The processes behind those are another program, `proctor-supervisor`, which this crate builds and carries; the words for boxes come from
-//! there. It knows nothing of HTTP, of runs or of scores, and it must never hand a descriptor, a path or a
+//! engine. The processes behind those are another program, `proctor-supervisor`, which this crate builds and carries; what is said about boxes
+//! comes from `proctor-devbox-types`. It knows nothing of HTTP, of runs or of scores, and it must never hand a descriptor, a path or a
 //! credential of the host to what runs inside a box.
 //!
 //! ```text
@@ -24,10 +24,11 @@ pub use doctor::{Finding, Report, Severity};
 pub use error::{Error, Result};
 pub use name::{BaseName, BoxId, ExecId, LayerId};
 pub use network::{EgressPolicy, HostPattern, Network};
-pub use proctor_supervisor::{error, name, network, record, scatter, spec};
+pub use proctor_devbox_types::{error, name, network, record, spec};
+pub use proctor_supervisor::scatter;
 pub use record::{
     BoxRecord, BoxState, Enforcement, Exit, ExitCause, How, LayerRecord, OutputChunk, Progress,
     Property, SnapshotWay, Usage,
 };
-pub use registry::{Factory, Registry, Settings};
+pub use registry::{Factory, Registry, Settings, UnknownBackend};
 pub use spec::{Base, BoxSpec, ExecSpec, FileMode, Limits, Shared, Stream, User};

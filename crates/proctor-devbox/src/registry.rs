@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use crate::{backend::Backend, error::Result, local};
+use crate::{backend::Backend, error, local};
 
 /// What every backend is opened with.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct Factory {
     /// One sentence for people who choose.
     pub about: &'static str,
     /// Opens it.
-    pub open: fn(&Settings) -> Result<Arc<dyn Backend>>,
+    pub open: fn(&Settings) -> error::Result<Arc<dyn Backend>>,
 }
 
 impl std::fmt::Debug for Factory {
@@ -36,6 +36,16 @@ impl std::fmt::Debug for Factory {
 #[derive(Clone, Debug)]
 pub struct Registry {
     factories: Vec<Factory>,
+}
+
+/// A name that no backend has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no devbox backend '{name}'; known are: {}", known.join(", "))]
+pub struct UnknownBackend {
+    /// The name.
+    pub name: String,
+    /// The names that would have done.
+    pub known: Vec<&'static str>,
 }
 
 impl Registry {
@@ -54,8 +64,14 @@ impl Registry {
     }
 
     /// The backend of that name.
-    pub fn get(&self, name: &str) -> Option<&Factory> {
-        self.factories.iter().find(|factory| factory.name == name)
+    pub fn get(&self, name: &str) -> Result<&Factory, UnknownBackend> {
+        let mut factories = self.factories.iter();
+        factories
+            .find(|factory| factory.name == name)
+            .ok_or_else(|| UnknownBackend {
+                name: name.to_owned(),
+                known: self.factories.iter().map(|factory| factory.name).collect(),
+            })
     }
 
     /// All of them.
@@ -74,9 +90,12 @@ mod tests {
             name: "other",
             ..local::FACTORY
         });
-        assert!(registry.get("local").is_some());
-        assert!(registry.get("other").is_some());
-        assert!(registry.get("docker").is_none());
+        assert!(registry.get("local").is_ok());
+        assert!(registry.get("other").is_ok());
+        assert_eq!(
+            registry.get("docker").unwrap_err().to_string(),
+            "there is no devbox backend 'docker'; known are: local, other"
+        );
         assert_eq!(registry.factories().len(), 2);
     }
 }

@@ -11,11 +11,12 @@ use proctor_core::{
     id::kinds::{EnvironmentId, TaskId},
     run::Run,
 };
-use proctor_playground::{environment::Blueprint, scenario::Step};
+use proctor_playground::environment::Blueprint;
+use proctor_simulation::scenario::Step;
 use proctor_store::Store;
 use proctor_verify::Rubric;
 
-use crate::error::EngineError;
+use crate::{error::EngineError, extensions::Extensions};
 
 /// How many definitions are kept ready.
 const KEPT: usize = 256;
@@ -92,8 +93,8 @@ fn count(number: usize) -> u32 {
 }
 
 /// Prepared definitions by their digest.
-#[derive(Default)]
 pub(crate) struct Catalog {
+    extensions: Extensions,
     benchmarks: Shelf<Prepared>,
     blueprints: Shelf<Blueprint>,
 }
@@ -123,6 +124,15 @@ impl<T> Shelf<T> {
 }
 
 impl Catalog {
+    /// Nothing is prepared yet.
+    pub(crate) fn new(extensions: Extensions) -> Self {
+        Self {
+            extensions,
+            benchmarks: Shelf::default(),
+            blueprints: Shelf::default(),
+        }
+    }
+
     /// The benchmark with this digest.
     pub(crate) async fn benchmark(
         &self,
@@ -164,14 +174,14 @@ impl Catalog {
                     blueprint: self.blueprint(store, digest).await?,
                     scenario: scenario
                         .iter()
-                        .map(Step::read)
+                        .map(|step| self.extensions.simulators.read_step(step))
                         .collect::<Result<_, _>>()
-                        .map_err(|bad| EngineError::Scenario(bad.0))?,
+                        .map_err(|bad| EngineError::Scenario(bad.to_string()))?,
                 }),
             };
             let prepared = PreparedTask {
                 place,
-                rubric: Rubric::compile(task),
+                rubric: Rubric::compile(task, &self.extensions.checks),
                 playground,
             };
             tasks.insert(task.id, prepared);
@@ -198,6 +208,7 @@ impl Catalog {
             .environment_definition(digest)
             .await?
             .ok_or_else(|| EngineError::Fault(format!("the environment {digest} is missing")))?;
-        Ok(self.blueprints.put(*digest, Blueprint::read(&environment)?))
+        let blueprint = Blueprint::read(&environment, &self.extensions.simulators)?;
+        Ok(self.blueprints.put(*digest, blueprint))
     }
 }

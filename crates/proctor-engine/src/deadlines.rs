@@ -6,11 +6,13 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use proctor_core::causes::with_causes;
 use proctor_core::{id::kinds::TaskRunId, time::Timestamp};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::{sync::CancellationToken, time::DelayQueue};
 
 use crate::{engine::Engine, error::EngineError};
+use proctor_macros::boxed_futures;
 
 /// How often the database is asked what is due.
 const LOOK: Duration = Duration::from_secs(10);
@@ -64,6 +66,7 @@ pub(crate) async fn watch(engine: Engine, closing: CancellationToken) {
     }
 }
 
+#[boxed_futures]
 impl Engine {
     /// Ends everything that is overdue, by the database's account.
     pub async fn sweep(&self) -> Result<(), EngineError> {
@@ -80,6 +83,6 @@ impl Engine {
 
 fn report(outcome: Result<(), EngineError>, message: &'static str) {
     if let Err(error) = outcome {
-        tracing::warn!(error = &error as &dyn std::error::Error, "{message}");
+        tracing::warn!(error = %with_causes(&error), "{message}");
     }
 }

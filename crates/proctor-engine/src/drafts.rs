@@ -14,7 +14,9 @@ use crate::{
     engine::Engine,
     error::EngineError,
 };
+use proctor_macros::boxed_futures;
 
+#[boxed_futures]
 impl Engine {
     /// Freezes a benchmark as its drafts stand.
     pub(crate) async fn freeze(
@@ -22,7 +24,7 @@ impl Engine {
         organization: OrganizationId,
         benchmark: BenchmarkId,
     ) -> Result<Frozen, EngineError> {
-        Ok(authoring::freeze(self.store(), organization, benchmark).await?)
+        Ok(authoring::freeze(self.store(), self.extensions(), organization, benchmark).await?)
     }
 
     /// Freezes an environment as it stands.

@@ -6,13 +6,14 @@ use proctor_core::{
     id::kinds::TaskRunId,
     time::{Clock, Timestamp},
 };
+use proctor_macros::boxed_futures;
 use proctor_playground::world::Surroundings;
 use proctor_store::Store;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    catalog::Catalog, deadlines::Deadlines, error::EngineError, jobs::Jobs, routes::Routes,
-    scenarios::Workshop, under_way::UnderWay, worlds::Worlds,
+    catalog::Catalog, deadlines::Deadlines, error::EngineError, extensions::Extensions, jobs::Jobs,
+    routes::Routes, scenarios::Workshop, under_way::UnderWay, worlds::Worlds,
 };
 
 /// Makes things happen; cheap to clone.
@@ -23,6 +24,7 @@ pub struct Engine {
 
 pub(crate) struct Inner {
     pub(crate) store: Store,
+    pub(crate) extensions: Extensions,
     pub(crate) catalog: Catalog,
     pub(crate) worlds: Worlds,
     pub(crate) routes: Routes,
@@ -36,15 +38,18 @@ pub(crate) struct Inner {
     clock: Arc<dyn Clock>,
 }
 
+#[boxed_futures]
 impl Engine {
     /// An engine on a store. `public_url` is the server's address as agents see it, without a
-    /// trailing slash; `workshop` is where tasks are done that need a box, if they can be done at all.
+    /// trailing slash; `workshop` is where tasks are done that need a box, if they can be done at all;
+    /// `extensions` are the simulators and checks that tasks may use.
     /// Deadlines are kept once [`Engine::run`] was called.
     pub fn new(
         store: Store,
         clock: Arc<dyn Clock>,
         public_url: &str,
         workshop: Option<Workshop>,
+        extensions: Extensions,
     ) -> Self {
         let (tasks, closing) = (TaskTracker::new(), CancellationToken::new());
         let around = Surroundings {
@@ -58,7 +63,8 @@ impl Engine {
             inner: Arc::new(Inner {
                 worlds: Worlds::new(around, public_url),
                 store,
-                catalog: Catalog::default(),
+                catalog: Catalog::new(extensions.clone()),
+                extensions,
                 routes: Routes::default(),
                 deadlines: Deadlines::default(),
                 workshop,
@@ -103,6 +109,11 @@ impl Engine {
     /// What is remembered.
     pub fn store(&self) -> &Store {
         &self.inner.store
+    }
+
+    /// The simulators and checks that there are.
+    pub fn extensions(&self) -> &Extensions {
+        &self.inner.extensions
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use proctor_core::{devbox::request::UnreadableDevbox, refused::Refused};
+use proctor_core::{devbox::request::UnreadableDevbox, problem::Problems, refused::Refused};
 use proctor_fleet::RequestProblem;
-use proctor_playground::{
-    environment::Problems,
-    world::{NotOpened, OpenError, WorldError},
-};
+use proctor_playground::world::{NotOpened, OpenError, WorldError};
 use proctor_store::StoreError;
 
 use crate::{

@@ -8,6 +8,7 @@
 //! * [`jobs`]: agents that take scenarios without anybody's help.
 //! * [`results`]: our own numbers of runs and jobs.
 //! * [`playgrounds`]: playgrounds that belong to no run, and what is behind sandboxes.
+//! * [`extensions`]: the simulators and checks that there are.
 //! * [`catalog`]: frozen definitions, prepared once.
 //! * [`problems`]: what is wrong with what somebody asks for.
 //!
@@ -21,6 +22,7 @@ mod deadlines;
 mod drafts;
 pub mod engine;
 pub mod error;
+pub mod extensions;
 pub mod jobs;
 pub mod playgrounds;
 pub mod problems;
@@ -34,3 +36,4 @@ mod worlds;
 
 pub use engine::Engine;
 pub use error::EngineError;
+pub use extensions::Extensions;

@@ -4,14 +4,18 @@ use std::sync::Arc;
 
 use proctor_core::{
     canonical::Digest,
-    environment::{Dataset, SimulatorType},
+    environment::Dataset,
     id::kinds::{EnvironmentId, OrganizationId, PlaygroundId, RunId, SimulatorId, TaskRunId},
 };
+use proctor_macros::boxed_futures;
 use proctor_playground::{
-    entrance::Entrance,
     environment::Blueprint,
-    seed::Seed,
     world::{World, WorldEvent},
+};
+use proctor_simulation::{
+    entrance::{Closed, Entrance, Entrances},
+    registry::SimulatorPlugin,
+    seed::Seed,
 };
 use proctor_store::playgrounds::{Place, Playground, Sandbox};
 use serde_json::Value;
@@ -31,6 +35,7 @@ pub struct Behind {
     pub door: usize,
 }
 
+#[boxed_futures]
 impl Engine {
     /// Makes a playground from an environment as it stands.
     pub async fn create_playground(
@@ -204,24 +209,33 @@ impl Engine {
     }
 
     /// The entrance to the first simulator of a type in the worlds of a run.
-    pub fn entrance_of_run(&self, run: RunId, kind: SimulatorType) -> Entrance {
-        Entrance::unseeded(kind).unwrap_or_else(|| {
-            let prefix = format!("/v1/benchmark-runs/{run}");
-            Entrance::seeded(kind, self.seed_of_run(run), 0, &prefix)
-        })
+    pub fn entrance_of_run(&self, run: RunId, plugin: &dyn SimulatorPlugin) -> Box<dyn Entrance> {
+        match plugin.entrances() {
+            Entrances::Fixed(entrance) => entrance,
+            Entrances::Seeded(make) => {
+                let prefix = format!("/v1/benchmark-runs/{run}");
+                make(self.seed_of_run(run), 0, &prefix)
+            }
+        }
     }
 
     /// The entrance to a sandbox.
-    pub async fn entrance_of_sandbox(&self, sandbox: &Sandbox) -> Result<Entrance, EngineError> {
-        if let Some(entrance) = Entrance::unseeded(sandbox.kind) {
-            return Ok(entrance);
-        }
+    pub async fn entrance_of_sandbox(
+        &self,
+        sandbox: &Sandbox,
+    ) -> Result<Box<dyn Entrance>, EngineError> {
+        let plugin = self.extensions().simulators.find(sandbox.kind.as_str());
+        let make = match plugin.map(|plugin| plugin.entrances()) {
+            Some(Entrances::Seeded(make)) => make,
+            Some(Entrances::Fixed(entrance)) => return Ok(entrance),
+            None => return Ok(Box::new(Closed)),
+        };
         let seed = self.seed_of_sandbox(sandbox).await?;
         let siblings = self.store().sandboxes_of(sandbox.place).await?;
         let is_before = |one: &&Sandbox| one.kind == sandbox.kind && one.door < sandbox.door;
         let number = siblings.iter().filter(is_before).count();
         let prefix = format!("/sandboxes/{}", sandbox.id);
-        Ok(Entrance::seeded(sandbox.kind, seed, number, &prefix))
+        Ok(make(seed, number, &prefix))
     }
 
     /// A playground.

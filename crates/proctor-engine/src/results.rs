@@ -11,6 +11,7 @@ use proctor_core::{
 };
 
 use crate::{engine::Engine, error::EngineError, jobs::JobDetails};
+use proctor_macros::boxed_futures;
 
 /// What came of a run or a job.
 pub struct Results {
@@ -46,6 +47,7 @@ impl AgentResults {
     }
 }
 
+#[boxed_futures]
 impl Engine {
     /// What came of one of the organization's jobs so far.
     pub async fn job_results(

@@ -11,10 +11,9 @@ use proctor_core::{
 };
 use proctor_playground::{
     environment::Blueprint,
-    scenario::Step,
-    seed::Seed,
     world::{NotOpened, OpenError, Origin, Rehearsal, Surroundings, World},
 };
+use proctor_simulation::{scenario::Step, seed::Seed};
 
 use crate::error::EngineError;
 

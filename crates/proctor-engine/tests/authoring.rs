@@ -11,7 +11,10 @@ use proctor_core::{
     scoring::Weight,
     time::{ManualClock, Timestamp},
 };
-use proctor_engine::authoring::{self, NotFrozen, Prevents};
+use proctor_engine::{
+    Extensions,
+    authoring::{self, NotFrozen, Obstacle, Prevents},
+};
 use proctor_store::{
     Store, StoreError, StoreOptions,
     ambient::RandomIds,
@@ -58,7 +61,7 @@ impl Desk {
         let data = json!([{"resourceType": "Patient", "id": "ada"}]);
         let chart = store.create_dataset(clinic, chart, &data).await.unwrap();
         let fhir = SimulatorDraft {
-            kind: SimulatorType::Fhir,
+            kind: SimulatorType::named("Fhir"),
             name: "EHR".to_owned(),
             config: Map::new(),
             datasets: vec![chart.id],
@@ -145,6 +148,7 @@ impl Desk {
         let slug = "fax".to_owned().try_into().unwrap();
         authoring::publish(
             &self.store,
+            &Extensions::shipped(),
             self.clinic,
             self.benchmark.id,
             slug,
@@ -156,7 +160,7 @@ impl Desk {
 
     /// What is wrong, with ids replaced by the nouns that they are of.
     fn told(&self, refused: NotFrozen) -> Vec<(String, String, Prevents)> {
-        let NotFrozen::Unfit(problems) = refused else {
+        let NotFrozen::Unfit(obstacles) = refused else {
             panic!("{refused}");
         };
         let readable = |text: &str| {
@@ -167,9 +171,11 @@ impl Desk {
             let parts: Vec<_> = text.split('.').map(hide).collect();
             parts.join(".")
         };
-        problems
+        obstacles
             .into_iter()
-            .map(|problem| (readable(&problem.place), problem.message, problem.prevents))
+            .map(|Obstacle { problem, prevents }| {
+                (readable(&problem.path), problem.message, prevents)
+            })
             .collect()
     }
 }
@@ -188,9 +194,14 @@ async fn a_frozen_benchmark_outlives_every_change_of_its_drafts() {
     desk.store.add_task_entity(&task, &ada).await.unwrap();
     desk.criterion(&task, Some(&ada), patient_exists()).await;
     assert_eq!(desk.publish().await.unwrap(), 1);
-    let trial = authoring::freeze(&desk.store, desk.clinic, desk.benchmark.id)
-        .await
-        .unwrap();
+    let trial = authoring::freeze(
+        &desk.store,
+        &Extensions::shipped(),
+        desk.clinic,
+        desk.benchmark.id,
+    )
+    .await
+    .unwrap();
     assert_eq!(trial.digest, trial.definition.digest());
     let frozen_task = &trial.definition.tasks[0];
     assert_eq!(frozen_task.entities[0].data, json!({"name": "Ada"}));
@@ -345,11 +356,16 @@ async fn a_draft_may_be_tried_before_it_may_be_published() {
         .await;
     assert!(matches!(
         desk.publish().await,
-        Err(NotFrozen::Unfit(problems)) if problems.len() == 1
+        Err(NotFrozen::Unfit(obstacles)) if obstacles.len() == 1
     ));
-    authoring::freeze(&desk.store, desk.clinic, desk.benchmark.id)
-        .await
-        .unwrap();
+    authoring::freeze(
+        &desk.store,
+        &Extensions::shipped(),
+        desk.clinic,
+        desk.benchmark.id,
+    )
+    .await
+    .unwrap();
 }
 
 #[tokio::test]
@@ -370,9 +386,14 @@ async fn a_task_with_a_box_needs_neither_environment_nor_limit_for_a_trial() {
         ..task.content.clone()
     };
     desk.store.update_task(&task, boxed).await.unwrap();
-    let frozen = authoring::freeze(&desk.store, desk.clinic, desk.benchmark.id)
-        .await
-        .unwrap();
+    let frozen = authoring::freeze(
+        &desk.store,
+        &Extensions::shipped(),
+        desk.clinic,
+        desk.benchmark.id,
+    )
+    .await
+    .unwrap();
     assert!(matches!(
         frozen.definition.tasks[0].world,
         World::Devbox { .. }
@@ -386,9 +407,21 @@ async fn what_is_not_there_or_somebody_elses_is_not_frozen() {
     let desk = Desk::new().await;
     desk.task(json!([])).await;
     let other = desk.store.create_organization("Other").await.unwrap().id;
-    let foreign = authoring::freeze(&desk.store, other, desk.benchmark.id).await;
+    let foreign = authoring::freeze(
+        &desk.store,
+        &Extensions::shipped(),
+        other,
+        desk.benchmark.id,
+    )
+    .await;
     assert!(matches!(foreign, Err(NotFrozen::NoSuchBenchmark(_))));
-    let unknown = authoring::freeze(&desk.store, desk.clinic, desk.store.fresh_id()).await;
+    let unknown = authoring::freeze(
+        &desk.store,
+        &Extensions::shipped(),
+        desk.clinic,
+        desk.store.fresh_id(),
+    )
+    .await;
     assert!(matches!(unknown, Err(NotFrozen::NoSuchBenchmark(_))));
 }
 

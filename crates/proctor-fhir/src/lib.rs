@@ -11,6 +11,7 @@
 //! * [`validate`]: level-1 validation.
 //!
 //! ```
+//! use proctor_core::time::Timestamp;
 //! use proctor_fhir::{definitions::SearchDefinitions, index::extract, query::{Filter, QueryContext}, validate::validate};
 //! # use serde_json::json;
 //! let patient = json!({"resourceType": "Patient", "name": [{"family": "Muñoz"}], "birthDate": "1970-05-17"});
@@ -19,7 +20,7 @@
 //! let definitions = SearchDefinitions::r4();
 //! let values = extract(definitions, &patient);
 //!
-//! let context = QueryContext { now: 0, own_bases: &["http://localhost/fhir"] };
+//! let context = QueryContext { now: Timestamp::from_millis(0), own_bases: &["http://localhost/fhir"] };
 //! let family = definitions.find("Patient", "family").expect("R4 has it");
 //! let filter = Filter::parse(family, None, "munoz", &context)?;
 //! assert!(filter.holds(values.iter().filter(|(id, _)| *id == family.id).map(|(_, value)| value)));

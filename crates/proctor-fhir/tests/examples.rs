@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 
+use proctor_core::time::Timestamp;
 use proctor_fhir::definitions::SearchDefinitions;
 use proctor_fhir::index::{
     IndexValue, NumberValue, QuantityValue, ReferenceTarget, TokenValue, extract,
@@ -124,7 +125,7 @@ fn all_examples_are_valid_but_for_those_that_break_the_standard() {
 fn every_value_of_every_example_is_found_by_asking_for_it() {
     let definitions = SearchDefinitions::r4();
     let context = QueryContext {
-        now: 1_700_000_000_000,
+        now: Timestamp::from_millis(1_700_000_000_000),
         own_bases: &["http://own.example/fhir"],
     };
     let mut found: BTreeSet<&str> = BTreeSet::new();

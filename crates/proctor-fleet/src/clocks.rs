@@ -2,12 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
+use proctor_core::causes::with_causes;
 use proctor_core::{
     devbox::{DevboxStatus, IdleAction, ShutdownReason},
     time::Timestamp,
 };
 
 use crate::{error::FleetError, fleet::Fleet, live::Live};
+use proctor_macros::boxed_futures;
 
 /// How often all devboxes are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -23,6 +25,7 @@ enum Due {
     Suspend,
 }
 
+#[boxed_futures]
 impl Fleet {
     /// Keeps the clocks of all devboxes until the fleet closes.
     pub(crate) fn keep_clocks(&self) {
@@ -52,7 +55,7 @@ impl Fleet {
                 // Somebody else was first.
                 Ok(()) | Err(FleetError::Refused(_)) => {}
                 Err(error) => {
-                    tracing::warn!(devbox = %live.id, %error, "a devbox's time is over; it will be tried again");
+                    tracing::warn!(devbox = %live.id, error = %with_causes(&error), "a devbox's time is over; it will be tried again");
                 }
             }
         }

@@ -11,6 +11,7 @@ use proctor_core::{
     refused::{Refused, Step},
 };
 use proctor_devbox::{BoxId, Devbox};
+use proctor_macros::boxed_futures;
 use proctor_store::{
     OnDisk,
     devboxes::DevboxRecord,
@@ -60,6 +61,7 @@ impl std::fmt::Debug for Hold {
     }
 }
 
+#[boxed_futures]
 impl Fleet {
     /// Makes a devbox. The record is there at once; the box comes to be in the background.
     pub async fn create(

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use proctor_core::causes::with_causes;
 use proctor_core::{
     devbox::{DevboxFailure, ShutdownReason},
     refused::Step,
@@ -56,7 +57,7 @@ impl Fleet {
         match failed {
             Ok(failed) => self.ended(live, &failed, message),
             Err(error) => {
-                tracing::error!(devbox = %live.id, %error, "a failure could not be noted");
+                tracing::error!(devbox = %live.id, error = %with_causes(&error), "a failure could not be noted");
             }
         }
     }
@@ -86,12 +87,12 @@ impl Fleet {
         };
         if let Ok(devbox) = devbox {
             if let Err(error) = devbox.stop().await {
-                tracing::warn!(devbox = %live.id, %error, "a box could not be stopped");
+                tracing::warn!(devbox = %live.id, error = %with_causes(&error), "a box could not be stopped");
             }
             live.followers.close();
             let _ = tokio::time::timeout(AFTERWARDS, live.followers.wait()).await;
             if let Err(error) = devbox.destroy().await {
-                tracing::warn!(devbox = %live.id, %error, "a box stays until the next start");
+                tracing::warn!(devbox = %live.id, error = %with_causes(&error), "a box stays until the next start");
             }
         }
         self.remove(live.id);

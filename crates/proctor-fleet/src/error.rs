@@ -1,6 +1,6 @@
 //! Why something did not happen, told apart by what the caller should do.
 
-use proctor_core::refused::Refused;
+use proctor_core::{problem::Problem, refused::Refused};
 use proctor_store::StoreError;
 
 use crate::{blueprints::BlueprintError, requests::RequestProblem};
@@ -32,9 +32,9 @@ pub enum FleetError {
     /// The state does not allow it.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// What was asked for makes no sense; each field with its fault.
-    #[error("{}", told(.0))]
-    Invalid(Vec<(String, String)>),
+    /// What was asked for makes no sense; which field says so, and why.
+    #[error("{0}")]
+    Invalid(Problem),
     /// The devbox that was asked for cannot be made.
     #[error("the devbox cannot be made as asked: {}", listed(.0))]
     Request(Vec<RequestProblem>),
@@ -55,7 +55,7 @@ pub enum FleetError {
 impl FleetError {
     /// One wrong field.
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self::Invalid(vec![(field.into(), message.into())])
+        Self::Invalid(Problem::error(field, message))
     }
 
     pub(crate) fn not_found(noun: &'static str, id: impl std::fmt::Display) -> Self {
@@ -69,27 +69,4 @@ impl FleetError {
 fn listed(problems: &[RequestProblem]) -> String {
     let parts: Vec<_> = problems.iter().map(ToString::to_string).collect();
     parts.join("; ")
-}
-
-fn told(faults: &[(String, String)]) -> String {
-    let parts: Vec<_> = faults
-        .iter()
-        .map(|(field, message)| format!("{field}: {message}"))
-        .collect();
-    parts.join("; ")
-}
-
-/// An error with everything below it.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        let words = error.to_string();
-        if !text.ends_with(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        next = error.source();
-    }
-    text
 }

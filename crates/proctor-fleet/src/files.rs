@@ -5,10 +5,12 @@ use proctor_devbox::FileContent;
 use tokio::io::AsyncRead;
 
 use crate::{error::FleetError, fleet::Fleet, logs::Source};
+use proctor_macros::boxed_futures;
 
 /// The longest path, in bytes, that Linux takes.
 const LONGEST_PATH: usize = 4095;
 
+#[boxed_futures]
 impl Fleet {
     /// Opens a file of a devbox for reading, as its user. Larger than `limit` is refused.
     pub async fn read_file(

@@ -11,6 +11,7 @@ use proctor_core::{
     time::{Clock, Timestamp},
 };
 use proctor_devbox::{Backend, scatter};
+use proctor_macros::boxed_futures;
 use proctor_store::Store;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
@@ -77,6 +78,7 @@ pub(crate) struct Inner {
     live: Mutex<HashMap<DevboxId, Arc<Live>>>,
 }
 
+#[boxed_futures]
 impl Fleet {
     /// A fleet on a store and a backend. What an earlier process left is taken up by [`Fleet::recover`].
     pub async fn open(

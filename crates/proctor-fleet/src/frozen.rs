@@ -11,8 +11,10 @@ use std::{
     time::Duration,
 };
 
+use proctor_core::causes::with_causes;
 use proctor_core::id::kinds::{DevboxId, DevboxKind, TaskRunId};
 use proctor_devbox::{BoxSpec, Error, LayerId, User};
+use proctor_macros::boxed_futures;
 use proctor_store::{
     StoreError,
     frozen_disks::{FrozenDisk, FrozenStatus, FrozenTotal},
@@ -138,6 +140,7 @@ impl Drop for InUse {
     }
 }
 
+#[boxed_futures]
 impl Fleet {
     /// Why no disk would be kept for this task run now, if none would.
     pub async fn reason_not_to_freeze(
@@ -205,8 +208,7 @@ impl Fleet {
             if bytes.is_none()
                 && let Err(error) = fleet.measure(&layer).await
             {
-                let error = &error as &dyn std::error::Error;
-                tracing::warn!(error, %layer, "how much a frozen disk takes is not known");
+                tracing::warn!(error = %with_causes(&error), %layer, "how much a frozen disk takes is not known");
             }
             fleet.tidy_up_soon();
         });
@@ -301,8 +303,7 @@ impl Fleet {
             self.store().drop_frozen_disks(&excess).await
         };
         if let Err(error) = given_up.await {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "old frozen disks stay for now");
+            tracing::warn!(error = %with_causes(&error), "old frozen disks stay for now");
         }
         self.remove_deleted_layers().await;
     }
@@ -321,7 +322,7 @@ impl Fleet {
                 Ok(()) | Err(Error::NoSuchLayer(_)) => removed.push(disk.layer),
                 Err(Error::InUse { .. }) => {}
                 Err(error) => {
-                    tracing::warn!(layer = disk.layer, %error, "a frozen disk that nobody wants stays for now");
+                    tracing::warn!(layer = disk.layer, error = %with_causes(&error), "a frozen disk that nobody wants stays for now");
                 }
             }
         }
@@ -355,7 +356,7 @@ impl Fleet {
             match backend.delete_layer(stray).await {
                 Ok(()) | Err(Error::NoSuchLayer(_)) => {}
                 Err(error) => {
-                    tracing::warn!(layer = %stray, %error, "a frozen disk of nobody stays for now");
+                    tracing::warn!(layer = %stray, error = %with_causes(&error), "a frozen disk of nobody stays for now");
                 }
             }
         }

@@ -13,6 +13,7 @@ use proctor_core::{
     object::{ContentType, StoredObject},
 };
 use proctor_devbox::{Devbox, ExecId, User};
+use proctor_macros::boxed_futures;
 use proctor_store::{Store, StoreError};
 use tokio_util::io::StreamReader;
 
@@ -96,6 +97,7 @@ pub enum MountProblem {
     },
 }
 
+#[boxed_futures]
 impl Mounter {
     /// A mounter with the usual limits.
     pub fn new(store: Store, repositories: Repositories) -> Self {

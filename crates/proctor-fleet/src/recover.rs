@@ -3,12 +3,14 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use proctor_core::causes::with_causes;
 use proctor_core::{
     devbox::{DevboxFailure, DevboxStatus},
     mount::Mount,
     refused::Refused,
 };
 use proctor_devbox::{BoxId, BoxState, Devbox, Error};
+use proctor_macros::boxed_futures;
 use proctor_store::{
     devboxes::{DevboxRecord, MountTokens},
     runs::Revised,
@@ -17,7 +19,7 @@ use uuid::Uuid;
 
 use crate::{
     devboxes::box_id,
-    error::{FleetError, chain},
+    error::FleetError,
     fleet::Fleet,
     live::Live,
     logs::{self, Log, Source, Traces, What},
@@ -25,6 +27,7 @@ use crate::{
     workplace::Workplace,
 };
 
+#[boxed_futures]
 impl Fleet {
     /// Finds every devbox of the store again, ends those that are lost, removes what nobody owns, and keeps clocks from
     /// now on. To be called once, before anything is asked of the fleet.
@@ -44,7 +47,7 @@ impl Fleet {
         // Only now: what a launch is making looks like the remainder of one that died.
         for live in left {
             if let Err(error) = self.take_up(&live).await {
-                let message = format!("the devbox was lost: {}", chain(&error));
+                let message = format!("the devbox was lost: {}", with_causes(&error));
                 self.fail(&live, DevboxFailure::HealthCheckFailed, &message)
                     .await;
             }
@@ -64,19 +67,19 @@ impl Fleet {
                 "boxes that nobody owns were removed"
             ),
             Err(error) => tracing::error!(
-                error = &error as &dyn std::error::Error,
+                error = %with_causes(&error),
                 "what nobody owns could not be removed; it will be tried at the next start"
             ),
         }
         if let Err(error) = self.settle_snapshots().await {
             tracing::error!(
-                error = &error as &dyn std::error::Error,
+                error = %with_causes(&error),
                 "snapshots that were being taken could not be settled"
             );
         }
         if let Err(error) = self.settle_frozen().await {
             tracing::error!(
-                error = &error as &dyn std::error::Error,
+                error = %with_causes(&error),
                 "frozen disks could not be settled; it will be tried at the next start"
             );
         }
@@ -89,7 +92,9 @@ impl Fleet {
         match fs_err::remove_dir_all(self.shown()) {
             Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => tracing::warn!(%error, "what boxes were shown stays for now"),
+            Err(error) => {
+                tracing::warn!(error = %with_causes(&error), "what boxes were shown stays for now");
+            }
         }
     }
 
@@ -100,8 +105,7 @@ impl Fleet {
             let tokens = self.store().devbox_tokens(record.value.id).await;
             let tokens = tokens.unwrap_or_else(|error| {
                 // The mounts that need none are put there all the same.
-                let (id, error) = (record.value.id, &error as &dyn std::error::Error);
-                tracing::warn!(error, devbox = %id, "what opens a devbox's repositories cannot be read");
+                tracing::warn!(error = %with_causes(&error), devbox = %record.value.id, "what opens a devbox's repositories cannot be read");
                 MountTokens::new()
             });
             for (place, token) in tokens {

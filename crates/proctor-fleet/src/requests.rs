@@ -13,6 +13,7 @@ use proctor_core::{
         },
     },
 };
+use proctor_macros::boxed_futures;
 use proctor_store::disk_snapshots::SnapshotStatus;
 
 use crate::{
@@ -65,6 +66,7 @@ pub fn architecture() -> &'static str {
     }
 }
 
+#[boxed_futures]
 impl Fleet {
     /// What the devbox is made from that somebody asks for.
     pub async fn resolve(

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use proctor_core::causes::with_causes;
 use proctor_core::{
     devbox::DevboxBase,
     id::{
@@ -17,18 +18,14 @@ use proctor_core::{
     },
 };
 use proctor_devbox::{Error, LayerId};
+use proctor_macros::boxed_futures;
 use proctor_store::{
     disk_snapshots::{DiskSnapshot, SnapshotFilter, SnapshotStatus},
     page::{Page, PageRequest},
     repeatable::Made,
 };
 
-use crate::{
-    error::{FleetError, chain},
-    fleet::Fleet,
-    live::Live,
-    workplace::Workplace,
-};
+use crate::{error::FleetError, fleet::Fleet, live::Live, workplace::Workplace};
 
 /// A snapshot to be taken.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +60,7 @@ enum Begun {
 /// How often to look whether a snapshot was taken.
 const GLANCE: Duration = Duration::from_millis(50);
 
+#[boxed_futures]
 impl Fleet {
     /// Takes a snapshot of a devbox and waits for it.
     pub async fn snapshot(
@@ -197,7 +195,7 @@ impl Fleet {
             }
             Err(error) => {
                 snapshot.status = SnapshotStatus::Error;
-                snapshot.error = Some(chain(&error));
+                snapshot.error = Some(with_causes(&error).to_string());
             }
         }
         let noted = self
@@ -209,7 +207,7 @@ impl Fleet {
             // It was deleted meanwhile.
             Ok(false) => self.remove_deleted_layers().await,
             Err(error) => {
-                tracing::error!(snapshot = %snapshot.id, %error, "a snapshot could not be noted");
+                tracing::error!(snapshot = %snapshot.id, error = %with_causes(&error), "a snapshot could not be noted");
             }
         }
     }
@@ -303,8 +301,7 @@ impl Fleet {
                 // Either kind may have stood on the other.
                 Ok(_) => {}
                 Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::warn!(error, "what was deleted could not be looked for");
+                    tracing::warn!(error = %with_causes(&error), "what was deleted could not be looked for");
                     return;
                 }
             }
@@ -347,7 +344,7 @@ impl Fleet {
                 }
                 Err(Error::InUse { .. }) => {}
                 Err(error) => {
-                    tracing::warn!(snapshot = %snapshot.id, %error, "a deleted snapshot's layer stays");
+                    tracing::warn!(snapshot = %snapshot.id, error = %with_causes(&error), "a deleted snapshot's layer stays");
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use proctor_core::causes::with_causes;
 use proctor_core::{
     devbox::{DevboxFailure, DevboxStatus},
     refused::Refused,
@@ -9,11 +10,7 @@ use proctor_core::{
 use proctor_store::devboxes::DevboxRecord;
 
 use crate::{
-    error::{FleetError, chain},
-    fleet::Fleet,
-    launch::keep_alive_deadline,
-    live::Live,
-    logs::Source,
+    error::FleetError, fleet::Fleet, launch::keep_alive_deadline, live::Live, logs::Source,
     workplace::Workplace,
 };
 
@@ -106,7 +103,7 @@ impl Fleet {
                 .await
             }
             Err(error) => {
-                let why = format!("the devbox could not be suspended: {}", chain(&error));
+                let why = format!("the devbox could not be suspended: {}", with_causes(&error));
                 live.log.note(now, Source::Setup, why);
                 live.step(self.store(), |life| life.go_on(now), |_| {})
                     .await
@@ -121,7 +118,7 @@ impl Fleet {
             return;
         };
         if let Err(error) = workplace.devbox.resume().await {
-            let message = format!("the devbox could not be resumed: {}", chain(&error));
+            let message = format!("the devbox could not be resumed: {}", with_causes(&error));
             return self
                 .fail(live, DevboxFailure::HealthCheckFailed, &message)
                 .await;
@@ -165,7 +162,7 @@ fn tell_if_not_noted(live: &Live, error: Option<FleetError>) {
     match error {
         None | Some(FleetError::Refused(Refused::DevboxOver(_))) => {}
         Some(error) => {
-            tracing::error!(devbox = %live.id, %error, "what became of a devbox could not be noted");
+            tracing::error!(devbox = %live.id, error = %with_causes(&error), "what became of a devbox could not be noted");
         }
     }
 }

@@ -11,8 +11,8 @@ use crate::{
     delimiters::Delimiters,
     draft::{ComponentDraft, FieldDraft, MessageDraft, RepetitionDraft, SegmentDraft},
     message::Message,
+    message_error::{ErrorCode, MessageError, Place},
     parse_error::ParseError,
-    problem::{ErrorCode, Place, Problem},
     time::hl7_time,
     validate::{is_handled, validate},
     value::Value,
@@ -67,7 +67,7 @@ pub struct Acknowledgement {
     /// The application acknowledgement with that code, for transports that always answer with it, whatever the sender wanted.
     pub message: Vec<u8>,
     /// What is wrong with the message.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<MessageError>,
     /// What the sender is owed, in this order: one reply in original mode, up to two in enhanced mode.
     pub replies: Vec<Reply>,
 }
@@ -83,7 +83,7 @@ pub fn acknowledge_with(
     raw: &[u8],
     now: Timestamp,
     control_id: &str,
-    of_the_application: Vec<Problem>,
+    of_the_application: Vec<MessageError>,
 ) -> Option<Acknowledgement> {
     let message = match Message::parse(raw) {
         Ok(message) => message,
@@ -121,8 +121,8 @@ pub fn acknowledge_with(
 }
 
 /// The accept acknowledgement: of all problems only those that show in the header.
-fn accept(frame: &Frame, control_id: &str, problems: &[Problem]) -> Reply {
-    let of_the_header: Vec<Problem> = problems
+fn accept(frame: &Frame, control_id: &str, problems: &[MessageError]) -> Reply {
+    let of_the_header: Vec<MessageError> = problems
         .iter()
         .filter(|problem| problem.code.rejects() || is_of_the_header(problem))
         .cloned()
@@ -154,7 +154,7 @@ fn refusal(
             (ErrorCode::Internal, Place::segment("MSH", 1))
         }
     };
-    let problems = vec![Problem {
+    let problems = vec![MessageError {
         code: kind,
         place: Some(place),
         text: error.to_string(),
@@ -190,7 +190,7 @@ enum Verdict {
 }
 
 impl Verdict {
-    fn on(problems: &[Problem]) -> Self {
+    fn on(problems: &[MessageError]) -> Self {
         if problems.is_empty() {
             Self::Accept
         } else if problems.iter().any(|problem| problem.code.rejects()) {
@@ -217,7 +217,7 @@ impl Verdict {
     }
 }
 
-fn is_of_the_header(problem: &Problem) -> bool {
+fn is_of_the_header(problem: &MessageError) -> bool {
     let place = problem.place.as_ref();
     place.is_some_and(|place| place.segment == "MSH" && place.occurrence == 1)
 }
@@ -281,7 +281,7 @@ impl Frame {
         }
     }
 
-    fn write(&self, control_id: &str, code: AckCode, problems: &[Problem]) -> Vec<u8> {
+    fn write(&self, control_id: &str, code: AckCode, problems: &[MessageError]) -> Vec<u8> {
         let mut msa = SegmentDraft::new("MSA")
             .with(1, code.as_str())
             .with(2, self.acknowledged.clone());
@@ -323,7 +323,7 @@ fn kind(event: Value<'_>) -> FieldDraft {
 }
 
 /// ERR since 2.5: where, what, how bad, and a sentence.
-fn error_segment(problem: &Problem) -> SegmentDraft {
+fn error_segment(problem: &MessageError) -> SegmentDraft {
     let mut segment = SegmentDraft::new("ERR");
     if let Some(place) = &problem.place {
         let mut location = vec![place.segment.clone(), place.occurrence.to_string()];
@@ -346,7 +346,7 @@ fn error_segment(problem: &Problem) -> SegmentDraft {
 }
 
 /// One repetition of ERR-1 before 2.5.
-fn error_before_2_5(problem: &Problem) -> RepetitionDraft {
+fn error_before_2_5(problem: &MessageError) -> RepetitionDraft {
     let code = problem.code.number().to_string();
     let error = ComponentDraft::of([code, problem.code.name().to_owned(), "HL70357".to_owned()]);
     let place = problem.place.as_ref();

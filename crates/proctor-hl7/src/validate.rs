@@ -2,9 +2,9 @@
 
 use crate::{
     message::{Message, Segment},
+    message_error::{ErrorCode, MessageError, Place},
     parts::{Component, Field, Repetition},
     path::parse::is_segment_name,
-    problem::{ErrorCode, Place, Problem},
     structure::{Behind, Rule, STRUCTURES, Structure, rules},
     time::{is_number, is_time},
     value::Value,
@@ -15,7 +15,7 @@ use crate::{
 const MOST_PROBLEMS: usize = 100;
 
 /// Everything that is wrong with a message, header first, then the order of segments, then their fields; at most 100 problems.
-pub fn validate(message: &Message<'_>) -> Vec<Problem> {
+pub fn validate(message: &Message<'_>) -> Vec<MessageError> {
     let mut found = Findings::default();
     let structure = found.structure(message);
     let version = found.header(message);
@@ -32,13 +32,13 @@ pub fn validate(message: &Message<'_>) -> Vec<Problem> {
 
 #[derive(Default)]
 struct Findings {
-    problems: Vec<Problem>,
+    problems: Vec<MessageError>,
 }
 
 impl Findings {
     fn add(&mut self, code: ErrorCode, place: impl Into<Option<Place>>, text: String) {
         if !self.is_full() {
-            self.problems.push(Problem {
+            self.problems.push(MessageError {
                 code,
                 place: place.into(),
                 text,

@@ -2,7 +2,7 @@
 
 use proctor_core::time::Timestamp;
 use proctor_hl7::{
-    AckCode, Acknowledgement, ErrorCode, Message, Path, Place, Problem, Value, acknowledge,
+    AckCode, Acknowledgement, ErrorCode, Message, MessageError, Path, Place, Value, acknowledge,
     acknowledge_with,
 };
 
@@ -200,7 +200,7 @@ fn an_answer_does_not_repeat_long_values() {
 
 #[test]
 fn the_application_may_have_problems_of_its_own() {
-    let unknown = Problem {
+    let unknown = MessageError {
         code: ErrorCode::UnknownKey,
         place: Some(Place::segment("PID", 1).field(3).component(1)),
         text: "no patient 123".to_owned(),

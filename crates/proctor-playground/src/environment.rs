@@ -1,171 +1,209 @@
 //! From the definition of an environment to what playgrounds are made from.
 //!
-//! A [`Blueprint`] is parsed and indexed once and shared by all playgrounds on it. This is the one
-//! place that knows every kind of simulator: adding one is a line in [`Blueprint::read`].
+//! A [`Blueprint`] is parsed and indexed once and shared by all playgrounds on it. Which types of
+//! simulator there are is said by the registry that it is read with.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use proctor_core::{
     canonical::Digest,
     environment::{Environment, Simulator, SimulatorType},
     id::kinds::SimulatorId,
+    problem::{Problem, Problems},
+};
+use proctor_simulation::{
+    machine::AnyMachine,
+    registry::{
+        MachineContext, MachineFactory, MachineSource, SimulatorPlugin, SimulatorRegistry,
+        first_segment,
+    },
+    seed::Seed,
 };
 use uuid::Uuid;
-
-use crate::{
-    cds_hooks::{self, CdsHooks},
-    fax::{self, Fax},
-    fhir,
-    files::{self, Files},
-    hl7::{self, Hl7},
-    machine::AnyMachine,
-    messages::{self, Messages},
-    payer::{self, PayerDesk},
-    seed::Seed,
-    simulator::NotProvided,
-    voice::{self, Voice},
-};
 
 /// An environment that playgrounds can be made from.
 pub struct Blueprint {
     digest: Digest,
     doors: Vec<Door>,
-    pub(crate) simulators: Vec<Branch>,
-    /// How many of the simulators are FHIR stores: they are counted for themselves.
-    stores: usize,
+    machines: Vec<PlannedMachine>,
 }
 
 /// Where an agent enters: one simulator of the environment.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Door {
     /// The simulator.
     pub simulator: SimulatorId,
     /// Its type.
-    pub kind: SimulatorType,
+    pub plugin: Arc<dyn SimulatorPlugin>,
     /// What people call it.
     pub name: String,
-    /// What is behind it: several doors may lead to one simulator.
-    pub(crate) simulator_number: usize,
+    /// What is behind it: several doors may lead to one machine.
+    pub(crate) machine: usize,
 }
 
-/// Makes the simulator of one playground, from its seed and the address where agents reach it.
-pub(crate) type Branch = Box<dyn Fn(Seed, &str) -> Box<dyn AnyMachine> + Send + Sync>;
+impl Door {
+    /// The name of its type.
+    pub fn kind(&self) -> SimulatorType {
+        self.plugin.kind()
+    }
 
-/// What is wrong with an environment: where, and what.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", self.0.iter().map(|(place, problem)| format!("{place}: {problem}")).collect::<Vec<_>>().join("; "))]
-pub struct Problems(pub Vec<(String, String)>);
+    /// Whether a path below the playground is one of the simulator's.
+    pub(crate) fn is_at(&self, path: &str) -> bool {
+        self.plugin.path() == first_segment(path)
+    }
+}
 
-/// How the machine of a simulator is made.
-macro_rules! machine {
-    ($environment:expr, $blueprint:ty, $machine:ident, $simulator:expr) => {{
-        let blueprint = Arc::new(<$blueprint>::read($simulator)?);
-        let number = $environment.machines();
-        Box::new(move |seed: Seed, _: &str| {
-            let seed = seed.part("machine", number);
-            Box::new($machine::branch(Arc::clone(&blueprint), seed))
-        })
-    }};
+impl fmt::Debug for Door {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Door")
+            .field("simulator", &self.simulator)
+            .field("kind", &self.plugin.name())
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A machine that every playground has.
+struct PlannedMachine {
+    make: MachineFactory,
+    /// What it draws from a playground's seed follows from these two, so they must stay what they are
+    /// for every environment.
+    sequence: &'static str,
+    number: usize,
 }
 
 impl Blueprint {
     /// Reads an environment; all problems are named at once.
-    pub fn read(environment: &Environment) -> Result<Self, Problems> {
+    pub fn read(environment: &Environment, known: &SimulatorRegistry) -> Result<Self, Problems> {
+        let mut problems = Vec::new();
         let mut blueprint = Self {
             digest: environment.digest(),
             doors: Vec::new(),
-            simulators: Vec::new(),
-            stores: 0,
+            machines: Vec::new(),
         };
-        let mut problems = Vec::new();
-        let desk = blueprint.add_desk(environment).unwrap_or_else(|problem| {
-            problems.push(("simulators".to_owned(), problem.0));
-            0
-        });
+        let shared = blueprint.add_shared(environment, known, &mut problems);
         for (number, simulator) in environment.simulators.iter().enumerate() {
-            match blueprint.add(simulator, desk) {
-                Ok(simulator_number) => blueprint.doors.push(Door {
-                    simulator: simulator.id,
-                    kind: simulator.kind,
-                    name: simulator.name.clone(),
-                    simulator_number,
-                }),
-                Err(problem) => problems.push((format!("simulators.{number}"), problem.0)),
+            match blueprint.add(simulator, known, &shared) {
+                Ok(door) => blueprint.doors.push(door),
+                Err(why) => problems.push(Problem::error(format!("simulators.{number}"), why)),
             }
         }
-        if problems.is_empty() {
-            Ok(blueprint)
-        } else {
-            Err(Problems(problems))
-        }
+        Problems::none_of(problems)?;
+        Ok(blueprint)
     }
 
-    /// An environment of one FHIR store and nothing else.
-    pub(crate) fn of_store(store: fhir::LoneStore) -> Self {
+    /// An environment of one simulator and nothing else.
+    pub fn of_one(
+        digest: Digest,
+        plugin: Arc<dyn SimulatorPlugin>,
+        name: &str,
+        make: MachineFactory,
+    ) -> Self {
+        let machine = PlannedMachine {
+            make,
+            sequence: plugin.seed_sequence(),
+            number: 0,
+        };
         Self {
-            digest: Digest::from_raw(store.base.digest()),
+            digest,
             doors: vec![Door {
                 simulator: SimulatorId::from_uuid(Uuid::nil()),
-                kind: SimulatorType::Fhir,
-                name: "FHIR".to_owned(),
-                simulator_number: 0,
+                plugin,
+                name: name.to_owned(),
+                machine: 0,
             }],
-            simulators: vec![Box::new(move |_, _| Box::new(store.branch()))],
-            stores: 1,
+            machines: vec![machine],
         }
     }
 
-    /// Adds a simulator and returns its number.
-    fn add(&mut self, simulator: &Simulator, desk: usize) -> Result<usize, NotProvided> {
-        let branch: Branch = match simulator.kind {
-            SimulatorType::Fhir => {
-                let blueprint = fhir::Blueprint::read(simulator)?;
-                let number = self.stores;
-                self.stores += 1;
-                Box::new(move |seed, base_url| Box::new(blueprint.branch(number, seed, base_url)))
+    /// Adds the machines that several simulators share; their numbers by what they share.
+    fn add_shared(
+        &mut self,
+        environment: &Environment,
+        known: &SimulatorRegistry,
+        problems: &mut Vec<Problem>,
+    ) -> BTreeMap<&'static str, usize> {
+        let mut numbers = BTreeMap::new();
+        for simulator in &environment.simulators {
+            let Some(plugin) = known.find(simulator.kind.as_str()) else {
+                continue;
+            };
+            let MachineSource::Shared { name, read } = plugin.machine() else {
+                continue;
+            };
+            if numbers.contains_key(name) {
+                continue;
             }
-            SimulatorType::Hl7 => machine!(self, hl7::Blueprint, Hl7, simulator),
-            SimulatorType::Files => machine!(self, files::Blueprint, Files, simulator),
-            SimulatorType::Voice => machine!(self, voice::Blueprint, Voice, simulator),
-            SimulatorType::Fax => machine!(self, fax::Blueprint, Fax, simulator),
-            SimulatorType::Message => machine!(self, messages::Blueprint, Messages, simulator),
-            // All of these are one desk; what is wrong with it was said when it was made.
-            SimulatorType::Payer | SimulatorType::Clearinghouse => return Ok(desk),
-            SimulatorType::CdsHooks => machine!(self, cds_hooks::Blueprint, CdsHooks, simulator),
-        };
-        self.simulators.push(branch);
-        Ok(self.simulators.len() - 1)
-    }
-
-    /// How many simulators are no FHIR stores. What they draw from a playground's seed follows from
-    /// this number, so it must stay what it is for every environment.
-    fn machines(&self) -> usize {
-        self.simulators.len() - self.stores
-    }
-
-    /// Adds the desk of all payer and clearinghouse simulators, if there are any, and returns its
-    /// number.
-    fn add_desk(&mut self, environment: &Environment) -> Result<usize, NotProvided> {
-        let behind: Vec<&Simulator> = environment
-            .simulators
-            .iter()
-            .filter(|one| {
-                matches!(
-                    one.kind,
-                    SimulatorType::Payer | SimulatorType::Clearinghouse
-                )
-            })
-            .collect();
-        let desk = self.simulators.len();
-        if !behind.is_empty() {
-            let blueprint = Arc::new(payer::Blueprint::read(&behind)?);
-            let number = self.machines();
-            self.simulators.push(Box::new(move |seed, _| {
-                let seed = seed.part("machine", number);
-                Box::new(PayerDesk::branch(Arc::clone(&blueprint), seed))
-            }));
+            let is_behind = |one: &&Simulator| {
+                let plugin = known.find(one.kind.as_str());
+                plugin.is_some_and(|plugin| shares(&**plugin, name))
+            };
+            let behind: Vec<&Simulator> = environment.simulators.iter().filter(is_behind).collect();
+            let number = match read(&behind) {
+                Ok(make) => self.plan(make, &**plugin),
+                Err(problem) => {
+                    problems.push(Problem::error("simulators", problem.0));
+                    0
+                }
+            };
+            numbers.insert(name, number);
         }
-        Ok(desk)
+        numbers
+    }
+
+    /// The door of a simulator, with the machine behind it.
+    fn add(
+        &mut self,
+        simulator: &Simulator,
+        known: &SimulatorRegistry,
+        shared: &BTreeMap<&'static str, usize>,
+    ) -> Result<Door, String> {
+        let plugin = known.resolve(simulator.kind.as_str())?;
+        let machine = match plugin.machine() {
+            MachineSource::Own(read) => {
+                let make = read(simulator).map_err(|problem| problem.0)?;
+                self.plan(make, &**plugin)
+            }
+            // What is wrong with it was said when it was made.
+            MachineSource::Shared { name, .. } => shared.get(name).copied().unwrap_or_default(),
+        };
+        Ok(Door {
+            simulator: simulator.id,
+            plugin: Arc::clone(plugin),
+            name: simulator.name.clone(),
+            machine,
+        })
+    }
+
+    /// Plans a machine and returns its number.
+    fn plan(&mut self, make: MachineFactory, plugin: &dyn SimulatorPlugin) -> usize {
+        let sequence = plugin.seed_sequence();
+        let before = self.machines.iter();
+        let number = before.filter(|one| one.sequence == sequence).count();
+        self.machines.push(PlannedMachine {
+            make,
+            sequence,
+            number,
+        });
+        self.machines.len() - 1
+    }
+
+    /// The machines of the playground with this seed and address.
+    pub(crate) fn machines(
+        &self,
+        playground_seed: Seed,
+        base_url: &str,
+    ) -> Vec<Box<dyn AnyMachine>> {
+        let make = |planned: &PlannedMachine| {
+            (planned.make)(&MachineContext {
+                playground_seed,
+                sequence: planned.sequence,
+                number: planned.number,
+                base_url,
+            })
+        };
+        self.machines.iter().map(make).collect()
     }
 
     /// The digest of the environment.
@@ -181,46 +219,17 @@ impl Blueprint {
     /// The door that a path below a playground leads to: the first of the type that its first word
     /// names.
     pub fn door_of_path(&self, path: &str) -> Option<usize> {
-        let kind = kind_of_path(path)?;
-        self.doors.iter().position(|door| door.kind == kind)
+        self.doors.iter().position(|door| door.is_at(path))
     }
 
-    /// The door with this type and, if given, this name.
+    /// The door with one of these types and, if given, this name.
     pub(crate) fn door_for(&self, kinds: &[SimulatorType], name: Option<&str>) -> Option<usize> {
         self.doors.iter().position(|door| {
-            kinds.contains(&door.kind) && name.is_none_or(|name| door.name == name)
+            kinds.contains(&door.kind()) && name.is_none_or(|name| door.name == name)
         })
     }
 }
 
-/// The first word of every path of a simulator.
-pub const fn word(kind: SimulatorType) -> &'static str {
-    match kind {
-        SimulatorType::Fhir => "fhir",
-        SimulatorType::Hl7 => "hl7",
-        SimulatorType::Files => "files",
-        SimulatorType::Payer => "portal",
-        SimulatorType::Voice => "voice",
-        SimulatorType::Clearinghouse => "clearinghouse",
-        SimulatorType::Fax => "faxes",
-        SimulatorType::Message => "messages",
-        SimulatorType::CdsHooks => "cds-services",
-    }
-}
-
-/// The type of simulator that a path below a playground is about.
-pub fn kind_of_path(path: &str) -> Option<SimulatorType> {
-    let first = path.trim_start_matches('/').split('/').next()?;
-    SimulatorType::ALL
-        .iter()
-        .copied()
-        .find(|kind| word(*kind) == first)
-}
-
-/// What is wrong with an environment, for those who write one.
-pub fn problems(environment: &Environment) -> Vec<(String, String)> {
-    match Blueprint::read(environment) {
-        Ok(_) => Vec::new(),
-        Err(Problems(problems)) => problems,
-    }
+fn shares(plugin: &dyn SimulatorPlugin, what: &str) -> bool {
+    matches!(plugin.machine(), MachineSource::Shared { name, .. } if name == what)
 }

@@ -7,10 +7,8 @@ mod clinic;
 use clinic::{Bench, ask, begin, bench, origin, patients};
 use http::Method;
 use proctor_core::time::{Clock, Timestamp};
-use proctor_playground::{
-    fhir::State,
-    world::{World, WorldError, frozen},
-};
+use proctor_fhir_store::State;
+use proctor_playground::world::{World, WorldError, frozen};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
@@ -21,7 +19,7 @@ async fn create(world: &World) -> u16 {
 }
 
 async fn digest(world: &World) -> [u8; 32] {
-    let digest = world.look(|exhibits| State::digest(exhibits.fhir[0]));
+    let digest = world.look(|exhibits| State::digest(exhibits.evidence::<State>().unwrap()[0]));
     digest.await.unwrap()
 }
 
@@ -31,7 +29,10 @@ async fn replayed(bench: &Bench, number: u128) -> ([u8; 32], usize) {
         .await
         .unwrap();
     let exhibits = contents.exhibits(frozen_at.unwrap());
-    (exhibits.fhir[0].digest(), exhibits.fhir[0].resource_count())
+    (
+        exhibits.evidence::<State>().unwrap()[0].digest(),
+        exhibits.evidence::<State>().unwrap()[0].resource_count(),
+    )
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -104,7 +105,7 @@ async fn a_state_that_the_journal_did_not_take_is_not_shown() {
     let world = begin(&bench, 1, &[]).await;
     bench.store.close().await;
     assert_eq!(create(&world).await, 503);
-    let seen = world.look(|exhibits| exhibits.fhir[0].resource_count());
+    let seen = world.look(|exhibits| exhibits.evidence::<State>().unwrap()[0].resource_count());
     assert!(matches!(seen.await, Err(WorldError::Journal(_))));
     assert!(world.freeze(bench.clock.now()).await.is_err());
     assert_eq!(world.frozen_at(), None);

@@ -9,11 +9,10 @@ use std::{sync::Arc, time::Duration};
 use house::{House, WORLD};
 use http::{HeaderValue, Method, header};
 use proctor_core::time::{Clock, ManualClock, Timestamp};
-use proctor_playground::{
-    exchange::{Request, Response},
-    fhir::{Base, Seed, Settings, State, serve::lone_origin, smart::Smart},
-    world::{CHANGE, LOOK, OPENING, Origin, Rehearsal, World, frozen},
-};
+use proctor_fhir_server::serve::lone_origin;
+use proctor_fhir_store::{Base, Seed, Settings, State, smart::Smart};
+use proctor_playground::world::{CHANGE, LOOK, OPENING, Origin, Rehearsal, World, frozen};
+use proctor_simulation::exchange::{Request, Response};
 use proctor_store::journal::SEAL;
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
@@ -51,19 +50,22 @@ async fn put(world: &World, id: &str) -> Response {
 
 /// What a world's state is.
 async fn digest(world: &World) -> [u8; 32] {
-    let digest = world.look(|exhibits| State::digest(exhibits.fhir[0]));
+    let digest = world.look(|exhibits| State::digest(exhibits.evidence::<State>().unwrap()[0]));
     digest.await.unwrap()
 }
 
 /// Whether the state in memory is the one that the journal leads to, indexes included.
 async fn is_as_recorded(world: &World, house: &House) -> bool {
     let (contents, _) = frozen(world.origin(), house.store.journal()).await.unwrap();
-    let is_same = world.look(|exhibits| *exhibits.fhir[0] == *contents.exhibits(NOW).fhir[0]);
+    let is_same = world.look(|exhibits| {
+        *exhibits.evidence::<State>().unwrap()[0]
+            == *contents.exhibits(NOW).evidence::<State>().unwrap()[0]
+    });
     is_same.await.unwrap()
 }
 
 async fn resource_count(world: &World) -> usize {
-    let count = world.look(|exhibits| exhibits.fhir[0].resource_count());
+    let count = world.look(|exhibits| exhibits.evidence::<State>().unwrap()[0].resource_count());
     count.await.unwrap()
 }
 
@@ -252,7 +254,7 @@ async fn a_large_event_is_compressed_and_read_back() {
         200
     );
     let events = house.events().await;
-    let json = proctor_playground::payload::unpack(&events[1].payload).unwrap();
+    let json = proctor_simulation::payload::unpack(&events[1].payload).unwrap();
     assert!(json.len() > 10 * events[1].payload.len());
     let again = open(&house).await;
     assert_eq!(digest(&world).await, digest(&again).await);

@@ -4,24 +4,22 @@
 
 mod clinic;
 
-use clinic::{Bench, ask, bench, origin, patients};
+use clinic::{Bench, ask, bench, origin, patients, registry};
 use http::Method;
 use proctor_core::{
     environment::{Dataset, DatasetType},
     id::kinds::DatasetId,
     time::Clock,
 };
-use proctor_playground::{
-    exchange::Request,
-    scenario::Step,
-    world::{NotOpened, Rehearsal, World, frozen},
-};
+use proctor_fhir_store::State;
+use proctor_playground::world::{NotOpened, Rehearsal, World, frozen};
+use proctor_simulation::{exchange::Request, scenario::Step};
 use serde_json::json;
 use uuid::Uuid;
 
 fn steps() -> Vec<Step> {
     let step = json!({"type": "fhir_upsert", "resource": {"resourceType": "Patient", "id": "bob"}});
-    vec![Step::read(&step).unwrap()]
+    vec![registry().read_step(&step).unwrap()]
 }
 
 async fn begin(bench: &Bench, steps: &[Step]) -> World {
@@ -62,10 +60,12 @@ async fn a_scenario_happens_as_a_whole_or_not_at_all() {
     let bench = bench().await;
     let mut steps = steps();
     let bad = json!({"type": "fhir_upsert", "resource": {"resourceType": "Patiént", "id": "x"}});
-    steps.push(Step::read(&bad).unwrap());
+    steps.push(registry().read_step(&bad).unwrap());
     let refused = Rehearsal::of(origin(1), &steps, bench.clock.now());
     assert!(matches!(refused, Err(NotOpened::Step { number: 2, .. })));
-    let voice = Step::read(&json!({"type": "voicemail", "text": "Hello"})).unwrap();
+    let voice = registry()
+        .read_step(&json!({"type": "voicemail", "text": "Hello"}))
+        .unwrap();
     let refused = Rehearsal::of(origin(1), &[voice], bench.clock.now())
         .err()
         .unwrap();
@@ -101,7 +101,10 @@ async fn a_frozen_world_can_be_read_and_never_changes() {
     assert_eq!(patients(&world).await, 1);
     let (contents, frozen_at) = frozen(&origin(1), bench.store.journal()).await.unwrap();
     assert_eq!(frozen_at, Some(at));
-    assert_eq!(contents.exhibits(at).fhir[0].resource_count(), 1);
+    assert_eq!(
+        contents.exhibits(at).evidence::<State>().unwrap()[0].resource_count(),
+        1
+    );
 }
 
 #[tokio::test]

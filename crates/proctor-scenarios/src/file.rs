@@ -19,7 +19,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proctor_scorers::{Mode, Problem, Problems, ScoringSettings};
+use proctor_core::problem::{Problem, Problems, in_words};
+use proctor_scorers::{Mode, ScoringSettings};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -34,11 +35,6 @@ pub enum BadFile {
     /// Something in it cannot be.
     #[error("{}", in_words(.0))]
     Wrong(Vec<Problem>),
-}
-
-fn in_words(problems: &[Problem]) -> String {
-    let said: Vec<String> = problems.iter().map(Problem::to_string).collect();
-    said.join("; ")
 }
 
 #[derive(Debug, Deserialize)]
@@ -98,10 +94,8 @@ pub fn read_file(text: &str) -> Result<ScenarioSet, BadFile> {
     let mut names = BTreeSet::new();
     for (place, scenario) in form.scenarios.into_iter().enumerate() {
         let mut refuse = |path: &str, message: String| {
-            problems.push(Problem {
-                path: format!("scenarios.{place}.{path}"),
-                message,
-            });
+            let place = format!("scenarios.{place}");
+            problems.push(Problem::error(path, message).below(&place));
         };
         if !names.insert(scenario.name.clone()) {
             refuse(
@@ -135,16 +129,16 @@ pub fn read_file(text: &str) -> Result<ScenarioSet, BadFile> {
             required_environment_variables: scenario.required_environment_variables,
             required_secret_names: scenario.required_secret_names,
         };
-        let mut all = |found: &Problems, below: &str| {
+        let mut all = |found: &Problems| {
             for problem in found.iter() {
-                refuse(&format!("{below}{}", problem.path), problem.message.clone());
+                refuse(&problem.path, problem.message.clone());
             }
         };
         if let Err(found) = ScoringSettings::of_metadata(&scenario.settings.to_metadata()) {
-            all(&found, "");
+            all(&found);
         }
         match scenario.scorers() {
-            Err(found) => all(&found, ""),
+            Err(found) => all(&found),
             Ok(functions) => {
                 for function in functions {
                     if let Some(kind) = function.scorer.custom_type()

@@ -1,4 +1,8 @@
 //! Unified diffs: which files they touch, and the same the other way round.
+//!
+//! A reference is a text that `patch` and `git apply` read, and undoing it must keep everything that they go by: git's own headers (modes, renames,
+//! files that come and go), names of functions behind hunks, lines that lost their trailing blank. `diffy` reads all of this and writes only names and
+//! hunks; `similar` makes diffs and reads none. So lines are turned around one by one, and what is no diff stays as it is.
 
 /// The files that a patch makes, changes or removes, without the `a/` and `b/` before them; each once, in their order.
 pub fn files(patch: &str) -> Vec<String> {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use proctor_scorers::{Problems, ScoringFunction, ScoringSettings, read_contract};
+use proctor_core::problem::Problems;
+use proctor_scorers::{ScorerKinds, ScoringFunction, ScoringSettings, read_contract};
 use serde_json::{Map, Value, json};
 
 /// Scenarios that belong together.
@@ -56,7 +57,7 @@ impl Scenario {
 
     /// The scoring functions, ready to run; whatever is wrong with them is named.
     pub fn scorers(&self) -> Result<Vec<ScoringFunction>, Problems> {
-        read_contract(&self.contract())
+        read_contract(&ScorerKinds::builtin(), &self.contract())
     }
 
     /// The scenario in the shape in which the API creates one.

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use proctor_core::causes::with_causes;
 use proctor_devbox::{
     BoxId, Devbox, Error as DevboxError, ExecId, ExecSpec, Execution, Exit, ExitCause, LayerId,
     Stream, User, name::InvalidName,
@@ -69,34 +70,39 @@ impl Names {
 }
 
 /// Where one scorer runs.
-pub(crate) struct Bench<'a> {
-    pub(crate) devbox: &'a dyn Devbox,
+pub struct Bench<'a> {
+    /// The box.
+    pub devbox: &'a dyn Devbox,
     pub(crate) names: &'a Names,
-    pub(crate) user: User,
-    pub(crate) working_directory: Option<String>,
-    pub(crate) environment: BTreeMap<String, String>,
+    /// Whom the scorer runs as.
+    pub user: User,
+    /// Where the scorer starts; at the user's home without it.
+    pub working_directory: Option<String>,
+    /// The variables that the scorer has.
+    pub environment: BTreeMap<String, String>,
+    /// The scripts that were registered, by their types.
     pub(crate) custom: &'a BTreeMap<String, String>,
     /// How long the scorer may take.
-    pub(crate) limit: Duration,
+    pub limit: Duration,
     /// Whether the scorer's pipe is to be kept from what it starts as the agent.
     pub(crate) guards_pipe: bool,
 }
 
 /// A script to be run, and what it needs.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Script {
+pub struct Script {
     /// What the shell is to do.
-    pub(crate) text: String,
+    pub text: String,
     /// Variables over those of the bench.
-    pub(crate) environment: BTreeMap<String, String>,
+    pub environment: BTreeMap<String, String>,
     /// What takes away whatever it put into the box. Such a script keeps to the time limit by itself and does this in the end; if
     /// it is ended before, this is done for it.
-    pub(crate) undo: Option<String>,
+    pub undo: Option<String>,
 }
 
 impl Script {
     /// A script that needs nothing.
-    pub(crate) fn new(text: impl Into<String>) -> Self {
+    pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             ..Self::default()
@@ -104,7 +110,7 @@ impl Script {
     }
 
     /// A script that ends the scorer's part when its time is over, and then does what `undo` does.
-    pub(crate) fn that_cleans_up(text: impl Into<String>, undo: impl Into<String>) -> Self {
+    pub fn that_cleans_up(text: impl Into<String>, undo: impl Into<String>) -> Self {
         Self {
             undo: Some(undo.into()),
             ..Self::new(text)
@@ -114,7 +120,7 @@ impl Script {
 
 /// What became of a script.
 #[derive(Debug)]
-pub(crate) enum Ran {
+pub enum Ran {
     /// It ran.
     Ended(Ended),
     /// It could not be started; why.
@@ -123,18 +129,21 @@ pub(crate) enum Ran {
 
 /// A script that ran.
 #[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) exit: Exit,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
+pub struct Ended {
+    /// How it ended.
+    pub exit: Exit,
+    /// What it printed.
+    pub stdout: String,
+    /// What it complained about.
+    pub stderr: String,
     /// Whether there was more on the standard output than is looked at.
-    pub(crate) cut: bool,
+    pub cut: bool,
     limit: Duration,
 }
 
 impl Ended {
     /// Everything that it printed.
-    pub(crate) fn output(&self) -> String {
+    pub fn output(&self) -> String {
         let mut text = self.stdout.clone();
         if !self.stderr.is_empty() {
             if !text.is_empty() && !text.ends_with('\n') {
@@ -146,7 +155,7 @@ impl Ended {
     }
 
     /// Why it did not come to its own end, if it did not.
-    pub(crate) fn interrupted(&self) -> Option<String> {
+    pub fn interrupted(&self) -> Option<String> {
         let limit = self.limit.as_secs_f64();
         match self.exit.cause {
             ExitCause::TimedOut => Some(format!("the scorer took longer than {limit:.1} seconds")),
@@ -162,7 +171,7 @@ impl Ended {
     }
 
     /// The finding of a scorer that is judged by `rule`, unless it did not come to its own end.
-    pub(crate) fn finding(&self, rule: impl FnOnce(&Self) -> Result<f64, String>) -> Finding {
+    pub fn finding(&self, rule: impl FnOnce(&Self) -> Result<f64, String>) -> Finding {
         let score = match self.interrupted() {
             Some(why) => Err(why),
             None => rule(self),
@@ -174,12 +183,12 @@ impl Ended {
     }
 
     /// By the exit status: 0 is all, anything else nothing.
-    pub(crate) fn by_status(&self) -> Result<f64, String> {
+    pub fn by_status(&self) -> Result<f64, String> {
         Ok(if self.exit.success() { 1.0 } else { 0.0 })
     }
 
     /// The same, where our own part of the script may have failed before the scorer's.
-    pub(crate) fn by_status_if_run(&self) -> Result<f64, String> {
+    pub fn by_status_if_run(&self) -> Result<f64, String> {
         if self.exit.code == Some(NOT_RUN) {
             return Err("the scorer could not be prepared".to_owned());
         }
@@ -187,7 +196,7 @@ impl Ended {
     }
 
     /// By what was printed, if all of it is known.
-    pub(crate) fn by_output(
+    pub fn by_output(
         &self,
         read: impl FnOnce(&str) -> Result<f64, crate::output::NoScore>,
     ) -> Result<f64, String> {
@@ -202,12 +211,12 @@ impl Ended {
 
 impl Bench<'_> {
     /// A directory that nothing else in the box is called, for one scorer.
-    pub(crate) fn scratch(&self) -> String {
+    pub fn scratch(&self) -> String {
         format!("/tmp/{}", self.names.of_next_execution())
     }
 
     /// Runs a script to its end, ends whatever it left, and takes away what it could not.
-    pub(crate) async fn run(&self, script: &Script) -> Result<Ran, JudgeError> {
+    pub async fn run(&self, script: &Script) -> Result<Ran, JudgeError> {
         let ran = self.run_once(script).await?;
         if let (Ran::Ended(ended), Some(undo)) = (&ran, &script.undo)
             && ended.exit.signal.is_some()
@@ -252,7 +261,7 @@ impl Bench<'_> {
         let stderr = read(&execution, Stream::Stderr).await?;
         let cut = execution.progress().stdout_dropped > 0;
         if let Err(error) = execution.forget().await {
-            tracing::debug!(%error, "the output of a scorer is kept longer than needed");
+            tracing::debug!(error = %with_causes(&error), "the output of a scorer is kept longer than needed");
         }
         Ok(Ran::Ended(Ended {
             exit,
@@ -264,7 +273,7 @@ impl Bench<'_> {
     }
 
     /// Runs a script and judges it by `rule`.
-    pub(crate) async fn finding(
+    pub async fn finding(
         &self,
         script: &Script,
         rule: impl FnOnce(&Ended) -> Result<f64, String>,

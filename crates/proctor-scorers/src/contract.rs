@@ -1,11 +1,17 @@
 //! A scoring contract: scoring functions with names and weights that make up the whole.
 
-use std::cell::RefCell;
-
-use proctor_core::scoring::{Weight, check_total_of_one};
+use proctor_core::{
+    problem::Problems,
+    reader::{Node, Notes},
+    scoring::{Weight, check_total_of_one},
+};
 use serde_json::Value;
 
-use crate::{members::Members, problem::Problems, scorer::Scorer};
+use crate::{
+    kinds::ScorerKinds,
+    members::{Members, ReadMembers as _},
+    scorer::Scorer,
+};
 
 /// A scorer with the name and the weight that a definition gives it.
 #[derive(Clone, Debug)]
@@ -18,17 +24,24 @@ pub struct ScoringFunction {
     pub scorer: Scorer,
 }
 
-/// Reads a scoring contract as the API takes it; whatever is wrong with it is named.
-pub fn read_contract(contract: &Value) -> Result<Vec<ScoringFunction>, Problems> {
-    let problems = RefCell::default();
-    let functions = Members::of(contract, "", &problems).and_then(|members| read(&members));
-    Problems::or(problems.into_inner(), functions)
+/// Reads a scoring contract with scorers of these kinds; whatever is wrong with it is named.
+pub fn read_contract(
+    kinds: &ScorerKinds,
+    contract: &Value,
+) -> Result<Vec<ScoringFunction>, Problems> {
+    let notes = Notes::default();
+    let members = Node::root(contract, &notes).object();
+    let functions = members.and_then(|members| read(kinds, &members));
+    notes.finish(functions)
 }
 
-fn read(members: &Members<'_>) -> Option<Vec<ScoringFunction>> {
+fn read(kinds: &ScorerKinds, members: &Members<'_>) -> Option<Vec<ScoringFunction>> {
     members.required(FUNCTIONS)?;
     let functions = members.objects(FUNCTIONS);
-    let read: Vec<(ScoringFunction, Weight)> = functions.iter().filter_map(read_function).collect();
+    let read: Vec<(ScoringFunction, Weight)> = functions
+        .iter()
+        .filter_map(|function| read_function(kinds, function))
+        .collect();
     if functions.is_empty() {
         members.refuse(FUNCTIONS, "must hold at least one scoring function");
     } else if read.len() == functions.len() {
@@ -42,7 +55,7 @@ fn read(members: &Members<'_>) -> Option<Vec<ScoringFunction>> {
 
 const FUNCTIONS: &str = "scoring_function_parameters";
 
-fn read_function(members: &Members<'_>) -> Option<(ScoringFunction, Weight)> {
+fn read_function(kinds: &ScorerKinds, members: &Members<'_>) -> Option<(ScoringFunction, Weight)> {
     let name = members.text("name").filter(|name| {
         let right = name
             .bytes()
@@ -52,19 +65,19 @@ fn read_function(members: &Members<'_>) -> Option<(ScoringFunction, Weight)> {
         }
         right
     });
-    let weight = members.number("weight").and_then(|weight| {
-        Weight::new(weight)
-            .inspect_err(|bad| members.refuse("weight", bad.to_string()))
+    let weight = members.required("weight").and_then(|weight| {
+        Weight::new(weight.number()?)
+            .inspect_err(|bad| weight.refuse(bad.to_string()))
             .ok()
     });
     let scorer = members
-        .object("scorer")
-        .and_then(|scorer| crate::kinds::read(&scorer));
+        .required("scorer")
+        .and_then(|scorer| kinds.scorer(&scorer.object()?));
     let (name, weight) = (name?.to_owned(), weight?);
     let function = ScoringFunction {
         name,
         weight: weight.value(),
-        scorer: Scorer::from(scorer?),
+        scorer: scorer?,
     };
     Some((function, weight))
 }
@@ -80,7 +93,10 @@ mod tests {
     }
 
     fn said(functions: &Value) -> String {
-        match read_contract(&json!({"scoring_function_parameters": functions})) {
+        match read_contract(
+            &ScorerKinds::builtin(),
+            &json!({"scoring_function_parameters": functions}),
+        ) {
             Ok(_) => String::new(),
             Err(problems) => problems.to_string(),
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use proctor_core::causes::with_causes;
 use proctor_devbox::{Backend, BoxSpec, Devbox, Error as DevboxError, Execution, LayerId};
 use tokio::time::Instant;
 
@@ -71,7 +72,7 @@ async fn end_forerunners(devbox: &dyn Devbox, beginning: &str) -> Result<(), Jud
         };
         end_gently(&*execution).await?;
         if let Err(error) = execution.forget().await {
-            tracing::debug!(%id, %error, "what an earlier scorer printed is kept longer than needed");
+            tracing::debug!(%id, error = %with_causes(&error), "what an earlier scorer printed is kept longer than needed");
         }
     }
     Ok(())
@@ -260,7 +261,7 @@ impl<'a> Judging<'a> {
         match self.backend.delete_layer(layer).await {
             Ok(()) | Err(DevboxError::NoSuchLayer(_)) => true,
             Err(error) => {
-                tracing::debug!(%layer, %error, "a disk is kept for as long as it is needed");
+                tracing::debug!(%layer, error = %with_causes(&error), "a disk is kept for as long as it is needed");
                 false
             }
         }
@@ -272,7 +273,7 @@ impl<'a> Judging<'a> {
             if let Ok(execution) = devbox.execution(&id).await
                 && let Err(error) = end_gently(&*execution).await
             {
-                tracing::debug!(%id, %error, "a scorer may still run");
+                tracing::debug!(%id, error = %with_causes(&error), "a scorer may still run");
             }
         }
     }
@@ -284,12 +285,12 @@ impl<'a> Judging<'a> {
             match self.backend.open(&id).await {
                 Ok(devbox) => {
                     if let Err(error) = devbox.destroy().await {
-                        tracing::warn!(devbox = %id, %error, "a box of a scoring is left to the next sweep");
+                        tracing::warn!(devbox = %id, error = %with_causes(&error), "a box of a scoring is left to the next sweep");
                     }
                 }
                 Err(DevboxError::NoSuchBox(_)) => {}
                 Err(error) => {
-                    tracing::warn!(devbox = %id, %error, "a box of a scoring is left to the next sweep");
+                    tracing::warn!(devbox = %id, error = %with_causes(&error), "a box of a scoring is left to the next sweep");
                 }
             }
         }

@@ -9,7 +9,7 @@
 //!          live, quiet, clone, artifacts      bash, command, tests, python, custom, ast-grep
 //! ```
 //!
-//! A new kind of scorer is a file in `kinds` and a line in `kinds/mod.rs`.
+//! A new kind of scorer is a file in `kinds` and a line in [`ScorerKinds::builtin`]; one that lives elsewhere is added with [`ScorerKinds::with`].
 
 mod bench;
 pub mod code;
@@ -21,19 +21,19 @@ mod members;
 mod modes;
 pub mod order;
 pub mod output;
-pub mod problem;
 pub mod python_version;
 pub mod scored;
 mod scorer;
 pub mod settings;
 mod shell;
 
+pub use bench::{Bench, Ended, Ran, Script};
 pub use contract::{ScoringFunction, read_contract};
 pub use error::JudgeError;
 pub use judge::{judge, rejudge};
+pub use kinds::{Kind, ScorerKinds};
+pub use members::{Members, ReadMembers};
 pub use order::{JudgeOrder, Mode, Redaction, UnknownMode};
-pub use problem::{Problem, Problems};
-pub use scored::{Judgement, Scored, ScoredState};
+pub use scored::{Finding, Judgement, Scored, ScoredState};
 pub use scorer::Scorer;
 pub use settings::ScoringSettings;
-pub use shell::quoted;

@@ -1,124 +1,48 @@
-//! Reading an object: every problem is collected, with its place, instead of stopping at the first.
+//! The members of a scorer's definition, as kinds of scorers read them.
 //!
 //! Clients send explicit nulls and members that nobody knows; both are as good as left out.
 
-use std::cell::RefCell;
+use proctor_core::reader::{Node, Object};
 
-use serde_json::{Map, Value};
+/// The members of a definition: every problem with them is collected, with its place.
+pub type Members<'a> = Object<'a>;
 
-use crate::problem::Problem;
-
-/// The members of an object, and where it stands.
-#[derive(Clone)]
-pub(crate) struct Members<'a> {
-    map: &'a Map<String, Value>,
-    path: String,
-    problems: &'a RefCell<Vec<Problem>>,
-}
-
-impl<'a> Members<'a> {
-    /// The members of `value`, which stands at `path`.
-    pub(crate) fn of(
-        value: &'a Value,
-        path: &str,
-        problems: &'a RefCell<Vec<Problem>>,
-    ) -> Option<Self> {
-        let Value::Object(map) = value else {
-            problems.borrow_mut().push(Problem {
-                path: path.to_owned(),
-                message: "must be an object".to_owned(),
-            });
-            return None;
-        };
-        Some(Self {
-            map,
-            path: path.to_owned(),
-            problems,
-        })
-    }
-
-    /// Says what is wrong with a member.
-    pub(crate) fn refuse(&self, name: &str, message: impl Into<String>) {
-        self.problems.borrow_mut().push(Problem {
-            path: self.place(name),
-            message: message.into(),
-        });
-    }
-
-    fn place(&self, name: &str) -> String {
-        match (self.path.as_str(), name) {
-            ("", name) => name.to_owned(),
-            (path, "") => path.to_owned(),
-            (path, name) => format!("{path}.{name}"),
-        }
-    }
-
-    /// A member that may be left out; null is as good as that.
-    pub(crate) fn optional(&self, name: &str) -> Option<&'a Value> {
-        self.map.get(name).filter(|value| !value.is_null())
-    }
-
-    /// A member that must be there.
-    pub(crate) fn required(&self, name: &str) -> Option<&'a Value> {
-        let value = self.optional(name);
-        if value.is_none() {
-            self.refuse(name, "is required and missing");
-        }
-        value
-    }
+/// What kinds of scorers ask of members: texts that a shell or a program is given, and lists of objects.
+pub trait ReadMembers<'a> {
+    /// A text that must be there and say something.
+    fn text(&self, name: &'static str) -> Option<&'a str>;
 
     /// A text that may be left out.
-    pub(crate) fn optional_text(&self, name: &str) -> Option<&'a str> {
-        self.text_of(name, self.optional(name)?)
-    }
-
-    /// A text that must be there and say something.
-    pub(crate) fn text(&self, name: &str) -> Option<&'a str> {
-        let text = self.text_of(name, self.required(name)?)?;
-        if text.trim().is_empty() {
-            self.refuse(name, "must not be empty");
-            return None;
-        }
-        Some(text)
-    }
-
-    fn text_of(&self, name: &str, value: &'a Value) -> Option<&'a str> {
-        let Value::String(text) = value else {
-            self.refuse(name, "must be a text");
-            return None;
-        };
-        if text.contains('\0') {
-            self.refuse(name, "must not hold a null character");
-            return None;
-        }
-        Some(text)
-    }
-
-    /// A number that must be there.
-    pub(crate) fn number(&self, name: &str) -> Option<f64> {
-        let number = self.required(name)?.as_f64();
-        if number.is_none() {
-            self.refuse(name, "must be a number");
-        }
-        number
-    }
+    fn optional_text(&self, name: &'static str) -> Option<&'a str>;
 
     /// The objects of a list; nothing if it is left out.
-    pub(crate) fn objects(&self, name: &str) -> Vec<Members<'a>> {
-        let Some(value) = self.optional(name) else {
-            return Vec::new();
-        };
-        let Value::Array(items) = value else {
-            self.refuse(name, "must be a list");
-            return Vec::new();
-        };
-        let place = self.place(name);
-        let members = |(index, item)| Members::of(item, &format!("{place}.{index}"), self.problems);
-        items.iter().enumerate().filter_map(members).collect()
+    fn objects(&self, name: &'static str) -> Vec<Members<'a>>;
+}
+
+impl<'a> ReadMembers<'a> for Members<'a> {
+    fn text(&self, name: &'static str) -> Option<&'a str> {
+        let node = self.required(name)?;
+        without_null(&node)?;
+        node.filled_text()
     }
 
-    /// The object in a member that must be there.
-    pub(crate) fn object(&self, name: &str) -> Option<Members<'a>> {
-        Members::of(self.required(name)?, &self.place(name), self.problems)
+    fn optional_text(&self, name: &'static str) -> Option<&'a str> {
+        without_null(&self.optional(name)?)
     }
+
+    fn objects(&self, name: &'static str) -> Vec<Members<'a>> {
+        let items = self.optional(name).map(|list| list.items());
+        let items = items.unwrap_or_default();
+        items.iter().filter_map(Node::object).collect()
+    }
+}
+
+/// A text that can be an argument, a variable or a line of a script: none of those can hold a null character.
+fn without_null<'a>(node: &Node<'a>) -> Option<&'a str> {
+    let text = node.text()?;
+    if text.contains('\0') {
+        node.refuse("must not hold a null character");
+        return None;
+    }
+    Some(text)
 }

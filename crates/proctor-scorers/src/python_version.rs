@@ -1,38 +1,22 @@
 //! Which version of Python a scorer wants: `>=3.10,<3.13`, `==3.12.*`, `~=3.11`. Pure.
 //!
-//! Of the specifiers that Python packages know, this reads those on plain releases; there are no interpreters that
-//! a scorer could need by an epoch or a local label.
+//! Versions and specifiers are those of Python packages (PEP 440), on plain releases only: there are no interpreters that a scorer could need by an
+//! epoch, a local label or a candidate for a release. A bare version means its whole series, as on a command line.
 
-use std::{cmp::Ordering, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
+
+use pep440_rs::{Version, VersionSpecifier};
+
+/// How many parts the version of an interpreter has at most.
+const MOST_PARTS: usize = 4;
 
 /// The release of an interpreter, such as 3.11.2.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Release(Vec<u32>);
-
-impl Release {
-    fn part(&self, place: usize) -> u32 {
-        self.0.get(place).copied().unwrap_or(0)
-    }
-
-    /// Compares as if the shorter one went on with zeros.
-    fn compare(&self, other: &Self) -> Ordering {
-        let length = self.0.len().max(other.0.len());
-        (0..length)
-            .map(|place| self.part(place).cmp(&other.part(place)))
-            .find(|order| order.is_ne())
-            .unwrap_or(Ordering::Equal)
-    }
-
-    /// Whether the first parts are those of `prefix`.
-    fn begins_with(&self, prefix: &[u32]) -> bool {
-        (0..prefix.len()).all(|place| self.part(place) == prefix[place])
-    }
-}
+pub struct Release(Version);
 
 impl fmt::Display for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: Vec<String> = self.0.iter().map(u32::to_string).collect();
-        f.write_str(&parts.join("."))
+        self.0.fmt(f)
     }
 }
 
@@ -40,11 +24,10 @@ impl FromStr for Release {
     type Err = BadConstraint;
 
     fn from_str(text: &str) -> Result<Self, BadConstraint> {
-        let parts: Result<Vec<u32>, _> = text.split('.').map(str::parse).collect();
-        match parts {
-            Ok(parts) if (1..=4).contains(&parts.len()) => Ok(Self(parts)),
-            _ => Err(BadConstraint(text.to_owned())),
-        }
+        let version = text.parse().ok().filter(is_plain);
+        version
+            .map(Self)
+            .ok_or_else(|| BadConstraint(text.to_owned()))
     }
 }
 
@@ -53,85 +36,18 @@ impl FromStr for Release {
 #[error("'{0}' is no version of Python; say '>=3.10,<3.13', '==3.12.*' or '3.12'")]
 pub struct BadConstraint(String);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Clause {
-    Equal(Release),
-    Unequal(Release),
-    Within(Vec<u32>),
-    Outside(Vec<u32>),
-    AtLeast(Release),
-    AtMost(Release),
-    Above(Release),
-    Below(Release),
-    /// At least the release, and the same but for its last part.
-    Compatible(Release),
-}
-
-impl Clause {
-    fn holds(&self, version: &Release) -> bool {
-        match self {
-            Self::Equal(release) => version.compare(release).is_eq(),
-            Self::Unequal(release) => version.compare(release).is_ne(),
-            Self::Within(prefix) => version.begins_with(prefix),
-            Self::Outside(prefix) => !version.begins_with(prefix),
-            Self::AtLeast(release) => version.compare(release).is_ge(),
-            Self::AtMost(release) => version.compare(release).is_le(),
-            Self::Above(release) => version.compare(release).is_gt(),
-            Self::Below(release) => version.compare(release).is_lt(),
-            Self::Compatible(release) => {
-                let fixed = release.0.len() - 1;
-                version.compare(release).is_ge() && version.begins_with(&release.0[..fixed])
-            }
-        }
-    }
-}
-
-impl FromStr for Clause {
-    type Err = BadConstraint;
-
-    fn from_str(text: &str) -> Result<Self, BadConstraint> {
-        let bad = || BadConstraint(text.to_owned());
-        let text = text.trim();
-        let operator = ["===", "==", "!=", "~=", ">=", "<=", ">", "<"]
-            .into_iter()
-            .find(|operator| text.starts_with(operator))
-            .unwrap_or("");
-        let rest = text[operator.len()..].trim();
-        if let Some(prefix) = rest.strip_suffix(".*") {
-            let prefix = prefix.parse::<Release>()?.0;
-            return match operator {
-                "" | "==" => Ok(Self::Within(prefix)),
-                "!=" => Ok(Self::Outside(prefix)),
-                _ => Err(bad()),
-            };
-        }
-        let release: Release = rest.parse()?;
-        match operator {
-            // A bare version means its whole series, as on a command line.
-            "" if release.0.len() < 3 => Ok(Self::Within(release.0)),
-            "" | "==" | "===" => Ok(Self::Equal(release)),
-            "!=" => Ok(Self::Unequal(release)),
-            ">=" => Ok(Self::AtLeast(release)),
-            "<=" => Ok(Self::AtMost(release)),
-            ">" => Ok(Self::Above(release)),
-            "<" => Ok(Self::Below(release)),
-            "~=" if release.0.len() >= 2 => Ok(Self::Compatible(release)),
-            _ => Err(bad()),
-        }
-    }
-}
-
 /// Which versions of Python will do. All clauses must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constraint {
     text: String,
-    clauses: Vec<Clause>,
+    clauses: Vec<VersionSpecifier>,
 }
 
 impl Constraint {
     /// Whether `version` will do.
     pub fn allows(&self, version: &Release) -> bool {
-        self.clauses.iter().all(|clause| clause.holds(version))
+        let mut clauses = self.clauses.iter();
+        clauses.all(|clause| clause.contains(&version.0))
     }
 }
 
@@ -139,10 +55,10 @@ impl FromStr for Constraint {
     type Err = BadConstraint;
 
     fn from_str(text: &str) -> Result<Self, BadConstraint> {
-        let clauses = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        let clauses = text.split(',').map(read_clause);
         Ok(Self {
             text: text.trim().to_owned(),
-            clauses,
+            clauses: clauses.collect::<Result<_, _>>()?,
         })
     }
 }
@@ -151,6 +67,28 @@ impl fmt::Display for Constraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+fn read_clause(text: &str) -> Result<VersionSpecifier, BadConstraint> {
+    let text = text.trim();
+    let is_bare = text.starts_with(|letter: char| letter.is_ascii_digit());
+    let is_series = !text.ends_with(".*") && text.split('.').count() < 3;
+    let clause: Option<VersionSpecifier> = match (is_bare, is_series) {
+        (true, true) => format!("=={text}.*").parse().ok(),
+        (true, false) => format!("=={text}").parse().ok(),
+        (false, _) => text.parse().ok(),
+    };
+    clause
+        .filter(|clause| is_plain(clause.version()))
+        .ok_or_else(|| BadConstraint(text.to_owned()))
+}
+
+fn is_plain(version: &Version) -> bool {
+    version.is_stable()
+        && !version.is_post()
+        && !version.is_local()
+        && version.epoch() == 0
+        && version.release().len() <= MOST_PARTS
 }
 
 #[cfg(test)]
@@ -207,7 +145,7 @@ mod tests {
     proptest! {
         #[test]
         fn exactly_one_of_below_equal_above_holds(a in 0_u32..4, b in 0_u32..4, c in 0_u32..4, d in 0_u32..4) {
-            let version = Release(vec![3, a, b]);
+            let version: Release = format!("3.{a}.{b}").parse().unwrap();
             let holds = |operator: &str| {
                 let constraint: Constraint = format!("{operator}3.{c}.{d}").parse().unwrap();
                 constraint.allows(&version)

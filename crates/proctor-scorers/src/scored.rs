@@ -67,16 +67,16 @@ pub struct Judgement {
 
 /// What a kind of scorer found.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Finding {
+pub struct Finding {
     /// The score, or why there is none.
-    pub(crate) score: Result<f64, String>,
+    pub score: Result<f64, String>,
     /// What was printed.
-    pub(crate) output: String,
+    pub output: String,
 }
 
 impl Finding {
     /// No score, and why.
-    pub(crate) fn none(why: impl Into<String>) -> Self {
+    pub fn none(why: impl Into<String>) -> Self {
         Self {
             score: Err(why.into()),
             output: String::new(),
@@ -141,14 +141,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Scorer;
+    use crate::ScorerKinds;
 
     fn scored(finding: Finding, redaction: &Redaction) -> Scored {
         let scorer = json!({"type": "command_scorer", "command": "true"});
         let function = ScoringFunction {
             name: "a".to_owned(),
             weight: 0.5,
-            scorer: Scorer::read(&scorer).unwrap(),
+            scorer: ScorerKinds::builtin().read(&scorer).unwrap(),
         };
         finding.of(&function, redaction, Duration::ZERO)
     }

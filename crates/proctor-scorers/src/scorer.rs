@@ -1,37 +1,14 @@
 //! A scorer of any kind, read from its definition.
 
-use std::{cell::RefCell, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
-use proctor_core::{document::Document, scorer::ScorerDefinition};
-use serde_json::Value;
-
-use crate::{
-    bench::Bench,
-    error::JudgeError,
-    kinds::{self, Scores},
-    members::Members,
-    problem::Problems,
-    scored::Finding,
-};
+use crate::{bench::Bench, error::JudgeError, kinds::Scores, scored::Finding};
 
 /// A scorer that was read and can be run.
 #[derive(Clone)]
 pub struct Scorer(Arc<dyn Scores>);
 
 impl Scorer {
-    /// Reads a definition as the API takes it; whatever is wrong with it is named.
-    pub fn read(definition: &Value) -> Result<Self, Problems> {
-        let problems = RefCell::default();
-        let members = Members::of(definition, "", &problems);
-        let kind = members.and_then(|members| kinds::read(&members));
-        Problems::or(problems.into_inner(), kind.map(Self))
-    }
-
-    /// The scorer of a definition that is kept; whatever is wrong with it is named, also if it cannot be read.
-    pub fn of(definition: &Document<ScorerDefinition>) -> Result<Self, Problems> {
-        Self::read(&definition.to_value())
-    }
-
     /// The word that definitions name the kind by.
     pub fn kind(&self) -> &'static str {
         self.0.kind()
@@ -61,13 +38,13 @@ impl fmt::Debug for Scorer {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use proctor_core::problem::Problem;
+    use serde_json::{Value, json};
 
-    use super::*;
-    use crate::problem::Problem;
+    use crate::ScorerKinds;
 
     fn problems(definition: &Value) -> Vec<String> {
-        match Scorer::read(definition) {
+        match ScorerKinds::builtin().read(definition) {
             Ok(_) => Vec::new(),
             Err(problems) => problems.iter().map(Problem::to_string).collect(),
         }
@@ -103,7 +80,78 @@ mod tests {
                 "test_based_scorer",
             ),
         ] {
-            assert_eq!(Scorer::read(&definition).unwrap().kind(), kind);
+            assert_eq!(
+                ScorerKinds::builtin().read(&definition).unwrap().kind(),
+                kind
+            );
+        }
+    }
+
+    #[test]
+    fn what_was_stored_by_earlier_versions_is_understood() {
+        let stored = include_str!("../../proctor-core/tests/stored_definition.json");
+        let stored: Value = serde_json::from_str(stored).unwrap();
+        let tasks = stored["tasks"].as_array().unwrap();
+        let criteria = tasks.last().unwrap()["criteria"].as_array().unwrap();
+        let read = criteria.iter().map(|criterion| {
+            let scorer = ScorerKinds::builtin().read(&criterion["check"]["scorer"]);
+            let kind = scorer.ok().map(|scorer| scorer.kind());
+            (criterion["label"].as_str().unwrap(), kind)
+        });
+        assert_eq!(
+            read.collect::<Vec<_>>(),
+            [
+                ("ast", Some("ast_grep_scorer")),
+                ("ast-any", Some("ast_grep_scorer")),
+                ("bash", Some("bash_script_scorer")),
+                ("command", Some("command_scorer")),
+                ("custom", Some("custom_scorer")),
+                ("custom-unregistered", Some("custom_scorer")),
+                ("python", Some("python_script_scorer")),
+                ("python-plain", Some("python_script_scorer")),
+                ("tests", Some("test_based_scorer")),
+                ("tests-none", Some("test_based_scorer")),
+                ("unknown-member", Some("command_scorer")),
+                ("nulls", Some("custom_scorer")),
+                ("unknown-kind", None),
+                ("incomplete", None),
+                ("wrong-type", None),
+                ("no-object", None),
+                ("nothing", None),
+                ("empty", None),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_definition_is_kept_without_nulls_and_members_that_its_kind_does_not_have() {
+        let kept = |given: Value| ScorerKinds::builtin().accept(&given).unwrap();
+        for (given, expected) in [
+            (
+                json!({"type": "command_scorer", "command": "true", "since": "later"}),
+                json!({"type": "command_scorer", "command": "true"}),
+            ),
+            (
+                json!({"type": "ast_grep_scorer", "pattern": "$A", "search_directory": ".", "lang": null}),
+                json!({"type": "ast_grep_scorer", "pattern": "$A", "search_directory": "."}),
+            ),
+            // The registered script is put there when the scenario is frozen.
+            (
+                json!({"type": "custom_scorer", "custom_scorer_type": "mine", "bash_script": "true", "scorer_params": {"a": null}}),
+                json!({"type": "custom_scorer", "custom_scorer_type": "mine", "scorer_params": {"a": null}}),
+            ),
+            (
+                json!({"type": "test_based_scorer", "test_command": "true", "test_files": [
+                    {"file_path": "a", "file_contents": null, "mode": 7}, {"file_path": "b", "file_contents": "x"}]}),
+                json!({"type": "test_based_scorer", "test_command": "true", "test_files": [
+                    {"file_path": "a", "file_contents": ""}, {"file_path": "b", "file_contents": "x"}]}),
+            ),
+            (
+                json!({"type": "test_based_scorer", "test_command": "true", "test_files": null}),
+                json!({"type": "test_based_scorer", "test_command": "true"}),
+            ),
+        ] {
+            assert_eq!(*kept(given).as_value(), expected);
         }
     }
 

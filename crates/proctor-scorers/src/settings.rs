@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    order::Mode,
-    problem::{Problem, Problems},
-};
+use proctor_core::problem::{Problem, Problems};
+
+use crate::order::Mode;
 
 /// The label that names the mode.
 pub const MODE_KEY: &str = "proctor.scoring";
@@ -27,10 +26,7 @@ impl ScoringSettings {
     pub fn of_metadata(metadata: &BTreeMap<String, String>) -> Result<Self, Problems> {
         let mut problems = Vec::new();
         let mut refuse = |path: &str, message: String| {
-            problems.push(Problem {
-                path: path.to_owned(),
-                message,
-            });
+            problems.push(Problem::error(path, message));
         };
         let mode = match metadata.get(MODE_KEY).map(|word| word.parse()) {
             None => Mode::default(),
@@ -56,7 +52,8 @@ impl ScoringSettings {
                 "must name at least one path, or there is nothing to score".to_owned(),
             );
         }
-        Problems::or(problems, Some(Self { mode, artifacts }))
+        Problems::none_of(problems)?;
+        Ok(Self { mode, artifacts })
     }
 
     /// The labels that say this.

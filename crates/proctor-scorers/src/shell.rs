@@ -1,5 +1,7 @@
 //! How a script gets into a box without becoming a file there: through the standard input of a shell that was told nothing else.
 
+use proctor_core::shell::quoted;
+
 /// The shell, by its own path: the agent's `PATH` decides nothing.
 pub(crate) const BASH: &str = "/bin/bash";
 
@@ -24,11 +26,6 @@ pub(crate) const PRELUDE: &str = "fail() { printf '%s\\n' \"$1\" >&2; exit 125; 
 /// How a program starts a script that comes through its standard input.
 pub(crate) fn loading_argv() -> [&'static str; 6] {
     [BASH, "--noprofile", "--norc", "-c", LOADER, "scorer"]
-}
-
-/// `text` as one word of a shell.
-pub fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// `text` as one word that no shell and no terminal takes for anything else.

@@ -13,6 +13,7 @@ use crate::{
     repeatable::Made,
     runs::document,
 };
+use proctor_macros::boxed_futures;
 
 /// Which agents a list shows.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +49,7 @@ fn read(row: &Row) -> Result<Agent, StoreError> {
     })
 }
 
+#[boxed_futures]
 impl Store {
     /// Registers an agent.
     pub async fn create_agent(

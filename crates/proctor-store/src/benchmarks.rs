@@ -16,6 +16,7 @@ use crate::{
     page::{Page, PageRequest},
     tasks::{BENCHMARK_TASKS, TaskDraft},
 };
+use proctor_macros::boxed_futures;
 
 /// A benchmark as its author has it. Its tasks are drafts of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +61,7 @@ impl Authored for BenchmarkDraft {
     }
 }
 
+#[boxed_futures]
 impl Store {
     /// Makes a benchmark without tasks.
     pub async fn create_benchmark(

@@ -15,6 +15,7 @@ use crate::{
     page::{Listing, Page, PageRequest},
     runs::{Revised, document},
 };
+use proctor_macros::boxed_futures;
 
 /// Which blueprints a list shows.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +53,7 @@ fn owner(id: BlueprintId) -> String {
     format!("code tokens of {id}")
 }
 
+#[boxed_futures]
 impl Store {
     /// Makes a blueprint that waits for its build. The tokens of its repositories are kept sealed, apart from the recipe.
     pub async fn create_blueprint(

@@ -22,6 +22,7 @@ use crate::{
     organizations::Organization,
     page::{Listing, Page, PageRequest},
 };
+use proctor_macros::boxed_futures;
 
 pub use crate::credential_cache::FRESHNESS;
 
@@ -236,6 +237,7 @@ impl Key {
     }
 }
 
+#[boxed_futures]
 impl Store {
     pub(crate) fn new_key(
         &self,

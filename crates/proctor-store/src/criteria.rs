@@ -12,6 +12,7 @@ use crate::{
     drafts::{Authored, Column, Draft},
     page::{Page, PageRequest},
 };
+use proctor_macros::boxed_futures;
 
 /// A criterion as its author has it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +48,7 @@ impl Authored for CriterionDraft {
     }
 }
 
+#[boxed_futures]
 impl Store {
     /// Makes a criterion, the last of its task.
     pub async fn create_criterion(

@@ -16,6 +16,7 @@ use crate::{
     page::{Page, PageRequest},
     runs::document,
 };
+use proctor_macros::boxed_futures;
 
 /// A data set as its author has it, without the data: that may be megabytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,7 @@ impl Authored for DatasetDraft {
         "a simulator begins with this data set, or a task is about one of its entities";
 }
 
+#[boxed_futures]
 impl Store {
     /// Makes a data set.
     pub async fn create_dataset(

@@ -9,7 +9,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{Store, StoreError, database::Query};
+use proctor_macros::boxed_futures;
 
+#[boxed_futures]
 impl Store {
     /// Keeps a frozen benchmark; its digest is the name to find it by.
     pub async fn put_definition(&self, benchmark: &Benchmark) -> Result<Digest, StoreError> {

@@ -17,6 +17,7 @@ use crate::{
     page::{Listing, Page, PageRequest},
     runs::{Revised, document},
 };
+use proctor_macros::boxed_futures;
 
 /// What is known of a devbox.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +64,7 @@ fn owner(id: DevboxId) -> String {
 const COLUMNS: &str = "id, organization, node, name, metadata, initiator, setup, life, caveats, deadline, created_at, \
                        revision";
 
+#[boxed_futures]
 impl Store {
     /// Stores a new devbox. What opens the repositories of its mounts is kept sealed, apart from the rest, until they are in it.
     pub async fn create_devbox(

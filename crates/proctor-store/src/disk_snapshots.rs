@@ -13,6 +13,7 @@ use crate::{
     page::{Listing, Page, PageRequest},
     runs::document,
 };
+use proctor_macros::boxed_futures;
 
 /// A disk snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +93,7 @@ pub struct SnapshotFilter {
 const COLUMNS: &str = "id, organization, node, devbox, blueprint, name, commit_message, metadata, status, error, \
                        size_bytes, created_at";
 
+#[boxed_futures]
 impl Store {
     /// Stores a new snapshot.
     pub async fn create_disk_snapshot(&self, snapshot: &DiskSnapshot) -> Result<(), StoreError> {

@@ -11,6 +11,7 @@ use crate::{
     page::{Page, PageRequest},
     tasks::TaskRecord,
 };
+use proctor_macros::boxed_futures;
 
 /// An entity as its author has it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,6 +49,7 @@ pub(crate) const TASK_ENTITIES: Links = Links {
     item: "entity",
 };
 
+#[boxed_futures]
 impl Store {
     /// Makes an entity; [`StoreError::Taken`] when its data set has one with this key.
     pub async fn create_entity(

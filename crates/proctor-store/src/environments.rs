@@ -12,6 +12,7 @@ use crate::{
     page::{Page, PageRequest},
     simulators::SimulatorRecord,
 };
+use proctor_macros::boxed_futures;
 
 /// An environment as its author has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +39,7 @@ pub(crate) const SIMULATORS: Links = Links {
     item: "simulator",
 };
 
+#[boxed_futures]
 impl Store {
     /// Makes an environment without simulators.
     pub async fn create_environment(

@@ -2,7 +2,7 @@
 //!
 //! A test of crash safety should not hope that a sleep ends at the right moment. It runs a server once with
 //! `PROCTOR_FAULT_TRACE=file`, which appends every point that is reached as `name:n` (the n-th time), and then
-//! once for each line with `PROCTOR_FAULT=name:n`, which kills the process there.
+//! once for each line with `PROCTOR_FAULT=name:n`, which kills the process there. `*:n` is the n-th point of any name.
 //!
 //! Every commit has a point before and after it, named by what it writes, so that a new one cannot be forgotten:
 //! `runs.update+task_runs.insert/before`. Whatever else must be told apart calls [`point`] with a name of its own.
@@ -16,6 +16,9 @@ use std::{
 };
 
 use crate::database::Query;
+
+/// Stands for a point of any name.
+const ANY: &str = "*";
 
 /// Ends the process here if `PROCTOR_FAULT` names this point.
 pub fn point(name: &str) {
@@ -62,19 +65,25 @@ impl Faults {
     fn reach(&self, name: &str) {
         // Held until the line is written: the trace has the order in which points were reached.
         let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
-        let times = reached.entry(name.to_owned()).or_default();
-        *times += 1;
+        let mut count = |name: &str| {
+            let times = reached.entry(name.to_owned()).or_default();
+            *times += 1;
+            *times
+        };
+        let (times, in_all) = (count(name), count(ANY));
         if let Some(mut trace) = self.trace.as_ref() {
             let written = trace.write_all(format!("{name}:{times}\n").as_bytes());
             written.expect("the trace of fault points can be written");
         }
-        if self
-            .fatal
-            .as_ref()
-            .is_some_and(|(fatal, time)| fatal == name && time == times)
-        {
+        if self.is_fatal(name, times, in_all) {
             end_process();
         }
+    }
+
+    fn is_fatal(&self, name: &str, times: u32, in_all: u32) -> bool {
+        self.fatal.as_ref().is_some_and(|(fatal, time)| {
+            (fatal == name && *time == times) || (fatal == ANY && *time == in_all)
+        })
     }
 }
 
@@ -197,5 +206,18 @@ mod tests {
             fs_err::read_to_string(&path).unwrap(),
             "one:1\ntwo:1\none:2\n"
         );
+    }
+
+    #[test]
+    fn a_fault_is_at_a_point_of_its_name_or_at_the_nth_of_any() {
+        let faults = |fatal| Faults {
+            fatal: Some(parse(fatal)),
+            trace: None,
+            reached: Mutex::default(),
+        };
+        assert!(faults("one:2").is_fatal("one", 2, 5));
+        assert!(!faults("one:2").is_fatal("two", 2, 2));
+        assert!(faults("*:5").is_fatal("one", 2, 5));
+        assert!(!faults("*:5").is_fatal("one", 5, 6));
     }
 }

@@ -13,6 +13,7 @@ use crate::{
     database::{Param, Query, Row},
     runs::document,
 };
+use proctor_macros::boxed_futures;
 
 /// A disk as it was when a task run was scored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +68,7 @@ pub struct FrozenTotal {
 
 const COLUMNS: &str = "layer, node, task_run, devbox, status, size_bytes, created_at";
 
+#[boxed_futures]
 impl Store {
     /// Notes that a disk is about to be frozen: before it is, so that no end of the process leaves a layer without an owner. `origin` is what is
     /// needed to work on it as its devbox did.

@@ -17,6 +17,7 @@ use crate::{
     database::{Query, Row},
     repeatable::Repeatable,
 };
+use proctor_macros::boxed_futures;
 
 /// How long an answer is kept.
 pub const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -95,6 +96,7 @@ impl InFlight {
     }
 }
 
+#[boxed_futures]
 impl Store {
     /// Claims a request: `scope` is who asks for what, `request_id` the caller's own id of it,
     /// `body` what tells it from other requests, `longest` how long it may take, if there is a

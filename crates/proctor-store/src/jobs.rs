@@ -8,11 +8,12 @@ use proctor_core::{
 
 use crate::{
     Store, StoreError,
-    database::{Query, Row},
+    database::{OnDisk, Query, Row},
     names::Sought,
     page::{Listing, Page, PageRequest},
     runs::{RUN_COLUMNS, Revised, document, read_run},
 };
+use proctor_macros::boxed_futures;
 
 const COLUMNS: &str = "id, organization, name, machine, plan, state, created_at, revision";
 const TRY_COLUMNS: &str = "run, task, number, task_run, began_at, agent_began_at, ending";
@@ -48,6 +49,7 @@ fn read_try(row: &Row) -> Result<Try, StoreError> {
     })
 }
 
+#[boxed_futures]
 impl Store {
     /// Stores a new job.
     pub async fn create_job(&self, job: &Job) -> Result<(), StoreError> {
@@ -138,7 +140,8 @@ impl Store {
         rows.iter().map(read_try).collect()
     }
 
-    /// Writes that a try begins; [`StoreError::Taken`] if somebody else began it.
+    /// Writes that a try begins; [`StoreError::Taken`] if somebody else began it. It means nothing before there is more to tell of it,
+    /// and is on disk with that.
     pub async fn begin_try(&self, job: JobId, this_try: &Try) -> Result<(), StoreError> {
         let query = Query::new(
             "INSERT INTO job_tries (job, run, task, number, task_run, began_at, agent_began_at, ending) \
@@ -152,7 +155,10 @@ impl Store {
         .bind(this_try.began_at)
         .bind(this_try.agent_began_at)
         .bind(this_try.end.as_ref().map(document).transpose()?);
-        let written = self.database().execute(query).await;
+        let written = self
+            .database()
+            .execute_when(query, OnDisk::WithTheNext)
+            .await;
         written.map_err(|error| error.or_taken("a try of this number"))?;
         Ok(())
     }

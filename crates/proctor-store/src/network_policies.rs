@@ -14,6 +14,7 @@ use crate::{
     repeatable::Made,
     runs::document,
 };
+use proctor_macros::boxed_futures;
 
 /// What a policy says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +65,7 @@ fn read(row: &Row) -> Result<NetworkPolicy, StoreError> {
     })
 }
 
+#[boxed_futures]
 impl Store {
     /// Makes a policy; [`StoreError::Taken`] when the name is in use.
     pub async fn create_network_policy(

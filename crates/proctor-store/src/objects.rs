@@ -17,6 +17,7 @@ use crate::{
     repeatable::Made,
     runs::{Revised, document},
 };
+use proctor_macros::boxed_futures;
 
 /// What a new object is.
 #[derive(Clone, Debug)]
@@ -77,6 +78,7 @@ fn read(row: &Row) -> Result<Revised<StoredObject>, StoreError> {
     })
 }
 
+#[boxed_futures]
 impl Store {
     /// Makes an object that waits for its bytes.
     pub async fn create_object(

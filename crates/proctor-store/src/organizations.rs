@@ -7,6 +7,7 @@ use crate::{
     credentials::{IssuedKey, KeyOwner, PlainKey},
     database::{Query, Row},
 };
+use proctor_macros::boxed_futures;
 
 /// A tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,7 @@ impl Organization {
     }
 }
 
+#[boxed_futures]
 impl Store {
     /// Makes an organization.
     pub async fn create_organization(&self, name: &str) -> Result<Organization, StoreError> {

@@ -16,6 +16,7 @@ use crate::{
     database::{Query, Row, Transaction},
     page::{Listing, Page, PageRequest},
 };
+use proctor_macros::boxed_futures;
 
 /// A playground.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +72,7 @@ const PLAYGROUND_COLUMNS: &str =
 const SANDBOX_COLUMNS: &str =
     "id, organization, playground, run, door, simulator, type, name, created_at";
 
+#[boxed_futures]
 impl Store {
     /// Stores a playground with its sandboxes.
     pub async fn create_playground(
@@ -228,15 +230,13 @@ fn read_sandbox(row: &Row) -> Result<Sandbox, StoreError> {
             ));
         }
     };
-    let kind = row.text("type")?;
     Ok(Sandbox {
         id: row.id("id")?,
         organization: row.id("organization")?,
         place,
         door: row.number("door")?,
         simulator: row.id("simulator")?,
-        kind: SimulatorType::from_name(&kind)
-            .ok_or_else(|| StoreError::Corrupt(format!("a sandbox of type '{kind}'")))?,
+        kind: SimulatorType::from(row.text("type")?),
         name: row.text("name")?,
         created_at: row.time("created_at")?,
     })

@@ -13,11 +13,12 @@ use proctor_core::{
 
 use crate::{
     Store, StoreError,
-    database::{Query, Transaction},
+    database::{OnDisk, Query, Transaction},
     jobs::update_of_try,
     playgrounds::{self, Playground, Sandbox},
     runs::{Revised, document, insert_task_runs},
 };
+use proctor_macros::boxed_futures;
 
 /// What one decision changes: all of it is written, or nothing.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +44,8 @@ pub struct Progress {
     pub job: Option<(Revised<Job>, Job)>,
     /// Tries of jobs as they are now; what has ended stays as it is.
     pub tries: Vec<(JobId, Try)>,
+    /// How soon it must be on disk.
+    pub on_disk: OnDisk,
 }
 
 impl Progress {
@@ -58,11 +61,12 @@ impl Progress {
     }
 }
 
+#[boxed_futures]
 impl Store {
     /// Writes what one decision changes; [`StoreError::Stale`] if anything it was decided on has
     /// changed since, and then nothing is written.
     pub async fn record(&self, progress: &Progress) -> Result<(), StoreError> {
-        let mut transaction = self.database().begin().await?;
+        let mut transaction = self.database().begin_when(progress.on_disk).await?;
         // The run goes first, always: two transactions that hold one row each and want the other's would wait for ever.
         write_run(&mut transaction, progress).await?;
         for (before, after) in &progress.task_runs {

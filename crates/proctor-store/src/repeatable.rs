@@ -14,6 +14,7 @@ use proctor_core::{
 };
 
 use crate::Store;
+use proctor_macros::boxed_futures;
 
 tokio::task_local! {
     static CURRENT: Repeatable;
@@ -63,6 +64,7 @@ pub enum Made<K, T> {
     New(Id<K>),
 }
 
+#[boxed_futures]
 impl Store {
     /// The id of what the current request makes: always the same one of a kind for the same request. A fresh one outside
     /// of requests that may be repeated.

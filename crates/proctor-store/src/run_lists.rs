@@ -13,6 +13,7 @@ use crate::{
     page::{Listing, Page, PageRequest},
     runs::{RUN_COLUMNS, TASK_RUN_COLUMNS, read_run, read_task_run},
 };
+use proctor_macros::boxed_futures;
 
 /// Which runs are listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +39,7 @@ pub struct TaskRunFilter {
     pub sought: Sought,
 }
 
+#[boxed_futures]
 impl Store {
     /// The organization's runs, newest first.
     pub async fn find_runs(

@@ -21,6 +21,7 @@ use crate::{
     page::{Listing, Page, PageRequest},
     playgrounds::{self, Sandbox},
 };
+use proctor_macros::boxed_futures;
 
 /// Something as it was read: a change to it is written only if it still stands like this.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +73,7 @@ pub(crate) const TASK_RUN_COLUMNS: &str =
 const CRITERION_RUN_COLUMNS: &str =
     "id, task_run, criterion, passed, score, details, evidence, started_at, completed_at";
 
+#[boxed_futures]
 impl Store {
     /// Stores a new run with its task runs and its doors, and makes its token if it is to have one.
     pub async fn create_run(

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proctor_core::{
     definition::{Check, Validation},
-    document::Document,
     id::kinds::{BenchmarkId, OrganizationId, TaskId, TaskKind},
     scorer::ScorerDefinition,
     scoring::Weight,
@@ -25,6 +24,7 @@ use crate::{
     tasks::{TaskDraft, TaskRecord},
     whole_benchmark::WholeTask,
 };
+use proctor_macros::boxed_futures;
 
 /// A task that is done in a box, with what judges it.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +43,7 @@ pub struct ScoringFunction {
     /// How much it counts.
     pub weight: Weight,
     /// What it does.
-    pub scorer: Document<ScorerDefinition>,
+    pub scorer: ScorerDefinition,
 }
 
 /// Which scenarios are listed.
@@ -59,9 +59,7 @@ pub struct ScenarioFilter {
 
 impl Scenario {
     /// Its scorers, in order.
-    pub fn scoring_functions(
-        &self,
-    ) -> impl Iterator<Item = (&CriterionDraft, &Document<ScorerDefinition>)> {
+    pub fn scoring_functions(&self) -> impl Iterator<Item = (&CriterionDraft, &ScorerDefinition)> {
         self.criteria
             .iter()
             .filter_map(|criterion| match &criterion.content.check {
@@ -71,6 +69,7 @@ impl Scenario {
     }
 }
 
+#[boxed_futures]
 impl Store {
     /// Makes a scenario.
     pub async fn create_scenario(

@@ -12,6 +12,7 @@ use crate::{
     names::{self, Sought},
     page::{Page, PageRequest},
 };
+use proctor_macros::boxed_futures;
 
 /// A custom scorer as its author has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +36,7 @@ impl Authored for ScorerDraft {
     }
 }
 
+#[boxed_futures]
 impl Store {
     /// Registers a scorer; [`StoreError::Taken`] when the type is in use.
     pub async fn create_scorer(

@@ -12,6 +12,7 @@ use crate::{
     page::{Listing, Page, PageRequest},
     repeatable::Made,
 };
+use proctor_macros::boxed_futures;
 
 /// What may be shown of a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,7 @@ fn owner(organization: OrganizationId, name: &str) -> String {
     format!("{organization}/{name}")
 }
 
+#[boxed_futures]
 impl Store {
     /// Makes a secret; [`StoreError::Taken`] when the name is in use.
     pub async fn create_secret(

@@ -14,6 +14,7 @@ use crate::{
     links::Links,
     page::{Page, PageRequest},
 };
+use proctor_macros::boxed_futures;
 
 /// A simulator as its author has it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +48,7 @@ pub(crate) const DATASETS: Links = Links {
     item: "dataset",
 };
 
+#[boxed_futures]
 impl Store {
     /// Makes a simulator that no environment has.
     pub async fn create_simulator(

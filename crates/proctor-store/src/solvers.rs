@@ -10,6 +10,7 @@ use crate::{
     database::{Query, Row},
     page::{Listing, Page, PageRequest},
 };
+use proctor_macros::boxed_futures;
 
 /// A party that takes benchmarks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +61,7 @@ impl Solver {
     }
 }
 
+#[boxed_futures]
 impl Store {
     /// Makes a Solver.
     pub async fn create_solver(

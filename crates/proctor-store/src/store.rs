@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use proctor_core::causes::with_causes;
 use proctor_core::{
     id::{Id, IdSource, Kind},
     time::{Clock, Timestamp},
@@ -16,6 +17,7 @@ use crate::{
     journal::Journal,
     vault::{MasterKey, Vault},
 };
+use proctor_macros::boxed_futures;
 
 /// Where the store keeps things.
 #[derive(Clone, Debug)]
@@ -93,6 +95,7 @@ struct Inner {
     blobs: Blobs,
 }
 
+#[boxed_futures]
 impl Store {
     /// Opens the store, makes what is missing, and brings its tables up to date.
     pub async fn open(
@@ -118,7 +121,7 @@ impl Store {
         place.prove(&blobs).await?;
         let long_ago = Timestamp::from_millis(clock.now().as_millis() - UPLOADS_END_WITHIN_MS);
         if let Err(error) = place.forget_unfinished(&blobs, long_ago).await {
-            tracing::warn!(%error, "remains of uploads stay for now");
+            tracing::warn!(error = %with_causes(&error), "remains of uploads stay for now");
         }
         let database = Database::open(&options.database()?).await?;
         crate::names::complete(&database).await?;

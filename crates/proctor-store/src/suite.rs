@@ -14,7 +14,9 @@ use crate::{
     repeatable::Made,
     tasks::{BENCHMARK_TASKS, TaskDraft},
 };
+use proctor_macros::boxed_futures;
 
+#[boxed_futures]
 impl Store {
     /// Makes a benchmark of these scenarios, in this order.
     pub async fn create_suite(

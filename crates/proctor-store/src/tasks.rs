@@ -19,6 +19,7 @@ use crate::{
     names,
     page::{Page, PageRequest},
 };
+use proctor_macros::boxed_futures;
 
 /// A task as its author has it. Its criteria are drafts of their own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,6 +81,7 @@ pub(crate) const BENCHMARK_TASKS: Links = Links {
     item: "task",
 };
 
+#[boxed_futures]
 impl Store {
     /// Makes a task, the last of a benchmark or of none.
     pub async fn create_task(

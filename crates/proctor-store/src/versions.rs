@@ -13,10 +13,12 @@ use crate::{
     benchmarks::BenchmarkRecord,
     database::{Query, Row},
 };
+use proctor_macros::boxed_futures;
 
 const COLUMNS: &str = "benchmark, version, slug, visibility, digest, published_at, unpublished_at";
 const SLUG_TAKEN: &str = "a published benchmark with this slug";
 
+#[boxed_futures]
 impl Store {
     /// Makes the definition with this digest the benchmark's next version. [`StoreError::Stale`]
     /// when the draft is not as it was read, [`StoreError::Taken`] when another benchmark has this

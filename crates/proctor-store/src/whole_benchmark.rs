@@ -19,6 +19,7 @@ use crate::{
     simulators::{SimulatorDraft, SimulatorRecord},
     tasks::{TaskDraft, TaskRecord},
 };
+use proctor_macros::boxed_futures;
 
 /// A benchmark's draft and all drafts that it is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +54,7 @@ pub struct WholeTask {
     pub criteria: Vec<CriterionRecord>,
 }
 
+#[boxed_futures]
 impl Store {
     /// One of the organization's benchmarks with all of it.
     pub async fn whole_benchmark(

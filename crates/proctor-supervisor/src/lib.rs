@@ -4,24 +4,19 @@
 //! that program has in memory. It is also all that runs next to somebody else's code, so it has no network, no database and no threads.
 //! `proctor-devbox` carries it and is the other side of it.
 //!
-//! What both sides share is here too: the words for boxes ([`name`], [`spec`], [`network`], [`record`], [`error`]), the plan on disk ([`plan`]) and
-//! the messages ([`wire`]), and what both do to files and control groups ([`tree`], [`cgroup`]).
+//! What only these two share is here too: the plan on disk ([`plan`]) and the messages ([`wire`]), and what both do to files and control groups
+//! ([`tree`], [`cgroup`]). The vocabulary of boxes is in `proctor-devbox-types`, because every backend speaks it.
 
 pub mod cgroup;
-mod check;
-pub mod error;
 pub mod image;
 pub mod inside;
-pub mod name;
-pub mod network;
 pub mod plan;
-pub mod record;
 mod scatter;
-pub mod spec;
 mod sys;
 pub mod tree;
 pub mod wire;
 
 pub use inside::run;
+use proctor_devbox_types::{error, name, network, record, spec};
 pub use scatter::scatter;
 pub use sys::seccomp_available;

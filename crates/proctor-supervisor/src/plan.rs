@@ -18,6 +18,7 @@
 //! ```
 
 use std::{
+    io,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
@@ -258,14 +259,21 @@ impl BoxPlaces {
 
     /// Makes an empty `disk` and a fresh `work`; what `disk` has is kept.
     pub fn prepare_disk(&self) -> std::io::Result<()> {
+        let (disk, work) = (self.disk(), self.work());
         for directory in [
-            self.disk().join(UPPER_ROOT),
-            self.disk().join(UPPER_USR),
-            self.work().join("root"),
-            self.work().join("usr"),
-            self.executions(),
+            &self.directory,
+            &disk,
+            &disk.join(UPPER_ROOT),
+            &disk.join(UPPER_USR),
+            &work,
+            &work.join("root"),
+            &work.join("usr"),
+            &self.executions(),
         ] {
-            fs_err::create_dir_all(directory)?;
+            match fs_err::create_dir(directory) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
         }
         Ok(())
     }

@@ -18,8 +18,8 @@ use std::{
 
 use criterion::Criterion as Bench;
 use proctor_core::definition::{Check, Task};
-use proctor_playground::exhibits::Speaker::{Agent, Caller};
-use proctor_verify::{Rubric, judge};
+use proctor_office::voice::Speaker::{Agent, Caller};
+use proctor_verify::{CheckRegistry, Rubric, judge};
 use serde_json::{Value, json};
 use support::{World, context, criterion, task};
 
@@ -38,12 +38,12 @@ fn main() {
     }
     let mut bench = Bench::default().configure_from_args();
     for (name, task) in [("met", &met), ("missed", &missed)] {
-        let exhibits = world.exhibits();
-        let rubric = Rubric::compile(task);
+        let (exhibits, checks) = (world.exhibits(), CheckRegistry::shipped());
+        let rubric = Rubric::compile(task, &CheckRegistry::shipped());
         bench.bench_function(
             &format!("20 criteria, read and judged, {name}"),
             |bencher| {
-                bencher.iter(|| black_box(judge(task, &exhibits, &context())));
+                bencher.iter(|| black_box(judge(task, &checks, &exhibits, &context())));
             },
         );
         bench.bench_function(&format!("20 criteria, judged again, {name}"), |bencher| {
@@ -57,11 +57,11 @@ fn main() {
 }
 
 fn compare_with_goals(world: &World, name: &str, task: &Task) {
-    let exhibits = world.exhibits();
+    let (exhibits, checks) = (world.exhibits(), CheckRegistry::shipped());
     let first = cost(|| {
-        black_box(judge(task, &exhibits, &context()));
+        black_box(judge(task, &checks, &exhibits, &context()));
     });
-    let rubric = Rubric::compile(task);
+    let rubric = Rubric::compile(task, &CheckRegistry::shipped());
     let again = cost(|| {
         black_box(rubric.judge(&exhibits, &context()));
     });
@@ -98,7 +98,7 @@ fn by_check(world: &World, name: &str, task: &Task) {
             criteria: vec![criterion.clone()],
             ..task.clone()
         };
-        let rubric = Rubric::compile(&alone);
+        let rubric = Rubric::compile(&alone, &CheckRegistry::shipped());
         let time = cost(|| {
             black_box(rubric.judge(&exhibits, &context()));
         });

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use proctor_core::numeral::Numeral;
+
 /// A decimal number of any size and precision: `0.digits × 10^scale`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decimal {
@@ -12,25 +14,16 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// Reads `[-+]digits[.digits][e[-+]digits]`; none for anything else.
+    /// Reads a number; none for anything else.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, read_exponent(exponent)?),
-            None => (text, 0),
-        };
-        let (is_negative, mantissa) = match mantissa.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
-        };
-        let (whole, fraction) = match mantissa.split_once('.') {
-            Some((_, "")) => return None,
-            Some(parts) => parts,
-            None => (mantissa, ""),
-        };
+        let Numeral {
+            is_negative,
+            whole,
+            fraction,
+            exponent,
+        } = Numeral::read(text)?;
+        let exponent = exponent.map_or(0, bounded);
         let mut digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
-        if whole.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-            return None;
-        }
         let leading = digits.iter().take_while(|digit| **digit == b'0').count();
         digits.drain(..leading);
         while digits.last() == Some(&b'0') {
@@ -62,17 +55,15 @@ impl Decimal {
 }
 
 /// An exponent; one beyond all bounds stays at the bound, where no real number is.
-fn read_exponent(text: &str) -> Option<i64> {
-    let (is_negative, digits) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
+fn bounded(exponent: &str) -> i64 {
     const BOUND: i64 = i64::MAX / 4;
-    let exponent = digits.parse().unwrap_or(BOUND).min(BOUND);
-    Some(if is_negative { -exponent } else { exponent })
+    let beyond = if exponent.starts_with('-') {
+        -BOUND
+    } else {
+        BOUND
+    };
+    let exponent: i64 = exponent.parse().unwrap_or(beyond);
+    exponent.clamp(-BOUND, BOUND)
 }
 
 impl Ord for Decimal {

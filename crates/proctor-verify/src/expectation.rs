@@ -5,14 +5,14 @@
 
 use std::borrow::Cow;
 
+use proctor_core::problem::in_words;
 use proctor_fhir::primitive::text::excerpt;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 use crate::{
     compare::{self, Manner, Side},
-    problem::in_words,
-    reader::{Node, Notes},
+    reader::{AssertionNode as _, Node, Notes},
     template::{Failed, Scope, scalar_text},
 };
 

@@ -2,7 +2,7 @@
 //!
 //! * [`Rubric`]: the criteria of a task, read once; [`Rubric::judge`] checks them on a world, as often as wanted.
 //! * [`problems`]: everything that is wrong with an assertion, for its author; [`lint`] for a whole task.
-//! * [`registry`] lists the checks; each is a file in [`checks`]. docs/assertions.md tells authors about them.
+//! * [`CheckRegistry`] lists the checks; each is a file in [`checks`], and [`check`] has what one is made of. docs/assertions.md tells authors about them.
 //! * [`fill`], [`pick`]: templates and paths outside of assertions.
 //! * [`expectation`], [`template`], [`json_path`]: what all checks share.
 //!
@@ -21,15 +21,25 @@ mod json_path;
 mod lint;
 mod matching;
 mod outcome;
-mod problem;
 mod reader;
 mod registry;
 mod rubric;
-mod sight;
 mod template;
 
+pub mod check {
+    //! What a check is made of, also one outside of this crate.
+
+    pub use crate::{
+        outcome::Outcome,
+        reader::{AssertionNode, AuthoringNotes, Node, Object},
+        registry::Check,
+        template::{Failed, Scope, Template},
+    };
+}
+
 pub use filling::{fill, pick, unresolved};
-pub use lint::{Remark, Severity, lint, lint_criterion};
-pub use problem::Problem;
+pub use lint::{Remark, lint, lint_criterion};
+pub use proctor_core::problem::{Problem, Severity};
+pub use registry::CheckRegistry;
 pub use rubric::{Finding, Judgement, Rubric, judge, problems};
 pub use template::Context;

@@ -5,18 +5,18 @@ use serde_json::Value;
 
 /// What a check found out about a world.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// The share that holds.
-    pub(crate) score: Score,
+    pub score: Score,
     /// The finding in words.
-    pub(crate) details: String,
+    pub details: String,
     /// What was found.
-    pub(crate) evidence: Value,
+    pub evidence: Value,
 }
 
 impl Outcome {
     /// `held` of `asked` sub-assertions hold; with nothing asked the target's being there was all.
-    pub(crate) fn share(held: usize, asked: usize, details: String, evidence: Value) -> Self {
+    pub fn share(held: usize, asked: usize, details: String, evidence: Value) -> Self {
         let share = if held == asked {
             1.0
         } else {
@@ -30,7 +30,7 @@ impl Outcome {
     }
 
     /// Nothing holds.
-    pub(crate) fn nothing(details: String, evidence: Value) -> Self {
+    pub fn nothing(details: String, evidence: Value) -> Self {
         Self {
             score: Score::ZERO,
             details,

@@ -1,59 +1,124 @@
-//! The checks there are. A new one is a file in [`crate::checks`] and a line here.
+//! What a check is, and which there are. A new one is a file in [`crate::checks`] and a line here, or
+//! [`CheckRegistry::with`] from outside.
 
+use std::any::Any;
+
+use proctor_simulation::exhibits::Exhibits;
 use serde_json::Value;
 
 use crate::{
     checks::{fhir, hl7, portal, sftp, voice, x12},
     outcome::Outcome,
     reader::{Node, Notes, Object},
-    sight::Sight,
     template::{Failed, Scope},
 };
-
-/// Every check, in the order in which authors are told of them.
-const CHECKS: &[Entry] = &[
-    Entry::of::<fhir::ResourceState>(),
-    Entry::of::<hl7::Structural>(),
-    Entry::of::<portal::StateMatch>(),
-    Entry::of::<sftp::FilePresent>(),
-    Entry::of::<voice::Transcript>(),
-    Entry::of::<x12::Response>(),
-];
 
 /// A kind of assertion: how it is read, and how it is checked.
 ///
 /// A check is pure: the same world and scope give the same outcome, to the byte.
-pub(crate) trait Check: Sized + Send + Sync + 'static {
+pub trait Check: Sized + Send + Sync + 'static {
     /// What `assert` says.
     const NAME: &'static str;
+
+    /// What the check sees of a world: the evidence that it asks the exhibits for.
+    type View<'w>;
+
+    /// Looks at a world, once for all assertions of this kind.
+    fn view<'w>(exhibits: &'w Exhibits<'w>) -> Self::View<'w>;
 
     /// Reads the members of an assertion but for `assert`. Whatever is wrong is refused through the
     /// members themselves, all of it, and the result is then `None`.
     fn read(assertion: &Object<'_>) -> Option<Self>;
 
-    /// Looks at the world.
-    fn run(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Result<Outcome, Failed>;
+    /// Checks the assertion on what was seen.
+    fn run(&self, view: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed>;
 
     /// The evidence of a check that could not look.
     fn blank(&self) -> Value;
 }
 
-/// A check of any kind that was read.
-pub(crate) trait Runs: Send + Sync {
-    /// Looks at the world.
-    fn outcome(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Outcome;
+/// The checks that a server knows, in the order in which authors are told of them.
+#[derive(Clone)]
+pub struct CheckRegistry {
+    entries: Vec<Entry>,
 }
 
-impl<C: Check> Runs for C {
-    fn outcome(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Outcome {
-        self.run(sight, scope)
-            .unwrap_or_else(|Failed(why)| Outcome::nothing(why, self.blank()))
+impl CheckRegistry {
+    /// The checks of this crate.
+    pub fn shipped() -> Self {
+        Self {
+            entries: Vec::new(),
+        }
+        .with::<fhir::ResourceState>()
+        .with::<hl7::Structural>()
+        .with::<portal::StateMatch>()
+        .with::<sftp::FilePresent>()
+        .with::<voice::Transcript>()
+        .with::<x12::Response>()
+    }
+
+    /// The registry with one more check.
+    ///
+    /// # Panics
+    ///
+    /// If another check has its name.
+    #[must_use]
+    pub fn with<C: Check>(mut self) -> Self {
+        let is_known = self.names().any(|name| name == C::NAME);
+        assert!(!is_known, "two checks are called '{}'", C::NAME);
+        self.entries.push(Entry::of::<C>());
+        self
+    }
+
+    /// What `assert` may say.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.entries.iter().map(|entry| entry.name)
+    }
+
+    /// Reads an assertion; none if it is not understood, and then `notes` say why.
+    pub(crate) fn read(&self, assertion: &Value, notes: &Notes) -> Option<Assertion> {
+        let object = Node::root(assertion, notes).object()?;
+        let name = object.required("assert")?;
+        let entries = self.entries.iter();
+        let words: Vec<(&str, Entry)> = entries.map(|entry| (entry.name, *entry)).collect();
+        let entry = name.word(&words)?;
+        let check = (entry.read)(&object);
+        object.finish();
+        let check = check.filter(|_| notes.problems().is_empty())?;
+        Some(Assertion { entry, check })
     }
 }
 
+/// An assertion that was read.
+pub(crate) struct Assertion {
+    entry: Entry,
+    check: Box<dyn Any + Send + Sync>,
+}
+
+impl Assertion {
+    /// What `assert` says.
+    pub(crate) fn name(&self) -> &'static str {
+        self.entry.name
+    }
+
+    /// What is found out about assertions of the same kind as this one.
+    pub(crate) fn run_all(&self, exhibits: &Exhibits<'_>, asked: &[Asked<'_>]) -> Vec<Outcome> {
+        (self.entry.run_all)(exhibits, asked)
+    }
+}
+
+/// An assertion, and what it may name.
+pub(crate) struct Asked<'a> {
+    pub(crate) assertion: &'a Assertion,
+    pub(crate) scope: Scope<'a>,
+}
+
+/// A check, without its type.
+#[derive(Clone, Copy)]
 struct Entry {
     name: &'static str,
-    read: fn(&Object<'_>) -> Option<Box<dyn Runs>>,
+    read: fn(&Object<'_>) -> Option<Box<dyn Any + Send + Sync>>,
+    run_all: fn(&Exhibits<'_>, &[Asked<'_>]) -> Vec<Outcome>,
 }
 
 impl Entry {
@@ -61,30 +126,18 @@ impl Entry {
         Self {
             name: C::NAME,
             read: |assertion| Some(Box::new(C::read(assertion)?)),
+            run_all: run_all::<C>,
         }
     }
 }
 
-/// Reads an assertion; none if it is not understood, and then `notes` say why.
-pub(crate) fn read(assertion: &Value, notes: &Notes) -> Option<Box<dyn Runs>> {
-    let object = Node::root(assertion, notes).object()?;
-    let name = object.required("assert")?;
-    let words: Vec<(&str, &Entry)> = CHECKS.iter().map(|entry| (entry.name, entry)).collect();
-    let entry = name.word(&words)?;
-    let check = (entry.read)(&object);
-    object.finish();
-    check.filter(|_| notes.problems().is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_two_checks_have_one_name() {
-        let mut names: Vec<&str> = CHECKS.iter().map(|entry| entry.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), CHECKS.len());
-    }
+fn run_all<C: Check>(exhibits: &Exhibits<'_>, asked: &[Asked<'_>]) -> Vec<Outcome> {
+    let view = C::view(exhibits);
+    let run = |asked: &Asked<'_>| {
+        let check = asked.assertion.check.downcast_ref::<C>();
+        let check = check.expect("an assertion is run by the check that read it");
+        let outcome = check.run(&view, &asked.scope);
+        outcome.unwrap_or_else(|Failed(why)| Outcome::nothing(why, check.blank()))
+    };
+    asked.iter().map(run).collect()
 }

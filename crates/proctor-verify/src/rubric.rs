@@ -1,5 +1,7 @@
 //! The criteria of a task, read once and checked on as many worlds as wanted.
 
+use std::collections::BTreeMap;
+
 use proctor_core::{
     criterion_run::CriterionRun,
     definition::{Check, Criterion, Task},
@@ -8,18 +10,17 @@ use proctor_core::{
         IdSource,
         kinds::{CriterionId, CriterionRunId},
     },
+    problem::{Problem, in_words},
     scoring::{Mark, Score, Scorecard, Weight},
     time::Timestamp,
 };
-use proctor_playground::exhibits::Exhibits;
+use proctor_simulation::exhibits::Exhibits;
 use serde_json::{Value, json};
 
 use crate::{
     outcome::Outcome,
-    problem::{Problem, in_words},
     reader::Notes,
-    registry::{self, Runs},
-    sight::Sight,
+    registry::{Asked, Assertion, CheckRegistry},
     template::{Context, Scope},
 };
 
@@ -35,7 +36,7 @@ struct Prepared {
     axis: Option<String>,
     /// The place of the input entity among the task's.
     input: Option<usize>,
-    check: Result<Box<dyn Runs>, Vec<Problem>>,
+    check: Result<Assertion, Vec<Problem>>,
 }
 
 /// What was found out about one criterion.
@@ -64,22 +65,27 @@ pub struct Judgement {
 
 /// Everything that is wrong with an assertion: why it is not understood, or why it can never hold.
 /// Drafts are warned about it, and what is published must have none.
-pub fn problems(assertion: &Value) -> Vec<Problem> {
+pub fn problems(assertion: &Value, checks: &CheckRegistry) -> Vec<Problem> {
     let notes = Notes::default();
-    registry::read(assertion, &notes);
+    checks.read(assertion, &notes);
     let mut problems = notes.problems();
-    problems.extend(notes.doubts());
+    problems.extend(notes.extra().doubts());
     problems
 }
 
 /// Checks the criteria of a task on a world that no longer changes.
-pub fn judge(task: &Task, exhibits: &Exhibits<'_>, context: &Context) -> Judgement {
-    Rubric::compile(task).judge(exhibits, context)
+pub fn judge(
+    task: &Task,
+    checks: &CheckRegistry,
+    exhibits: &Exhibits<'_>,
+    context: &Context,
+) -> Judgement {
+    Rubric::compile(task, checks).judge(exhibits, context)
 }
 
 impl Rubric {
     /// Reads the criteria of a task. Those that are not understood will not be met.
-    pub fn compile(task: &Task) -> Self {
+    pub fn compile(task: &Task, checks: &CheckRegistry) -> Self {
         let prepare = |criterion: &Criterion| Prepared {
             id: criterion.id,
             weight: criterion.weight,
@@ -90,7 +96,9 @@ impl Rubric {
             check: match &criterion.check {
                 Check::Assertion(assertion) => {
                     let notes = Notes::default();
-                    registry::read(assertion, &notes).ok_or_else(|| notes.problems())
+                    checks
+                        .read(assertion, &notes)
+                        .ok_or_else(|| notes.problems())
                 }
                 Check::Scorer(_) => Err(vec![scorer_problem()]),
             },
@@ -103,11 +111,18 @@ impl Rubric {
 
     /// Checks every criterion on a world that no longer changes.
     pub fn judge(&self, exhibits: &Exhibits<'_>, context: &Context) -> Judgement {
-        let sight = Sight::of(exhibits);
+        let outcomes = self.outcomes(exhibits, context);
         let findings: Vec<Finding> = self
             .criteria
             .iter()
-            .map(|criterion| self.find(criterion, &sight, context))
+            .zip(outcomes)
+            .map(|(criterion, outcome)| Finding {
+                criterion: criterion.id,
+                passed: outcome.score == Score::ONE,
+                score: outcome.score,
+                details: outcome.details,
+                evidence: outcome.evidence,
+            })
             .collect();
         let marks: Vec<Mark> = self
             .criteria
@@ -125,36 +140,54 @@ impl Rubric {
         }
     }
 
-    fn find(&self, criterion: &Prepared, sight: &Sight<'_, '_>, context: &Context) -> Finding {
-        let scope = Scope {
-            entities: &self.entities,
-            input: criterion.input.and_then(|place| self.entities.get(place)),
-            context,
-        };
-        let outcome = match &criterion.check {
-            Ok(check) => check.outcome(sight, &scope),
-            Err(problems) => unsupported(problems),
-        };
-        Finding {
-            criterion: criterion.id,
-            passed: outcome.score == Score::ONE,
-            score: outcome.score,
-            details: outcome.details,
-            evidence: outcome.evidence,
+    /// What is found out about each criterion. Those of one kind are checked together, so that what
+    /// they see of the world is read once.
+    fn outcomes(&self, exhibits: &Exhibits<'_>, context: &Context) -> Vec<Outcome> {
+        let mut kinds: BTreeMap<&str, (Vec<usize>, Vec<Asked<'_>>)> = BTreeMap::new();
+        let mut outcomes = Vec::with_capacity(self.criteria.len());
+        for (place, criterion) in self.criteria.iter().enumerate() {
+            match &criterion.check {
+                Ok(assertion) => {
+                    let scope = Scope {
+                        entities: &self.entities,
+                        input: criterion.input.and_then(|place| self.entities.get(place)),
+                        context,
+                    };
+                    let (places, asked) = kinds.entry(assertion.name()).or_default();
+                    places.push(place);
+                    asked.push(Asked { assertion, scope });
+                    outcomes.push(None);
+                }
+                Err(problems) => outcomes.push(Some(unsupported(problems))),
+            }
         }
+        for (places, asked) in kinds.into_values() {
+            let Some(first) = asked.first() else { continue };
+            let found = first.assertion.run_all(exhibits, &asked);
+            for (place, outcome) in places.into_iter().zip(found) {
+                outcomes[place] = Some(outcome);
+            }
+        }
+        let outcomes = outcomes.into_iter();
+        outcomes
+            .map(|outcome| outcome.expect("every criterion is checked"))
+            .collect()
     }
 }
 
 /// What is said of a scorer that has no box to run in.
 pub(crate) fn scorer_problem() -> Problem {
-    Problem {
-        path: String::new(),
-        message: "a scorer runs in a devbox, and this task is done in a playground".to_owned(),
-    }
+    Problem::error(
+        "",
+        "a scorer runs in a devbox, and this task is done in a playground",
+    )
 }
 
 fn unsupported(problems: &[Problem]) -> Outcome {
-    let listed: Value = problems.iter().map(Problem::to_value).collect();
+    let listed: Value = problems
+        .iter()
+        .map(|problem| json!({"path": problem.path, "message": problem.message}))
+        .collect();
     Outcome::nothing(
         format!("unsupported assertion: {}", in_words(problems)),
         json!({"unsupported": listed}),

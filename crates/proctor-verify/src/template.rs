@@ -24,19 +24,22 @@ pub struct Context {
 
 /// What holes are filled from.
 #[derive(Clone, Copy)]
-pub(crate) struct Scope<'a> {
-    pub(crate) entities: &'a [Entity],
-    pub(crate) input: Option<&'a Entity>,
-    pub(crate) context: &'a Context,
+pub struct Scope<'a> {
+    /// What the task is about.
+    pub entities: &'a [Entity],
+    /// What the criterion means by `entity`.
+    pub input: Option<&'a Entity>,
+    /// The task run.
+    pub context: &'a Context,
 }
 
 /// Why a check could not look: the finding in words, score 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failed(pub(crate) String);
+pub struct Failed(pub String);
 
 /// A text that may have holes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Template {
+pub struct Template {
     pieces: Vec<Piece>,
 }
 
@@ -98,7 +101,7 @@ impl Template {
     }
 
     /// The text, when it has no holes.
-    pub(crate) fn fixed(&self) -> Option<&str> {
+    pub fn fixed(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [Piece::Text(text)] => Some(text),
             _ => None,
@@ -114,7 +117,7 @@ impl Template {
     }
 
     /// The text with its holes filled, each through `escape`.
-    pub(crate) fn text(
+    pub fn text(
         &self,
         scope: &Scope<'_>,
         escape: impl Fn(&str) -> String,
@@ -138,7 +141,7 @@ impl Template {
     }
 
     /// The value: of a text that is one hole, what the hole names; else the filled text.
-    pub(crate) fn value(&self, scope: &Scope<'_>) -> Result<Value, Failed> {
+    pub fn value(&self, scope: &Scope<'_>) -> Result<Value, Failed> {
         match self.pieces.as_slice() {
             [Piece::Hole(reference)] => Ok(reference.resolve(scope)?.into_owned()),
             _ => Ok(self.text(scope, str::to_owned)?.into_owned().into()),

@@ -55,7 +55,7 @@ impl Day {
 }
 
 /// `HHMM` in UTC.
-pub(crate) fn minutes(instant: Timestamp) -> String {
+pub fn minutes(instant: Timestamp) -> String {
     let time = civil(instant).time();
     format!("{:02}{:02}", time.hour(), time.minute())
 }

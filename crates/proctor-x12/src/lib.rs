@@ -5,12 +5,10 @@
 //! * [`envelope`], [`acknowledgment`]: checks of the envelopes, and the TA1 and 999 that answer them.
 //! * [`path`]: paths to elements, for assertions.
 //! * [`build`]: writing interchanges.
-//! * [`payer`]: members, coverages and claims, and a payer's answers from them.
-//! * [`exchange`]: a whole interchange in, everything a clearinghouse answers out.
 //! * [`view`]: answers as JSON, for those who do not read X12.
 //!
-//! Nothing here does I/O, reads a clock or draws a number: times, control numbers and
-//! determinations are handed in, so that the same input gives the same bytes.
+//! Nothing here does I/O, reads a clock or draws a number: times and control numbers are handed in, so
+//! that the same input gives the same bytes. What a payer answers is `proctor-payer`'s.
 
 pub mod acknowledgment;
 pub mod build;
@@ -18,10 +16,8 @@ pub mod day;
 pub mod delimiters;
 pub mod envelope;
 pub mod error;
-pub mod exchange;
 pub mod interchange;
 pub mod path;
-pub mod payer;
 pub mod schema;
 pub mod segment;
 pub mod syntax;

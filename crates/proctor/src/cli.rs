@@ -21,7 +21,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Start the server
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// Make, list and revoke the keys that clients authenticate with
     Keys(Keys),
     /// Check that no recorded event was changed, removed or added

@@ -7,27 +7,26 @@ use std::{
 
 use anyhow::Context as _;
 use proctor_api::OfferedDevboxes;
-use proctor_core::{blueprint::ImageDisk, canonical::Digest};
-use proctor_devbox::{Backend, BaseName, Registry, Settings};
+use proctor_core::{blueprint::ImageDisk, canonical::Digest, causes::with_causes};
+use proctor_devbox::{Backend, BaseName, Factory, Registry, Settings, local};
 use proctor_engine::scenarios::Workshop;
 use proctor_fleet::{
     Fleet, FleetOptions, GitOptions, KeepFrozen, Repositories,
     blueprints::{BlueprintOptions, Blueprints},
     mounts::Mounter,
 };
-use tokio_util::sync::CancellationToken;
 
 use crate::{
+    exit::WrongUse,
     settings::{ImageBase, NamedImage},
     storage::Storage,
 };
 
-/// The backend that makes boxes.
-const BACKEND: &str = "local";
-
 /// What an installation has for its devboxes besides the host.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Supplies {
+    /// What makes boxes.
+    pub(crate) backend: Factory,
     /// Images by the names that stand after `FROM`.
     pub(crate) images: Vec<NamedImage>,
     /// A directory with repositories.
@@ -36,6 +35,27 @@ pub(crate) struct Supplies {
     pub(crate) keep_frozen: KeepFrozen,
     /// Whether disks are limited exactly, by file systems of their own.
     pub(crate) exact_disks: bool,
+}
+
+impl Default for Supplies {
+    fn default() -> Self {
+        Self {
+            backend: local::FACTORY,
+            images: Vec::new(),
+            code_mirrors: None,
+            keep_frozen: KeepFrozen::default(),
+            exact_disks: false,
+        }
+    }
+}
+
+/// The backend that a setting names; every one that this program has can be named.
+pub(crate) fn backend(name: &str) -> Result<Factory, WrongUse> {
+    let registry = Registry::builtin();
+    match registry.get(name) {
+        Ok(factory) => Ok(*factory),
+        Err(unknown) => Err(WrongUse(unknown.to_string())),
+    }
 }
 
 /// Devboxes, and the blueprints they can be made from.
@@ -62,15 +82,11 @@ impl Devboxes {
         let mut options = FleetOptions::new(&directory);
         options.mounter = Some(mounter.clone());
         options.keep_frozen = supplies.keep_frozen;
-        let registry = Registry::builtin();
-        let factory = registry
-            .get(BACKEND)
-            .context("the backend of devboxes is not part of this program")?;
         let settings = Settings {
             data: directory.clone(),
             exact_disks: supplies.exact_disks,
         };
-        let devboxes = match (factory.open)(&settings) {
+        let devboxes = match (supplies.backend.open)(&settings) {
             Ok(backend) => {
                 let mut building = BlueprintOptions::new(directory.join("builds"));
                 building.images = images(&*backend, supplies.images).await?;
@@ -85,7 +101,7 @@ impl Devboxes {
                 }
             }
             Err(error) => {
-                let why = told(&error);
+                let why = with_causes(&error).to_string();
                 tracing::warn!(%why, "this machine cannot have devboxes");
                 Self {
                     blueprints: None,
@@ -148,17 +164,4 @@ async fn images(
         images.insert(name, disk);
     }
     Ok(images)
-}
-
-/// Ends long polls and streams when the server is told to stop, so that they do not hold it up.
-pub(crate) async fn stop_waiting(fleet: Fleet, shutdown: CancellationToken) {
-    shutdown.cancelled().await;
-    fleet.stop_waiting();
-}
-
-fn told(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    }
 }

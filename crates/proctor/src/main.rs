@@ -9,6 +9,7 @@ mod cli;
 mod commands;
 mod devboxes;
 mod exit;
+mod running;
 mod settings;
 mod storage;
 mod terminal;

@@ -79,6 +79,9 @@ pub(crate) struct ServeSettings {
     /// OpenTelemetry collector that receives traces (OTLP over HTTP), such as http://localhost:4318
     #[arg(long, value_name = "URL", env = "PROCTOR_OTLP_ENDPOINT")]
     pub(crate) otlp_endpoint: Option<String>,
+    /// What makes devboxes; `proctor doctor` lists the backends there are [default: local]
+    #[arg(long, value_name = "NAME", env = "PROCTOR_BACKEND")]
+    pub(crate) backend: Option<String>,
     /// What FROM means in blueprints: NAME=host, or NAME=DIR with a root file system; may be repeated
     #[arg(
         long = "image",
@@ -251,6 +254,7 @@ impl ServeSettings {
             log: self.log.or(file.log),
             log_format: self.log_format.or(file.log_format),
             otlp_endpoint: self.otlp_endpoint.or(file.otlp_endpoint),
+            backend: self.backend.or(file.backend),
             images: self.images.or(file.images),
             code_mirrors: self.code_mirrors.or(file.code_mirrors),
             keep_frozen: self.keep_frozen.or(file.keep_frozen),
@@ -283,6 +287,7 @@ mod tests {
             log = "debug"
             log-format = "json"
             otlp-endpoint = "http://collector:4318"
+            backend = "local"
             images = ["debian:13=/srv/debian", "default=host"]
             code-mirrors = "/srv/git"
             keep-frozen = 20
@@ -324,6 +329,7 @@ mod tests {
             log: Some(_),
             log_format: Some(LogFormat::Json),
             otlp_endpoint: Some(_),
+            backend: Some(_),
             images: Some(images),
             code_mirrors: Some(_),
             keep_frozen: Some(20),

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{HeaderMap, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
-use crate::problem::{Problem, ProblemKind};
+use crate::error::{ApiError, ApiErrorKind};
 
 /// How much of a body over the limit is still read and thrown away. A client that is cut off
 /// while it writes sees a broken connection instead of the 413.
@@ -16,7 +16,7 @@ pub(crate) async fn read(
     headers: &HeaderMap,
     mut body: Body,
     limit: usize,
-) -> Result<Bytes, Problem> {
+) -> Result<Bytes, ApiError> {
     let announced = announced_length(headers);
     if announced.is_some_and(|length| length > limit as u64) {
         // A client that waits for "100 Continue" has sent nothing that would have to be drained.
@@ -31,7 +31,7 @@ pub(crate) async fn read(
             drain(&mut body).await;
             Err(too_large(limit))
         }
-        Err(error) => Err(Problem::bad_request(format!(
+        Err(error) => Err(ApiError::bad_request(format!(
             "the request's body could not be read to its end: {error}"
         ))),
     }
@@ -59,9 +59,9 @@ pub(crate) async fn drain(body: &mut Body) -> bool {
     false
 }
 
-fn too_large(limit: usize) -> Problem {
-    Problem::new(
-        ProblemKind::PayloadTooLarge,
+fn too_large(limit: usize) -> ApiError {
+    ApiError::new(
+        ApiErrorKind::PayloadTooLarge,
         format!("the body is larger than the limit of {limit} bytes"),
     )
 }

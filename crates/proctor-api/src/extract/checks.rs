@@ -2,13 +2,11 @@
 
 use std::ops::RangeInclusive;
 
+use proctor_core::problem::{Problem, Problems};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::{
-    extract::shortened,
-    problem::{FieldErrors, Problem},
-};
+use crate::{error::ApiError, extract::shortened};
 
 /// How deep a document of a client may be nested. What it is put into adds a few levels, and at 128
 /// reading gives up.
@@ -20,7 +18,7 @@ const DEEPEST: usize = 100;
 /// [`Checks::finish`] makes sure that no stand-in is ever used.
 #[derive(Debug, Default)]
 pub(crate) struct Checks {
-    errors: FieldErrors,
+    problems: Vec<Problem>,
 }
 
 impl Checks {
@@ -64,7 +62,7 @@ impl Checks {
     /// A value that must be there.
     pub(crate) fn required<T>(&mut self, field: &str, value: Option<T>) -> Option<T> {
         if value.is_none() {
-            self.errors.add(field, "is required");
+            self.refuse(field, "is required");
         }
         value
     }
@@ -75,7 +73,7 @@ impl Checks {
             None => old,
             Some(Some(value)) => value,
             Some(None) => {
-                self.errors.add(field, "must not be null");
+                self.refuse(field, "must not be null");
                 old
             }
         }
@@ -86,7 +84,7 @@ impl Checks {
         &mut self,
         field: &str,
         text: Option<String>,
-        all: &'static [T],
+        all: &[T],
         name: impl Fn(T) -> &'static str,
         read: impl Fn(&str) -> Option<T>,
     ) -> T {
@@ -96,7 +94,7 @@ impl Checks {
         read(&text).unwrap_or_else(|| {
             let names: Vec<_> = all.iter().copied().map(name).collect();
             let message = format!("'{}' is none of {}", shortened(&text), names.join(", "));
-            self.errors.add(field, message);
+            self.refuse(field, message);
             all[0]
         })
     }
@@ -105,7 +103,7 @@ impl Checks {
     pub(crate) fn within(&mut self, field: &str, value: Option<u32>, range: RangeInclusive<u32>) {
         if value.is_some_and(|value| !range.contains(&value)) {
             let (least, most) = (range.start(), range.end());
-            self.errors.add(
+            self.refuse(
                 field,
                 format!("must be a whole number from {least} to {most}"),
             );
@@ -115,7 +113,7 @@ impl Checks {
     /// Checks that a document can be kept.
     pub(crate) fn document(&mut self, field: &str, value: &Value) {
         if deeper_than(value, DEEPEST) {
-            self.errors.add(
+            self.refuse(
                 field,
                 format!("must not be nested deeper than {DEEPEST} levels"),
             );
@@ -125,14 +123,14 @@ impl Checks {
     /// Labels: not too many, each once, none blank.
     pub(crate) fn labels(&mut self, field: &str, labels: &[String], most: usize, longest: usize) {
         if labels.len() > most {
-            self.errors.add(field, format!("must have at most {most}"));
+            self.refuse(field, format!("must have at most {most}"));
             return;
         }
         for (number, label) in labels.iter().enumerate() {
             let place = format!("{field}.{number}");
             self.given_text(&place, label.clone(), 1..=longest);
             if labels[..number].contains(label) {
-                self.errors.add(place, format!("'{label}' is there twice"));
+                self.refuse(&place, format!("'{label}' is there twice"));
             }
         }
     }
@@ -140,7 +138,7 @@ impl Checks {
     /// Checks that a text looks like an address that mail could be sent to.
     pub(crate) fn email(&mut self, field: &str, value: &str) {
         if !value.is_empty() && !looks_like_email(value) {
-            self.errors.add(
+            self.refuse(
                 field,
                 "must be an e-mail address such as 'name@example.org'",
             );
@@ -149,19 +147,29 @@ impl Checks {
 
     /// Notes a fault that the caller found.
     pub(crate) fn refuse(&mut self, field: &str, message: impl Into<String>) {
-        self.errors.add(field, message);
+        self.problems.push(Problem::error(field, message));
+    }
+
+    /// Notes everything that is wrong with a document that stands at `field`.
+    pub(crate) fn refuse_below(&mut self, field: &str, problems: Problems) {
+        let problems = problems.into_vec().into_iter();
+        self.problems
+            .extend(problems.map(|problem| problem.below(field)));
     }
 
     /// Refuses when anything was wrong.
-    pub(crate) fn finish(self) -> Result<(), Problem> {
-        self.errors.or_value(())
+    pub(crate) fn finish(self) -> Result<(), ApiError> {
+        match self.problems.is_empty() {
+            true => Ok(()),
+            false => Err(ApiError::validation(self.problems)),
+        }
     }
 
     /// Refuses when anything was wrong, if that depends on what else there is: the same may be fine later.
-    pub(crate) fn finish_for_now(self) -> Result<(), Problem> {
-        match self.errors.is_empty() {
+    pub(crate) fn finish_for_now(self) -> Result<(), ApiError> {
+        match self.problems.is_empty() {
             true => Ok(()),
-            false => Err(Problem::unmet(self.errors)),
+            false => Err(ApiError::unmet(self.problems)),
         }
     }
 
@@ -184,7 +192,7 @@ impl Checks {
     }
 
     fn fault(&mut self, field: &str, message: &str) -> String {
-        self.errors.add(field, message);
+        self.refuse(field, message);
         String::new()
     }
 }

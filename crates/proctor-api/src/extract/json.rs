@@ -8,13 +8,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, header};
+use proctor_core::problem::{Problem, join};
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::error::Category;
 
 use crate::{
     dialect::{self, Dialect},
+    error::{ApiError, ApiErrorKind},
     extract::read_body,
-    problem::{FieldErrors, Problem, ProblemKind},
     state::ApiState,
 };
 
@@ -23,9 +23,9 @@ use crate::{
 pub struct Json<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<ApiState> for Json<T> {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &ApiState) -> Result<Self, Problem> {
+    async fn from_request(request: Request, state: &ApiState) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         let dialect = dialect::of_parts(&parts);
         let bytes = read_body(&parts.headers, body, state.body_limit()).await?;
@@ -48,43 +48,69 @@ impl<T: Serialize> IntoResponse for Json<T> {
                 bytes,
             )
                 .into_response(),
-            Err(error) => Problem::internal(error).into_response(),
+            Err(error) => ApiError::internal(error).into_response(),
         }
     }
 }
 
+/// Reads a `T`. Only this much is compiled for each type of body: the rest sees them all through [`erased_serde`].
 fn parse<T: DeserializeOwned>(
     bytes: &[u8],
     content_type: Option<&str>,
     dialect: Dialect,
-) -> Result<T, Problem> {
+) -> Result<T, ApiError> {
+    let mut read = None;
+    parse_with(bytes, content_type, dialect, &mut |json| {
+        read = Some(erased_serde::deserialize(json)?);
+        Ok(())
+    })?;
+    read.ok_or_else(|| ApiError::bad_request("the body is empty"))
+}
+
+/// Lets `take` read a body.
+fn parse_with(
+    bytes: &[u8],
+    content_type: Option<&str>,
+    dialect: Dialect,
+    take: &mut dyn FnMut(
+        &mut dyn erased_serde::Deserializer<'_>,
+    ) -> Result<(), erased_serde::Error>,
+) -> Result<(), ApiError> {
     let bytes = match bytes.trim_ascii() {
         b"" | b"null" => b"{}",
         trimmed => trimmed,
     };
     if !bytes.starts_with(b"{") {
-        return Err(
-            match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
-                // serde would take the elements of an array for the fields in their order.
-                Ok(_) => Problem::bad_request("the body must be a JSON object"),
-                Err(error) => refusal(&error, "", content_type),
-            },
-        );
+        return Err(match syntax_error(bytes) {
+            // serde would take the elements of an array for the fields in their order.
+            None => ApiError::bad_request("the body must be a JSON object"),
+            Some(error) => not_json(&error, content_type),
+        });
     }
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let mut track = serde_path_to_error::Track::new();
-    let mut unknown = FieldErrors::default();
-    let parsed = serde_ignored::deserialize(
-        serde_path_to_error::Deserializer::new(&mut json, &mut track),
-        |path| unknown.add(dotted(&path), "is not a known field"),
-    );
-    let value = parsed
-        .and_then(|value| json.end().map(|()| value))
-        .map_err(|error| refusal(&error, &track.path().to_string(), content_type))?;
-    match dialect {
-        Dialect::Verial => unknown.or_value(value),
-        Dialect::Runloop => Ok(value),
+    let mut unknown = Vec::new();
+    let mut note = |path: serde_ignored::Path<'_>| {
+        unknown.push(Problem::error(dotted(&path), "is not a known field"));
+    };
+    let tracked = serde_path_to_error::Deserializer::new(&mut json, &mut track);
+    let noted = serde_ignored::Deserializer::new(tracked, &mut note);
+    if let Err(error) = take(&mut <dyn erased_serde::Deserializer<'_>>::erase(noted)) {
+        return Err(match syntax_error(bytes) {
+            Some(error) => not_json(&error, content_type),
+            None => data_refusal(&error.to_string(), &track.path().to_string()),
+        });
     }
+    json.end().map_err(|error| not_json(&error, content_type))?;
+    match dialect {
+        Dialect::Verial if !unknown.is_empty() => Err(ApiError::validation(unknown)),
+        Dialect::Verial | Dialect::Runloop => Ok(()),
+    }
+}
+
+/// Why bytes are not JSON, or are nested deeper than is read.
+fn syntax_error(bytes: &[u8]) -> Option<serde_json::Error> {
+    serde_json::from_slice::<serde_json::Value>(bytes).err()
 }
 
 /// The path to a field, without the marks that tell optional from required.
@@ -101,39 +127,27 @@ fn dotted(path: &serde_ignored::Path<'_>) -> String {
     join(&dotted(parent), &name)
 }
 
-fn join(parent: &str, name: &str) -> String {
-    if parent.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{parent}.{name}")
-    }
-}
-
-fn refusal(error: &serde_json::Error, path: &str, content_type: Option<&str>) -> Problem {
-    match error.classify() {
-        Category::Data => data_refusal(error, path),
-        Category::Syntax | Category::Eof | Category::Io => match content_type {
-            Some(other) if !other.to_ascii_lowercase().contains("json") => Problem::new(
-                ProblemKind::UnsupportedMediaType,
-                format!("this route reads JSON; the body is not JSON and says it is '{other}'"),
-            ),
-            _ => Problem::bad_request(format!("the body is not JSON: {error}")),
-        },
+fn not_json(error: &serde_json::Error, content_type: Option<&str>) -> ApiError {
+    match content_type {
+        Some(other) if !other.to_ascii_lowercase().contains("json") => ApiError::new(
+            ApiErrorKind::UnsupportedMediaType,
+            format!("this route reads JSON; the body is not JSON and says it is '{other}'"),
+        ),
+        _ => ApiError::bad_request(format!("the body is not JSON: {error}")),
     }
 }
 
 /// A body that is JSON but of another shape.
-fn data_refusal(error: &serde_json::Error, path: &str) -> Problem {
+fn data_refusal(text: &str, path: &str) -> ApiError {
     // The position says nothing that the field's name does not say better.
-    let text = error.to_string();
-    let message = text.split(" at line ").next().unwrap_or(&text);
+    let message = text.split(" at line ").next().unwrap_or(text);
     let path = if path == "." { "" } else { path };
     if let Some(field) = quoted(message, "missing field ") {
-        Problem::field(join(path, field), "is required")
+        ApiError::field(join(path, field), "is required")
     } else if let Some(field) = quoted(message, "duplicate field ") {
-        Problem::field(join(path, field), "is there twice")
+        ApiError::field(join(path, field), "is there twice")
     } else {
-        Problem::field(if path.is_empty() { "body" } else { path }, message)
+        ApiError::field(if path.is_empty() { "body" } else { path }, message)
     }
 }
 
@@ -173,7 +187,7 @@ mod tests {
         name: Option<String>,
     }
 
-    fn verial(body: &str) -> Result<Outer, Problem> {
+    fn verial(body: &str) -> Result<Outer, ApiError> {
         parse(body.as_bytes(), None, Dialect::Verial)
     }
 
@@ -225,10 +239,10 @@ mod tests {
         let body = br#"{"name":"a"}"#;
         parse::<Outer>(body, Some("text/plain"), Dialect::Verial).unwrap();
         let refused = parse::<Outer>(b"name=a", Some("text/plain"), Dialect::Verial).unwrap_err();
-        assert_eq!(*refused.kind(), ProblemKind::UnsupportedMediaType);
+        assert_eq!(*refused.kind(), ApiErrorKind::UnsupportedMediaType);
         let refused =
             parse::<Outer>(b"name=a", Some("Application/JSON"), Dialect::Verial).unwrap_err();
-        assert_eq!(*refused.kind(), ProblemKind::BadRequest);
+        assert_eq!(*refused.kind(), ApiErrorKind::BadRequest);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! What handlers ask for, parsed: bodies, path parameters, queries and pages.
 //!
-//! A handler receives types that cannot be wrong. Every refusal is a [`Problem`] that names the
+//! A handler receives types that cannot be wrong. Every refusal is an [`ApiError`] that names the
 //! field, the parameter or the form that was expected.
 //!
-//! [`Problem`]: crate::problem::Problem
+//! [`ApiError`]: crate::error::ApiError
 
 mod body;
 mod checks;

@@ -9,7 +9,7 @@ use proctor_core::id::{Id, Kind};
 
 use crate::{
     dialect::{self, Dialect},
-    problem::Problem,
+    error::ApiError,
     state::ApiState,
 };
 
@@ -20,21 +20,21 @@ pub struct Path<T>(pub T);
 /// A type that a path parameter can be parsed into.
 pub trait PathParameter: Sized {
     /// Parses the percent-decoded text.
-    fn parse(text: &str, dialect: Dialect) -> Result<Self, Problem>;
+    fn parse(text: &str, dialect: Dialect) -> Result<Self, ApiError>;
 }
 
 impl<K: Kind> PathParameter for Id<K> {
-    fn parse(text: &str, dialect: Dialect) -> Result<Self, Problem> {
+    fn parse(text: &str, dialect: Dialect) -> Result<Self, ApiError> {
         Self::from_wire(text, dialect).map_err(|bad| {
-            Problem::not_found(format!("no {} '{}': {bad}", bad.noun(), shortened(text)))
+            ApiError::not_found(format!("no {} '{}': {bad}", bad.noun(), shortened(text)))
         })
     }
 }
 
 impl<T: PathParameter> FromRequestParts<ApiState> for Path<T> {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
         let (texts, dialect) = parameters(parts, state).await?;
         match texts.iter().map(|(_, value)| value).collect::<Vec<_>>()[..] {
             [only] => T::parse(only, dialect).map(Self),
@@ -44,9 +44,9 @@ impl<T: PathParameter> FromRequestParts<ApiState> for Path<T> {
 }
 
 impl<A: PathParameter, B: PathParameter> FromRequestParts<ApiState> for Path<(A, B)> {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
         let (texts, dialect) = parameters(parts, state).await?;
         match texts.iter().map(|(_, value)| value).collect::<Vec<_>>()[..] {
             [first, second] => Ok(Self((
@@ -61,17 +61,17 @@ impl<A: PathParameter, B: PathParameter> FromRequestParts<ApiState> for Path<(A,
 async fn parameters(
     parts: &mut Parts,
     state: &ApiState,
-) -> Result<(RawPathParams, Dialect), Problem> {
+) -> Result<(RawPathParams, Dialect), ApiError> {
     let dialect = dialect::of_parts(parts);
     let texts = RawPathParams::from_request_parts(parts, state)
         .await
-        .map_err(|_| Problem::not_found("the path is not UTF-8"))?;
+        .map_err(|_| ApiError::not_found("the path is not UTF-8"))?;
     Ok((texts, dialect))
 }
 
 /// A handler that asks for other parameters than its route has: a fault of ours.
-fn wrong_number(wanted: usize, found: usize) -> Problem {
-    Problem::internal(std::io::Error::other(format!(
+fn wrong_number(wanted: usize, found: usize) -> ApiError {
+    ApiError::internal(std::io::Error::other(format!(
         "the handler takes {wanted} path parameters and its route has {found}"
     )))
 }

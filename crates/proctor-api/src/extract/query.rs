@@ -4,28 +4,28 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use crate::{problem::Problem, state::ApiState};
+use crate::{error::ApiError, state::ApiState};
 
 /// The query string as a `T`. Unknown parameters are ignored in both dialects.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequestParts<ApiState> for Query<T> {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &ApiState) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &ApiState) -> Result<Self, ApiError> {
         parse(parts.uri.query().unwrap_or_default()).map(Self)
     }
 }
 
 /// Parses a query string.
-pub(crate) fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
+pub(crate) fn parse<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
     let pairs = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
     serde_path_to_error::deserialize(pairs).map_err(|error| {
         let message = error.inner().to_string();
         match error.path().to_string() {
-            path if path == "." => Problem::bad_request(format!("the query string: {message}")),
-            path => Problem::field(path, message),
+            path if path == "." => ApiError::bad_request(format!("the query string: {message}")),
+            path => ApiError::field(path, message),
         }
     })
 }

@@ -14,7 +14,7 @@ use axum::response::Response;
 use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
 
-use crate::problem::{Problem, ProblemKind};
+use crate::error::{ApiError, ApiErrorKind};
 
 pin_project! {
     /// Written out by hand because every request goes through it: the answer is polled in place,
@@ -38,7 +38,7 @@ impl<F> Guarded<F> {
 }
 
 impl<F: Future<Output = Result<Response, Infallible>>> Future for Guarded<F> {
-    type Output = Result<Response, Problem>;
+    type Output = Result<Response, ApiError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
@@ -51,12 +51,12 @@ impl<F: Future<Output = Result<Response, Infallible>>> Future for Guarded<F> {
                 };
                 let timer = this.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
                 ready!(timer.as_mut().poll(context));
-                Poll::Ready(Err(Problem::new(
-                    ProblemKind::TimedOut,
+                Poll::Ready(Err(ApiError::new(
+                    ApiErrorKind::TimedOut,
                     format!("no answer within {} seconds", limit.as_secs_f64()),
                 )))
             }
-            Err(panic) => Poll::Ready(Err(Problem::internal(Panicked::new(&*panic)))),
+            Err(panic) => Poll::Ready(Err(ApiError::internal(Panicked::new(&*panic)))),
         }
     }
 }

@@ -27,9 +27,9 @@ use tracing::{Span, field};
 
 use crate::{
     dialect::{self, Dialect},
+    error::{ApiError, render},
     metrics::{Answered, Route, UsualSeries},
     once_only,
-    problem::{Problem, render},
     request_id::{REQUEST_ID, RequestId},
     server::PeerAddress,
     state::ApiState,
@@ -136,7 +136,7 @@ impl Future for Framed {
         let span = this.exchange.span.clone();
         let _entered = span.enter();
         let answered = ready!(this.answer.poll(context));
-        let response = answered.unwrap_or_else(Problem::into_response);
+        let response = answered.unwrap_or_else(ApiError::into_response);
         Poll::Ready(Ok(this.exchange.finish(response)))
     }
 }
@@ -205,8 +205,8 @@ impl Exchange {
     /// Renders what is still a problem, adds the request's id, counts and logs.
     fn finish(&mut self, mut response: Response) -> Response {
         let mut cause = None;
-        if let Some(problem) = response.extensions_mut().remove::<Problem>() {
-            cause = problem.cause_chain();
+        if let Some(problem) = response.extensions_mut().remove::<ApiError>() {
+            cause = problem.causes();
             response = render::response(&problem, self.dialect);
         }
         let status = response.status();

@@ -32,8 +32,13 @@ pub(crate) struct BillingView {
 }
 
 /// Shows the account behind the key.
-#[utoipa::path(get, path = "/v1/accounts/me", tag = "Runloop: account", security(("organization_key" = [])),
-    responses((status = 200, description = "The account", body = AccountView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/accounts/me",
+    tag = "Runloop: account",
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The account", body = AccountView)),
+)]
 pub(crate) async fn get_my_account(caller: OrganizationCaller) -> Json<AccountView> {
     let organization = caller.organization();
     Json(AccountView {

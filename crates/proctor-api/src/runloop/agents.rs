@@ -23,8 +23,8 @@ use utoipa::{IntoParams, ToSchema};
 use super::page::{RunloopPage, RunloopPageQuery};
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, Query},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -328,19 +328,22 @@ async fn check_object(
     store: &Store,
     organization: OrganizationId,
     source: Option<&AgentSource>,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     let Some(AgentOrigin::Object(id)) = source.map(|source| &source.origin) else {
         return Ok(());
     };
     match objects::find(store, organization, *id).await {
         Ok(_) => Ok(()),
         Err(ObjectError::Store(error)) => Err(error.into()),
-        Err(error) => Err(Problem::field("source.object.object_id", error.to_string())),
+        Err(error) => Err(ApiError::field(
+            "source.object.object_id",
+            error.to_string(),
+        )),
     }
 }
 
-fn not_found(id: AgentId) -> Problem {
-    Problem::not_found(format!("no agent '{}'", id.wire(Dialect::Runloop)))
+fn not_found(id: AgentId) -> ApiError {
+    ApiError::not_found(format!("no agent '{}'", id.wire(Dialect::Runloop)))
 }
 
 const fn nothing(count: bool) -> AgentListView {
@@ -352,14 +355,20 @@ const fn nothing(count: bool) -> AgentListView {
 }
 
 /// Lists the agents.
-#[utoipa::path(get, path = "/v1/agents", tag = "Runloop: agents", params(RunloopPageQuery, AgentListQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The agents, newest first", body = AgentListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/agents",
+    tag = "Runloop: agents",
+    params(RunloopPageQuery, AgentListQuery),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The agents, newest first", body = AgentListView)),
+)]
 pub(crate) async fn list_agents(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     RunloopPage(page): RunloopPage<AgentKind>,
     Query(query): Query<AgentListQuery>,
-) -> Result<Json<AgentListView>, Problem> {
+) -> Result<Json<AgentListView>, ApiError> {
     if query.is_public == Some(true) {
         return Ok(Json(nothing(page.count)));
     }
@@ -383,8 +392,16 @@ pub(crate) async fn list_agents(
 }
 
 /// Lists the agents that are open to everybody. There is no way to make one so: the list is empty.
-#[utoipa::path(get, path = "/v1/agents/list_public", tag = "Runloop: agents", params(RunloopPageQuery, AgentListQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The agents that are open to everybody", body = AgentListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/agents/list_public",
+    tag = "Runloop: agents",
+    params(RunloopPageQuery, AgentListQuery),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The agents that are open to everybody", body = AgentListView),
+    ),
+)]
 pub(crate) async fn list_public_agents(
     _: OrganizationCaller,
     RunloopPage(page): RunloopPage<AgentKind>,
@@ -394,12 +411,23 @@ pub(crate) async fn list_public_agents(
 }
 
 /// Counts the devboxes that have not ended and have an agent mounted, by the agent's name.
-#[utoipa::path(get, path = "/v1/agents/devbox_counts", tag = "Runloop: agents", security(("organization_key" = [])),
-    responses((status = 200, description = "How many devboxes have which agent", body = AgentDevboxCountsView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/agents/devbox_counts",
+    tag = "Runloop: agents",
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "How many devboxes have which agent",
+            body = AgentDevboxCountsView,
+        ),
+    ),
+)]
 pub(crate) async fn count_agent_devboxes(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
-) -> Result<Json<AgentDevboxCountsView>, Problem> {
+) -> Result<Json<AgentDevboxCountsView>, ApiError> {
     let store = state.store();
     let mut names: HashMap<AgentId, Option<String>> = HashMap::new();
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
@@ -432,13 +460,19 @@ pub(crate) async fn count_agent_devboxes(
 }
 
 /// Registers an agent.
-#[utoipa::path(post, path = "/v1/agents", tag = "Runloop: agents", request_body = AgentCreateParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The agent", body = AgentView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/agents",
+    tag = "Runloop: agents",
+    request_body = AgentCreateParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The agent", body = AgentView)),
+)]
 pub(crate) async fn create_agent(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<AgentCreateParameters>,
-) -> Result<Json<AgentView>, Problem> {
+) -> Result<Json<AgentView>, ApiError> {
     let mut checks = Checks::default();
     let name = checks.text("name", body.name, 1..=LONGEST_NAME);
     let version = checks.optional_text("version", body.version, 1..=LONGEST_NAME);
@@ -453,26 +487,38 @@ pub(crate) async fn create_agent(
 }
 
 /// Shows an agent.
-#[utoipa::path(get, path = "/v1/agents/{id}", tag = "Runloop: agents", params(("id" = String, Path, description = "The agent's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The agent", body = AgentView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/agents/{id}",
+    tag = "Runloop: agents",
+    params(("id" = String, Path, description = "The agent's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The agent", body = AgentView)),
+)]
 pub(crate) async fn get_agent(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<AgentId>,
-) -> Result<Json<AgentView>, Problem> {
+) -> Result<Json<AgentView>, ApiError> {
     let agent = state.store().agent(caller.id(), id).await?;
     let agent = agent.ok_or_else(|| not_found(id))?;
     Ok(Json(AgentView::of(agent)))
 }
 
 /// Removes an agent.
-#[utoipa::path(post, path = "/v1/agents/{id}/delete", tag = "Runloop: agents", params(("id" = String, Path, description = "The agent's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "What the agent was", body = AgentView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/agents/{id}/delete",
+    tag = "Runloop: agents",
+    params(("id" = String, Path, description = "The agent's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "What the agent was", body = AgentView)),
+)]
 pub(crate) async fn delete_agent(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<AgentId>,
-) -> Result<Json<AgentView>, Problem> {
+) -> Result<Json<AgentView>, ApiError> {
     let agent = state.store().agent(caller.id(), id).await?;
     let deleted = state.store().delete_agent(caller.id(), id).await?;
     let agent = agent.filter(|_| deleted).ok_or_else(|| not_found(id))?;

@@ -3,8 +3,8 @@
 use proctor_core::id::{Dialect, Id, Kind};
 
 use crate::{
+    error::{ApiError, ApiErrorKind},
     extract::{Checks, shortened},
-    problem::{Problem, ProblemKind},
 };
 
 /// The id as clients of this dialect know it.
@@ -13,20 +13,20 @@ pub(super) fn wire<K: Kind>(id: Id<K>) -> String {
 }
 
 /// What was looked for under `id`.
-pub(super) fn found<K: Kind, T>(id: Id<K>, thing: Option<T>) -> Result<T, Problem> {
-    thing.ok_or_else(|| Problem::not_found(format!("no {} '{}'", K::NOUN, wire(id))))
+pub(super) fn found<K: Kind, T>(id: Id<K>, thing: Option<T>) -> Result<T, ApiError> {
+    thing.ok_or_else(|| ApiError::not_found(format!("no {} '{}'", K::NOUN, wire(id))))
 }
 
 /// An id in a query or a body: what is no id is the client's mistake.
-pub(super) fn read<K: Kind>(field: &str, text: &str) -> Result<Id<K>, Problem> {
-    Id::from_wire(text, Dialect::Runloop).map_err(|bad| Problem::field(field, bad.to_string()))
+pub(super) fn read<K: Kind>(field: &str, text: &str) -> Result<Id<K>, ApiError> {
+    Id::from_wire(text, Dialect::Runloop).map_err(|bad| ApiError::field(field, bad.to_string()))
 }
 
 /// An id in a query that may be missing or empty.
 pub(super) fn read_optional<K: Kind>(
     field: &str,
     text: Option<&str>,
-) -> Result<Option<Id<K>>, Problem> {
+) -> Result<Option<Id<K>>, ApiError> {
     match text {
         None | Some("") => Ok(None),
         Some(text) => read(field, text).map(Some),
@@ -61,9 +61,9 @@ pub(super) fn read_all<K: Kind>(checks: &mut Checks, field: &str, texts: &[Strin
 }
 
 /// The refusal to change what is open to everybody.
-pub(super) fn public<K: Kind>(id: Id<K>) -> Problem {
-    Problem::new(
-        ProblemKind::Forbidden,
+pub(super) fn public<K: Kind>(id: Id<K>) -> ApiError {
+    ApiError::new(
+        ApiErrorKind::Forbidden,
         format!(
             "the {} '{}' is public: everybody may read and run it, and nobody may change it",
             K::NOUN,
@@ -73,9 +73,9 @@ pub(super) fn public<K: Kind>(id: Id<K>) -> Problem {
 }
 
 /// The refusal to change or run what is put away.
-pub(super) fn archived<K: Kind>(id: Id<K>) -> Problem {
-    Problem::new(
-        ProblemKind::IllegalState,
+pub(super) fn archived<K: Kind>(id: Id<K>) -> ApiError {
+    ApiError::new(
+        ApiErrorKind::IllegalState,
         format!(
             "the {} '{}' is archived; unarchive it first",
             K::NOUN,

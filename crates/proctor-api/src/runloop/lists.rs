@@ -6,7 +6,7 @@ use proctor_store::names::Sought;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::{extract::shortened, problem::Problem};
+use crate::{error::ApiError, extract::shortened};
 
 /// Looking by name.
 #[derive(Deserialize, IntoParams)]
@@ -32,7 +32,7 @@ pub(super) fn several<T: Copy>(
     field: &str,
     list: Option<&str>,
     all: &[(&'static str, T)],
-) -> Result<Option<Vec<T>>, Problem> {
+) -> Result<Option<Vec<T>>, ApiError> {
     let words: Vec<&str> = list
         .unwrap_or_default()
         .split(',')
@@ -53,7 +53,7 @@ pub(super) fn several<T: Copy>(
             let names: BTreeSet<_> = all.iter().map(|(name, _)| *name).collect();
             let names: Vec<_> = names.into_iter().collect();
             let message = format!("'{}' is none of {}", shortened(word), names.join(", "));
-            return Err(Problem::field(field, message));
+            return Err(ApiError::field(field, message));
         }
     }
     Ok(Some(wanted))
@@ -97,7 +97,7 @@ impl MetadataValuesView {
 pub(crate) struct MetadataKey(pub(super) String);
 
 impl crate::extract::PathParameter for MetadataKey {
-    fn parse(text: &str, _: proctor_core::id::Dialect) -> Result<Self, Problem> {
+    fn parse(text: &str, _: proctor_core::id::Dialect) -> Result<Self, ApiError> {
         Ok(Self(text.to_owned()))
     }
 }

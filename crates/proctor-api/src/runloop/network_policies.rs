@@ -19,8 +19,8 @@ use utoipa::{IntoParams, ToSchema};
 use super::page::{RunloopPage, RunloopPageQuery};
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, Query},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -267,24 +267,32 @@ fn read_ports(checks: &mut Checks, place: &str, ports: Vec<PortRuleParameters>) 
     read
 }
 
-fn not_found(id: NetworkPolicyId) -> Problem {
-    Problem::not_found(format!("no network policy '{}'", id.wire(Dialect::Runloop)))
+fn not_found(id: NetworkPolicyId) -> ApiError {
+    ApiError::not_found(format!("no network policy '{}'", id.wire(Dialect::Runloop)))
 }
 
 /// Lists the network policies.
-#[utoipa::path(get, path = "/v1/network-policies", tag = "Runloop: network policies", params(RunloopPageQuery, NetworkPolicyListQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The policies, newest first", body = NetworkPolicyListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/network-policies",
+    tag = "Runloop: network policies",
+    params(RunloopPageQuery, NetworkPolicyListQuery),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The policies, newest first", body = NetworkPolicyListView),
+    ),
+)]
 pub(crate) async fn list_network_policies(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     RunloopPage(page): RunloopPage<NetworkPolicyKind>,
     Query(query): Query<NetworkPolicyListQuery>,
-) -> Result<Json<NetworkPolicyListView>, Problem> {
+) -> Result<Json<NetworkPolicyListView>, ApiError> {
     let id = match query.id.as_deref() {
         None | Some("") => None,
         Some(id) => Some(
             NetworkPolicyId::from_wire(id, Dialect::Runloop)
-                .map_err(|bad| Problem::field("id", bad.to_string()))?,
+                .map_err(|bad| ApiError::field("id", bad.to_string()))?,
         ),
     };
     let filter = PolicyFilter {
@@ -306,13 +314,19 @@ pub(crate) async fn list_network_policies(
 }
 
 /// Makes a network policy.
-#[utoipa::path(post, path = "/v1/network-policies", tag = "Runloop: network policies", request_body = NetworkPolicyParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The policy", body = NetworkPolicyView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/network-policies",
+    tag = "Runloop: network policies",
+    request_body = NetworkPolicyParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The policy", body = NetworkPolicyView)),
+)]
 pub(crate) async fn create_network_policy(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<NetworkPolicyParameters>,
-) -> Result<Json<NetworkPolicyView>, Problem> {
+) -> Result<Json<NetworkPolicyView>, ApiError> {
     let mut checks = Checks::default();
     let mut said = body.read(&mut checks);
     let name = checks.required("name", said.name.take());
@@ -323,27 +337,40 @@ pub(crate) async fn create_network_policy(
 }
 
 /// Shows a network policy.
-#[utoipa::path(get, path = "/v1/network-policies/{id}", tag = "Runloop: network policies", params(("id" = String, Path, description = "The policy's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The policy", body = NetworkPolicyView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/network-policies/{id}",
+    tag = "Runloop: network policies",
+    params(("id" = String, Path, description = "The policy's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The policy", body = NetworkPolicyView)),
+)]
 pub(crate) async fn get_network_policy(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<NetworkPolicyId>,
-) -> Result<Json<NetworkPolicyView>, Problem> {
+) -> Result<Json<NetworkPolicyView>, ApiError> {
     let policy = state.store().network_policy(caller.id(), id).await?;
     let policy = policy.ok_or_else(|| not_found(id))?;
     Ok(Json(NetworkPolicyView::of(policy)))
 }
 
 /// Changes a network policy.
-#[utoipa::path(post, path = "/v1/network-policies/{id}", tag = "Runloop: network policies", params(("id" = String, Path, description = "The policy's id")), request_body = NetworkPolicyParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The policy as it is now", body = NetworkPolicyView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/network-policies/{id}",
+    tag = "Runloop: network policies",
+    params(("id" = String, Path, description = "The policy's id")),
+    request_body = NetworkPolicyParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The policy as it is now", body = NetworkPolicyView)),
+)]
 pub(crate) async fn update_network_policy(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<NetworkPolicyId>,
     Json(body): Json<NetworkPolicyParameters>,
-) -> Result<Json<NetworkPolicyView>, Problem> {
+) -> Result<Json<NetworkPolicyView>, ApiError> {
     let mut checks = Checks::default();
     let change = body.read(&mut checks);
     checks.finish()?;
@@ -353,13 +380,19 @@ pub(crate) async fn update_network_policy(
 }
 
 /// Removes a network policy.
-#[utoipa::path(post, path = "/v1/network-policies/{id}/delete", tag = "Runloop: network policies", params(("id" = String, Path, description = "The policy's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "What the policy was", body = NetworkPolicyView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/network-policies/{id}/delete",
+    tag = "Runloop: network policies",
+    params(("id" = String, Path, description = "The policy's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "What the policy was", body = NetworkPolicyView)),
+)]
 pub(crate) async fn delete_network_policy(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<NetworkPolicyId>,
-) -> Result<Json<NetworkPolicyView>, Problem> {
+) -> Result<Json<NetworkPolicyView>, ApiError> {
     let policy = network_policies::delete(state.store(), caller.id(), id).await?;
     let policy = policy.ok_or_else(|| not_found(id))?;
     Ok(Json(NetworkPolicyView::of(policy)))

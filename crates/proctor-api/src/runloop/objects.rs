@@ -34,8 +34,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, Query, announced_length, drain},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -183,7 +183,7 @@ fn signed_link(
     ))
 }
 
-fn read_filter(query: ObjectListQuery) -> Result<ObjectFilter, Problem> {
+fn read_filter(query: ObjectListQuery) -> Result<ObjectFilter, ApiError> {
     let mut checks = Checks::default();
     let given = |text: Option<String>| text.filter(|text| !text.is_empty());
     let content_type = given(query.content_type).map(|word| {
@@ -216,27 +216,45 @@ fn read_filter(query: ObjectListQuery) -> Result<ObjectFilter, Problem> {
 }
 
 /// Lists the objects.
-#[utoipa::path(get, path = "/v1/objects", tag = "Runloop: objects", params(RunloopPageQuery, ObjectListQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The objects, newest first", body = ObjectListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/objects",
+    tag = "Runloop: objects",
+    params(RunloopPageQuery, ObjectListQuery),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The objects, newest first", body = ObjectListView)),
+)]
 pub(crate) async fn list_objects(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     RunloopPage(page): RunloopPage<ObjectKind>,
     Query(query): Query<ObjectListQuery>,
-) -> Result<Json<ObjectListView>, Problem> {
+) -> Result<Json<ObjectListView>, ApiError> {
     let filter = read_filter(query)?;
     let page = state.store().objects(caller.id(), &filter, page).await?;
     Ok(Json(ObjectListView::of(page)))
 }
 
 /// Lists the objects that are open to everybody. There is no way to make one so: the list is empty.
-#[utoipa::path(get, path = "/v1/objects/list_public", tag = "Runloop: objects", params(RunloopPageQuery, ObjectListQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The objects that are open to everybody", body = ObjectListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/objects/list_public",
+    tag = "Runloop: objects",
+    params(RunloopPageQuery, ObjectListQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The objects that are open to everybody",
+            body = ObjectListView,
+        ),
+    ),
+)]
 pub(crate) async fn list_public_objects(
     _: OrganizationCaller,
     RunloopPage(page): RunloopPage<ObjectKind>,
     Query(query): Query<ObjectListQuery>,
-) -> Result<Json<ObjectListView>, Problem> {
+) -> Result<Json<ObjectListView>, ApiError> {
     read_filter(query)?;
     Ok(Json(ObjectListView {
         objects: Vec::new(),
@@ -246,14 +264,20 @@ pub(crate) async fn list_public_objects(
 }
 
 /// Makes an object and says where its bytes are to be put.
-#[utoipa::path(post, path = "/v1/objects", tag = "Runloop: objects", request_body = ObjectCreateParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The object with its upload_url", body = ObjectView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/objects",
+    tag = "Runloop: objects",
+    request_body = ObjectCreateParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The object with its upload_url", body = ObjectView)),
+)]
 pub(crate) async fn create_object(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     address: PublicAddress,
     Json(body): Json<ObjectCreateParameters>,
-) -> Result<Json<ObjectView>, Problem> {
+) -> Result<Json<ObjectView>, ApiError> {
     let mut checks = Checks::default();
     let name = checks.text("name", body.name, 1..=LONGEST_NAME);
     let content_type = checks.named(
@@ -284,39 +308,59 @@ pub(crate) async fn create_object(
 }
 
 /// Shows an object, also one that was deleted.
-#[utoipa::path(get, path = "/v1/objects/{id}", tag = "Runloop: objects", params(("id" = String, Path, description = "The object's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The object", body = ObjectView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/objects/{id}",
+    tag = "Runloop: objects",
+    params(("id" = String, Path, description = "The object's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The object", body = ObjectView)),
+)]
 pub(crate) async fn get_object(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<ObjectId>,
-) -> Result<Json<ObjectView>, Problem> {
+) -> Result<Json<ObjectView>, ApiError> {
     let object = objects::find(state.store(), caller.id(), id).await?;
     Ok(Json(ObjectView::of(object)))
 }
 
 /// Declares the uploaded bytes final.
-#[utoipa::path(post, path = "/v1/objects/{id}/complete", tag = "Runloop: objects", params(("id" = String, Path, description = "The object's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The object, which can now be read", body = ObjectView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/objects/{id}/complete",
+    tag = "Runloop: objects",
+    params(("id" = String, Path, description = "The object's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The object, which can now be read", body = ObjectView)),
+)]
 pub(crate) async fn complete_object(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<ObjectId>,
-) -> Result<Json<ObjectView>, Problem> {
+) -> Result<Json<ObjectView>, ApiError> {
     let object = objects::complete(state.store(), caller.id(), id).await?;
     Ok(Json(ObjectView::of(object)))
 }
 
 /// Says where an object can be downloaded.
-#[utoipa::path(get, path = "/v1/objects/{id}/download", tag = "Runloop: objects", params(("id" = String, Path, description = "The object's id"), ObjectDownloadQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "A link that is good for a while", body = ObjectDownloadView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/objects/{id}/download",
+    tag = "Runloop: objects",
+    params(("id" = String, Path, description = "The object's id"), ObjectDownloadQuery),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "A link that is good for a while", body = ObjectDownloadView),
+    ),
+)]
 pub(crate) async fn download_object(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     address: PublicAddress,
     Path(id): Path<ObjectId>,
     Query(query): Query<ObjectDownloadQuery>,
-) -> Result<Json<ObjectDownloadView>, Problem> {
+) -> Result<Json<ObjectDownloadView>, ApiError> {
     let mut checks = Checks::default();
     checks.within(
         "duration_seconds",
@@ -334,28 +378,39 @@ pub(crate) async fn download_object(
 }
 
 /// Deletes an object and its bytes.
-#[utoipa::path(post, path = "/v1/objects/{id}/delete", tag = "Runloop: objects", params(("id" = String, Path, description = "The object's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "What the object was", body = ObjectView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/objects/{id}/delete",
+    tag = "Runloop: objects",
+    params(("id" = String, Path, description = "The object's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "What the object was", body = ObjectView)),
+)]
 pub(crate) async fn delete_object(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<ObjectId>,
-) -> Result<Json<ObjectView>, Problem> {
+) -> Result<Json<ObjectView>, ApiError> {
     let object = objects::delete(state.store(), caller.id(), id).await?;
     Ok(Json(ObjectView::of(object)))
 }
 
 /// Takes an object's bytes; the link is the credential.
-#[utoipa::path(put, path = "/v1/objects/{id}/content", tag = "Runloop: objects", params(("id" = String, Path, description = "The object's id"), GrantQuery),
+#[utoipa::path(
+    put,
+    path = "/v1/objects/{id}/content",
+    tag = "Runloop: objects",
+    params(("id" = String, Path, description = "The object's id"), GrantQuery),
     request_body(content_type = "application/octet-stream", description = "The bytes"),
-    responses((status = 200, description = "The bytes are there")))]
+    responses((status = 200, description = "The bytes are there")),
+)]
 pub(crate) async fn put_object_content(
     State(state): State<ApiState>,
     Path(id): Path<ObjectId>,
     Query(grant): Query<GrantQuery>,
     headers: HeaderMap,
     body: Body,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     links::check(state.store(), Direction::Upload, id, &grant.into())?;
     let limit = state.object_limit();
     let mut bytes = body.into_data_stream();
@@ -374,13 +429,18 @@ pub(crate) async fn put_object_content(
 }
 
 /// Gives an object's bytes; the link is the credential.
-#[utoipa::path(get, path = "/v1/objects/{id}/content", tag = "Runloop: objects", params(("id" = String, Path, description = "The object's id"), GrantQuery),
-    responses((status = 200, description = "The bytes", content_type = "application/octet-stream")))]
+#[utoipa::path(
+    get,
+    path = "/v1/objects/{id}/content",
+    tag = "Runloop: objects",
+    params(("id" = String, Path, description = "The object's id"), GrantQuery),
+    responses((status = 200, description = "The bytes", content_type = "application/octet-stream")),
+)]
 pub(crate) async fn get_object_content(
     State(state): State<ApiState>,
     Path(id): Path<ObjectId>,
     Query(grant): Query<GrantQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     links::check(state.store(), Direction::Download, id, &grant.into())?;
     let object = state.store().any_object(id).await?;
     let object = object.ok_or(ObjectError::NotFound(id))?.value;

@@ -7,7 +7,7 @@ use proctor_store::page::{PageRequest, PageStart};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::{extract::Query, problem::Problem, state::ApiState};
+use crate::{error::ApiError, extract::Query, state::ApiState};
 
 const DEFAULT_LIMIT: u32 = 20;
 const LARGEST_LIMIT: u32 = 5000;
@@ -31,9 +31,9 @@ pub(crate) struct RunloopPageQuery {
 pub struct RunloopPage<K: Kind>(pub PageRequest<K>);
 
 impl<K: Kind> FromRequestParts<ApiState> for RunloopPage<K> {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
         let Query(query) = Query::<RunloopPageQuery>::from_request_parts(parts, state).await?;
         Ok(Self(PageRequest {
             limit: query.limit.as_deref().map_or(Ok(DEFAULT_LIMIT), limit)?,
@@ -41,17 +41,17 @@ impl<K: Kind> FromRequestParts<ApiState> for RunloopPage<K> {
                 None | Some("") => PageStart::Newest,
                 Some(id) => Id::from_wire(id, Dialect::Runloop)
                     .map(PageStart::After)
-                    .map_err(|bad| Problem::field("starting_after", bad.to_string()))?,
+                    .map_err(|bad| ApiError::field("starting_after", bad.to_string()))?,
             },
             count: query.include_total_count.unwrap_or(true),
         }))
     }
 }
 
-fn limit(text: &str) -> Result<u32, Problem> {
+fn limit(text: &str) -> Result<u32, ApiError> {
     match text.parse::<i128>() {
-        Err(_) => Err(Problem::field("limit", "must be a whole number")),
-        Ok(..0) => Err(Problem::field("limit", "must not be negative")),
+        Err(_) => Err(ApiError::field("limit", "must be a whole number")),
+        Ok(..0) => Err(ApiError::field("limit", "must not be negative")),
         Ok(0) => Ok(DEFAULT_LIMIT),
         Ok(asked) => {
             Ok(u32::try_from(asked).map_or(LARGEST_LIMIT, |limit| limit.min(LARGEST_LIMIT)))

@@ -12,8 +12,8 @@ use utoipa::ToSchema;
 
 use super::{launch_parameters::LaunchParametersBody, mounts::MountBody};
 use crate::{
+    error::ApiError,
     extract::{Checks, shortened},
-    problem::Problem,
 };
 
 const LONGEST_NAME: usize = 500;
@@ -42,7 +42,7 @@ pub(super) fn particulars(
     name: Option<String>,
     metadata: Option<BTreeMap<String, String>>,
     profile: Option<RunProfileBody>,
-) -> Result<Particulars, Problem> {
+) -> Result<Particulars, ApiError> {
     let mut checks = Checks::default();
     let name = checks.optional_text("run_name", name, 0..=LONGEST_NAME);
     let profile = profile.unwrap_or_default();

@@ -9,8 +9,8 @@ use proctor_core::id::{
 
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Json, Path},
-    problem::Problem,
     results::ResultsView,
     state::ApiState,
 };
@@ -31,7 +31,7 @@ pub(crate) async fn get_benchmark_job_results(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<JobId>,
-) -> Result<Json<ResultsView>, Problem> {
+) -> Result<Json<ResultsView>, ApiError> {
     let results = state.engine().job_results(caller.id(), id).await?;
     Ok(Json(ResultsView::of(results, Dialect::Runloop)))
 }
@@ -51,7 +51,7 @@ pub(crate) async fn get_runloop_benchmark_run_results(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
-) -> Result<Json<ResultsView>, Problem> {
+) -> Result<Json<ResultsView>, ApiError> {
     let results = state.engine().run_results(caller.id(), id).await?;
     Ok(Json(ResultsView::of(results, Dialect::Runloop)))
 }

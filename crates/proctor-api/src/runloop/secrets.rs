@@ -14,8 +14,8 @@ use utoipa::ToSchema;
 use super::page::{RunloopPage, RunloopPageQuery};
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, PathParameter, shortened},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -100,13 +100,13 @@ impl SecretName {
 }
 
 impl PathParameter for SecretName {
-    fn parse(text: &str, _: Dialect) -> Result<Self, Problem> {
+    fn parse(text: &str, _: Dialect) -> Result<Self, ApiError> {
         Self::read(text).ok_or_else(|| not_found(text))
     }
 }
 
-fn not_found(name: &str) -> Problem {
-    Problem::not_found(format!("no secret named '{}'", shortened(name)))
+fn not_found(name: &str) -> ApiError {
+    ApiError::not_found(format!("no secret named '{}'", shortened(name)))
 }
 
 fn checked_name(checks: &mut Checks, name: Option<String>) -> Option<SecretName> {
@@ -145,13 +145,25 @@ fn checked_value(checks: &mut Checks, value: Option<PlainValue>) -> SecretString
 }
 
 /// Lists the secrets.
-#[utoipa::path(get, path = "/v1/secrets", tag = "Runloop: secrets", params(RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The secrets without their values, newest first", body = SecretListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/secrets",
+    tag = "Runloop: secrets",
+    params(RunloopPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The secrets without their values, newest first",
+            body = SecretListView,
+        ),
+    ),
+)]
 pub(crate) async fn list_secrets(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     RunloopPage(page): RunloopPage<SecretKind>,
-) -> Result<Json<SecretListView>, Problem> {
+) -> Result<Json<SecretListView>, ApiError> {
     let page = state.store().secrets(caller.id(), page).await?;
     Ok(Json(SecretListView {
         secrets: page.items.into_iter().map(SecretView::of).collect(),
@@ -161,13 +173,19 @@ pub(crate) async fn list_secrets(
 }
 
 /// Makes a secret.
-#[utoipa::path(post, path = "/v1/secrets", tag = "Runloop: secrets", request_body = SecretCreateParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The secret without its value", body = SecretView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/secrets",
+    tag = "Runloop: secrets",
+    request_body = SecretCreateParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The secret without its value", body = SecretView)),
+)]
 pub(crate) async fn create_secret(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<SecretCreateParameters>,
-) -> Result<Json<SecretView>, Problem> {
+) -> Result<Json<SecretView>, ApiError> {
     let mut checks = Checks::default();
     let name = checked_name(&mut checks, body.name);
     let value = checked_value(&mut checks, body.value);
@@ -181,27 +199,40 @@ pub(crate) async fn create_secret(
 }
 
 /// Shows a secret.
-#[utoipa::path(get, path = "/v1/secrets/{name}", tag = "Runloop: secrets", params(("name" = String, Path, description = "The secret's name")), security(("organization_key" = [])),
-    responses((status = 200, description = "The secret without its value", body = SecretView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/secrets/{name}",
+    tag = "Runloop: secrets",
+    params(("name" = String, Path, description = "The secret's name")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The secret without its value", body = SecretView)),
+)]
 pub(crate) async fn get_secret(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(SecretName(name)): Path<SecretName>,
-) -> Result<Json<SecretView>, Problem> {
+) -> Result<Json<SecretView>, ApiError> {
     let secret = state.store().secret(caller.id(), &name).await?;
     let secret = secret.ok_or_else(|| not_found(&name))?;
     Ok(Json(SecretView::of(secret)))
 }
 
 /// Gives a secret another value.
-#[utoipa::path(post, path = "/v1/secrets/{name}", tag = "Runloop: secrets", params(("name" = String, Path, description = "The secret's name")), request_body = SecretUpdateParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The secret without its value", body = SecretView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/secrets/{name}",
+    tag = "Runloop: secrets",
+    params(("name" = String, Path, description = "The secret's name")),
+    request_body = SecretUpdateParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The secret without its value", body = SecretView)),
+)]
 pub(crate) async fn update_secret(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(SecretName(name)): Path<SecretName>,
     Json(body): Json<SecretUpdateParameters>,
-) -> Result<Json<SecretView>, Problem> {
+) -> Result<Json<SecretView>, ApiError> {
     let mut checks = Checks::default();
     let value = checked_value(&mut checks, body.value);
     checks.finish()?;
@@ -214,13 +245,19 @@ pub(crate) async fn update_secret(
 }
 
 /// Removes a secret.
-#[utoipa::path(post, path = "/v1/secrets/{name}/delete", tag = "Runloop: secrets", params(("name" = String, Path, description = "The secret's name")), security(("organization_key" = [])),
-    responses((status = 200, description = "What the secret was", body = SecretView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/secrets/{name}/delete",
+    tag = "Runloop: secrets",
+    params(("name" = String, Path, description = "The secret's name")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "What the secret was", body = SecretView)),
+)]
 pub(crate) async fn delete_secret(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(SecretName(name)): Path<SecretName>,
-) -> Result<Json<SecretView>, Problem> {
+) -> Result<Json<SecretView>, ApiError> {
     let secret = state.store().delete_secret(caller.id(), &name).await?;
     let secret = secret.ok_or_else(|| not_found(&name))?;
     Ok(Json(SecretView::of(secret)))

@@ -33,6 +33,7 @@ use super::{
     unread,
 };
 use crate::{frame, metrics::Metrics};
+use proctor_core::causes::with_causes;
 
 /// The client's address, in a request's extensions while the access log wants it: for the many
 /// requests that are not logged it would only make their extensions grow.
@@ -79,7 +80,7 @@ impl Connections {
         let _open = self.metrics.connection_opened();
         // Small answers must not wait for the acknowledgement of earlier ones.
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%peer, %error, "cannot set TCP_NODELAY");
+            tracing::debug!(%peer, error = %with_causes(&error), "cannot set TCP_NODELAY");
         }
         match &self.tls {
             None => self.speak_http(stream, peer).await,
@@ -91,7 +92,9 @@ impl Connections {
                 };
                 match shaken {
                     Ok(Ok(stream)) => self.speak_http(stream, peer).await,
-                    Ok(Err(error)) => tracing::debug!(%peer, %error, "the TLS handshake failed"),
+                    Ok(Err(error)) => {
+                        tracing::debug!(%peer, error = %with_causes(&error), "the TLS handshake failed");
+                    }
                     Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
                 }
             }

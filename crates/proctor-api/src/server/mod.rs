@@ -15,6 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::metrics::Metrics;
+use proctor_core::causes::with_causes;
 
 mod connection;
 mod head_time;
@@ -177,7 +178,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             Err(error) if is_the_clients(&error) => {}
             Err(error) => {
                 // Out of file descriptors, most likely: asking again at once would only spin.
-                tracing::error!(%error, "cannot accept a connection");
+                tracing::error!(error = %with_causes(&error), "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(500)).await;
             }
         }

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -101,7 +101,7 @@ impl Keys<'_> {
     pub(super) async fn list(
         &self,
         page: VerialPage<CredentialKind>,
-    ) -> Result<Json<VerialList<KeyView>>, Problem> {
+    ) -> Result<Json<VerialList<KeyView>>, ApiError> {
         let store = self.state.store();
         let keys = store.keys(self.organization, self.owner, page.0).await?;
         Ok(page.answer(keys, |key| key.id, KeyView::of))
@@ -111,7 +111,7 @@ impl Keys<'_> {
     pub(super) async fn create(
         &self,
         body: NewKeyBody,
-    ) -> Result<(StatusCode, Json<NewKeyView>), Problem> {
+    ) -> Result<(StatusCode, Json<NewKeyView>), ApiError> {
         let mut checks = Checks::default();
         let name = checks.optional_text("name", body.name, 1..=200);
         checks.finish()?;
@@ -122,11 +122,11 @@ impl Keys<'_> {
         match (issued, self.owner) {
             (Some(issued), _) => Ok((StatusCode::CREATED, Json(NewKeyView::of(issued)))),
             (None, KeyOwner::Solver(solver)) => Err(not_found(solver)),
-            (None, KeyOwner::Organization) => Err(Problem::not_found("the organization is gone")),
+            (None, KeyOwner::Organization) => Err(ApiError::not_found("the organization is gone")),
         }
     }
 
-    pub(super) async fn revoke(&self, id: CredentialId) -> Result<StatusCode, Problem> {
+    pub(super) async fn revoke(&self, id: CredentialId) -> Result<StatusCode, ApiError> {
         let store = self.state.store();
         removed(
             id,
@@ -144,35 +144,55 @@ fn own_keys<'s>(state: &'s ApiState, caller: &OrganizationCaller) -> Keys<'s> {
 }
 
 /// Lists the organization's keys.
-#[utoipa::path(get, path = "/api-keys", tag = "Verial: organization keys", params(VerialPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The keys in force, newest first", body = VerialList<KeyView>)))]
+#[utoipa::path(
+    get,
+    path = "/api-keys",
+    tag = "Verial: organization keys",
+    params(VerialPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The keys in force, newest first", body = VerialList<KeyView>),
+    ),
+)]
 pub(crate) async fn list_api_keys(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     page: VerialPage<CredentialKind>,
-) -> Result<Json<VerialList<KeyView>>, Problem> {
+) -> Result<Json<VerialList<KeyView>>, ApiError> {
     own_keys(&state, &caller).list(page).await
 }
 
 /// Makes a key for the organization.
-#[utoipa::path(post, path = "/api-keys", tag = "Verial: organization keys", request_body = Option<NewKeyBody>, security(("organization_key" = [])),
-    responses((status = 201, description = "The key, shown this once", body = NewKeyView)))]
+#[utoipa::path(
+    post,
+    path = "/api-keys",
+    tag = "Verial: organization keys",
+    request_body = Option<NewKeyBody>,
+    security(("organization_key" = [])),
+    responses((status = 201, description = "The key, shown this once", body = NewKeyView)),
+)]
 pub(crate) async fn create_api_key(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<NewKeyBody>,
-) -> Result<(StatusCode, Json<NewKeyView>), Problem> {
+) -> Result<(StatusCode, Json<NewKeyView>), ApiError> {
     own_keys(&state, &caller).create(body).await
 }
 
 /// Shows one of the organization's keys.
-#[utoipa::path(get, path = "/api-keys/{id}", tag = "Verial: organization keys", params(("id" = String, Path, description = "The key's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The key, without its secret", body = KeyView)))]
+#[utoipa::path(
+    get,
+    path = "/api-keys/{id}",
+    tag = "Verial: organization keys",
+    params(("id" = String, Path, description = "The key's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The key, without its secret", body = KeyView)),
+)]
 pub(crate) async fn get_api_key(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<CredentialId>,
-) -> Result<Json<KeyView>, Problem> {
+) -> Result<Json<KeyView>, ApiError> {
     let key = state
         .store()
         .key(caller.id(), KeyOwner::Organization, id)
@@ -181,12 +201,18 @@ pub(crate) async fn get_api_key(
 }
 
 /// Revokes one of the organization's keys.
-#[utoipa::path(delete, path = "/api-keys/{id}", tag = "Verial: organization keys", params(("id" = String, Path, description = "The key's id")), security(("organization_key" = [])),
-    responses((status = 204, description = "The key no longer works")))]
+#[utoipa::path(
+    delete,
+    path = "/api-keys/{id}",
+    tag = "Verial: organization keys",
+    params(("id" = String, Path, description = "The key's id")),
+    security(("organization_key" = [])),
+    responses((status = 204, description = "The key no longer works")),
+)]
 pub(crate) async fn revoke_api_key(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<CredentialId>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     own_keys(&state, &caller).revoke(id).await
 }

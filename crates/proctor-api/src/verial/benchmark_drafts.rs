@@ -7,7 +7,7 @@ use proctor_core::{
     environment::Environment,
     id::kinds::{BenchmarkId, CriterionId, TaskId},
 };
-use proctor_engine::authoring::{self, Given, Prevents, Review, Untouched};
+use proctor_engine::authoring::{self, Given, Obstacle, Prevents, Review, Untouched};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -15,8 +15,8 @@ use super::benchmarks;
 use crate::{
     auth::OrganizationCaller,
     dialect::Dialect,
+    error::ApiError,
     extract::{Json, Path, PathParameter, shortened},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -77,12 +77,12 @@ impl ReviewView {
     fn of(review: Review) -> Self {
         let gives_nothing = review.untouched.iter().all(|task| task.met.is_empty());
         let problems = review
-            .problems
+            .obstacles
             .into_iter()
-            .map(|problem| ReviewProblemView {
-                place: problem.place,
+            .map(|Obstacle { problem, prevents }| ReviewProblemView {
+                place: problem.path,
                 message: problem.message,
-                prevents: match problem.prevents {
+                prevents: match prevents {
                     Prevents::Publishing => "publishing",
                     Prevents::Running => "running",
                 },
@@ -130,16 +130,29 @@ impl GivenView {
 ///
 /// Names everything that stands in the way of publishing it, and every criterion that is met before
 /// anybody acted. Nothing is changed or kept.
-#[utoipa::path(post, path = "/benchmarks/{id}/check", tag = "Verial: benchmarks", params(("id" = String, Path, description = "The benchmark's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "What there is to say", body = ReviewView)))]
+#[utoipa::path(
+    post,
+    path = "/benchmarks/{id}/check",
+    tag = "Verial: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "What there is to say", body = ReviewView)),
+)]
 pub(crate) async fn check_benchmark(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
-) -> Result<Json<ReviewView>, Problem> {
+) -> Result<Json<ReviewView>, ApiError> {
     let benchmark = benchmarks::find(&state, &caller, id).await?;
     let now = state.store().now();
-    let review = authoring::review(state.store(), caller.id(), benchmark.id, now).await?;
+    let review = authoring::review(
+        state.store(),
+        state.engine().extensions(),
+        caller.id(),
+        benchmark.id,
+        now,
+    )
+    .await?;
     Ok(Json(ReviewView::of(review)))
 }
 
@@ -160,17 +173,23 @@ pub(crate) struct DefinitionView {
 /// Shows a benchmark's draft with everything that it is made of.
 ///
 /// The digest is the one that a version would get if it were published now.
-#[utoipa::path(get, path = "/benchmarks/{id}/definition", tag = "Verial: benchmarks", params(("id" = String, Path, description = "The benchmark's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The draft", body = DefinitionView)))]
+#[utoipa::path(
+    get,
+    path = "/benchmarks/{id}/definition",
+    tag = "Verial: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The draft", body = DefinitionView)),
+)]
 pub(crate) async fn get_draft_definition(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
-) -> Result<Json<DefinitionView>, Problem> {
+) -> Result<Json<DefinitionView>, ApiError> {
     let benchmark = benchmarks::find(&state, &caller, id).await?;
     let drafted = authoring::drafted(state.store(), caller.id(), benchmark.id).await?;
     let drafted = drafted
-        .ok_or_else(|| Problem::field("environment_id", "the benchmark has no environment yet"))?;
+        .ok_or_else(|| ApiError::field("environment_id", "the benchmark has no environment yet"))?;
     Ok(Json(DefinitionView {
         digest: drafted.digest,
         definition: drafted.definition,
@@ -182,27 +201,36 @@ pub(crate) async fn get_draft_definition(
 pub(crate) struct VersionNumber(u32);
 
 impl PathParameter for VersionNumber {
-    fn parse(text: &str, _: Dialect) -> Result<Self, Problem> {
+    fn parse(text: &str, _: Dialect) -> Result<Self, ApiError> {
         let number = text.parse().map(Self);
         number.map_err(|_| {
             let text = shortened(text);
-            Problem::not_found(format!("no version '{text}': versions are 1, 2, 3, …"))
+            ApiError::not_found(format!("no version '{text}': versions are 1, 2, 3, …"))
         })
     }
 }
 
 /// Shows a version of a benchmark with everything that was frozen.
-#[utoipa::path(get, path = "/benchmarks/{id}/versions/{version}/definition", tag = "Verial: benchmarks", params(("id" = String, Path, description = "The benchmark's id"), ("version" = u32, Path, description = "The version's number")), security(("organization_key" = [])),
-    responses((status = 200, description = "The version", body = DefinitionView)))]
+#[utoipa::path(
+    get,
+    path = "/benchmarks/{id}/versions/{version}/definition",
+    tag = "Verial: benchmarks",
+    params(
+        ("id" = String, Path, description = "The benchmark's id"),
+        ("version" = u32, Path, description = "The version's number"),
+    ),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The version", body = DefinitionView)),
+)]
 pub(crate) async fn get_version_definition(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path((id, number)): Path<(BenchmarkId, VersionNumber)>,
-) -> Result<Json<DefinitionView>, Problem> {
+) -> Result<Json<DefinitionView>, ApiError> {
     let store = state.store();
     let benchmark = benchmarks::find(&state, &caller, id).await?;
     let VersionNumber(number) = number;
-    let unknown = || Problem::not_found(format!("benchmark '{id}' has no version {number}"));
+    let unknown = || ApiError::not_found(format!("benchmark '{id}' has no version {number}"));
     let version = store
         .benchmark_version(benchmark.id, number)
         .await?

@@ -18,8 +18,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, shortened},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -76,7 +76,7 @@ pub(crate) struct PublishBody {
 }
 
 impl PublishBody {
-    fn read(self) -> Result<(Slug, Visibility), Problem> {
+    fn read(self) -> Result<(Slug, Visibility), ApiError> {
         let mut checks = Checks::default();
         let slug = match checks.required("slug", self.slug).map(Slug::try_from) {
             Some(Ok(slug)) => Some(slug),
@@ -99,7 +99,7 @@ impl PublishBody {
             }
         };
         checks.finish()?;
-        let slug = slug.ok_or_else(|| Problem::field("slug", "is required"))?;
+        let slug = slug.ok_or_else(|| ApiError::field("slug", "is required"))?;
         Ok((slug, visibility))
     }
 }
@@ -107,44 +107,82 @@ impl PublishBody {
 /// Freezes a benchmark as its next version.
 ///
 /// Everything that is wrong with it is named at once, by the id of the draft at fault.
-#[utoipa::path(post, path = "/benchmarks/{id}/publish", tag = "Verial: benchmarks", params(("id" = String, Path, description = "The benchmark's id")), request_body = PublishBody, security(("organization_key" = [])),
-    responses((status = 201, description = "The version", body = BenchmarkVersionView), (status = 409, description = "Another benchmark has this slug, or the draft changed meanwhile")))]
+#[utoipa::path(
+    post,
+    path = "/benchmarks/{id}/publish",
+    tag = "Verial: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    request_body = PublishBody,
+    security(("organization_key" = [])),
+    responses(
+        (status = 201, description = "The version", body = BenchmarkVersionView),
+        (
+            status = 409,
+            description = "Another benchmark has this slug, or the draft changed meanwhile",
+        ),
+    ),
+)]
 pub(crate) async fn publish_benchmark(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
     Json(body): Json<PublishBody>,
-) -> Result<(StatusCode, Json<BenchmarkVersionView>), Problem> {
+) -> Result<(StatusCode, Json<BenchmarkVersionView>), ApiError> {
     let benchmark = benchmarks::find(&state, &caller, id).await?;
     let (slug, visibility) = body.read()?;
-    let version =
-        authoring::publish(state.store(), caller.id(), benchmark.id, slug, visibility).await?;
+    let version = authoring::publish(
+        state.store(),
+        state.engine().extensions(),
+        caller.id(),
+        benchmark.id,
+        slug,
+        visibility,
+    )
+    .await?;
     Ok((StatusCode::CREATED, Json(BenchmarkVersionView::of(version))))
 }
 
 /// Takes every version of a benchmark back.
 ///
 /// Nobody can start it any more; runs that have begun go on. Repeating it changes nothing.
-#[utoipa::path(post, path = "/benchmarks/{id}/unpublish", tag = "Verial: benchmarks", params(("id" = String, Path, description = "The benchmark's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark as it is now", body = BenchmarkView)))]
+#[utoipa::path(
+    post,
+    path = "/benchmarks/{id}/unpublish",
+    tag = "Verial: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark as it is now", body = BenchmarkView)),
+)]
 pub(crate) async fn unpublish_benchmark(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
-) -> Result<Json<BenchmarkView>, Problem> {
+) -> Result<Json<BenchmarkView>, ApiError> {
     let benchmark = benchmarks::find(&state, &caller, id).await?;
     state.store().unpublish_benchmark(benchmark.id).await?;
     benchmarks::view(&state, benchmark).await
 }
 
 /// Lists all versions of a benchmark.
-#[utoipa::path(get, path = "/benchmarks/{id}/versions", tag = "Verial: benchmarks", params(("id" = String, Path, description = "The benchmark's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The versions, newest first, all on one page", body = VerialList<BenchmarkVersionView>)))]
+#[utoipa::path(
+    get,
+    path = "/benchmarks/{id}/versions",
+    tag = "Verial: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The versions, newest first, all on one page",
+            body = VerialList<BenchmarkVersionView>,
+        ),
+    ),
+)]
 pub(crate) async fn list_benchmark_versions(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
-) -> Result<Json<VerialList<BenchmarkVersionView>>, Problem> {
+) -> Result<Json<VerialList<BenchmarkVersionView>>, ApiError> {
     let benchmark = benchmarks::find(&state, &caller, id).await?;
     let versions = state.store().benchmark_versions(benchmark.id).await?;
     let views = versions.into_iter().map(BenchmarkVersionView::of);

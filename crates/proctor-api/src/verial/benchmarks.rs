@@ -20,8 +20,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, present},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -108,7 +108,7 @@ pub(crate) struct NewBenchmarkBody {
 }
 
 impl NewBenchmarkBody {
-    fn into_draft(self) -> Result<BenchmarkDraft, Problem> {
+    fn into_draft(self) -> Result<BenchmarkDraft, ApiError> {
         let mut checks = Checks::default();
         let name = checks.text("name", self.name, 1..=NAME);
         let description = checks.optional_text("description", self.description, 0..=DESCRIPTION);
@@ -155,7 +155,7 @@ pub(crate) struct BenchmarkChanges {
 }
 
 impl BenchmarkChanges {
-    fn apply(self, old: &BenchmarkDraft) -> Result<BenchmarkDraft, Problem> {
+    fn apply(self, old: &BenchmarkDraft) -> Result<BenchmarkDraft, ApiError> {
         let mut checks = Checks::default();
         let mut draft = old.clone();
         if let Some(name) = checks.replaced_text("name", self.name, 1..=NAME) {
@@ -184,7 +184,7 @@ pub(super) async fn find(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: BenchmarkId,
-) -> Result<BenchmarkRecord, Problem> {
+) -> Result<BenchmarkRecord, ApiError> {
     found(id, state.store().benchmark(caller.id(), id).await?)
 }
 
@@ -192,20 +192,32 @@ pub(super) async fn find(
 pub(super) async fn view(
     state: &ApiState,
     benchmark: BenchmarkRecord,
-) -> Result<Json<BenchmarkView>, Problem> {
+) -> Result<Json<BenchmarkView>, ApiError> {
     let mut latest = state.store().latest_versions(&[benchmark.id]).await?;
     let latest = latest.remove(&benchmark.id);
     Ok(Json(BenchmarkView::of(benchmark, latest)))
 }
 
 /// Lists the organization's benchmarks.
-#[utoipa::path(get, path = "/benchmarks", tag = "Verial: benchmarks", params(VerialPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmarks, newest first", body = VerialList<BenchmarkView>)))]
+#[utoipa::path(
+    get,
+    path = "/benchmarks",
+    tag = "Verial: benchmarks",
+    params(VerialPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The benchmarks, newest first",
+            body = VerialList<BenchmarkView>,
+        ),
+    ),
+)]
 pub(crate) async fn list_benchmarks(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     page: VerialPage<BenchmarkKind>,
-) -> Result<Json<VerialList<BenchmarkView>>, Problem> {
+) -> Result<Json<VerialList<BenchmarkView>>, ApiError> {
     let benchmarks = state.store().benchmarks(caller.id(), page.0).await?;
     let ids: Vec<_> = benchmarks.items.iter().map(|one| one.id).collect();
     let mut latest = state.store().latest_versions(&ids).await?;
@@ -220,13 +232,19 @@ pub(crate) async fn list_benchmarks(
 }
 
 /// Makes a benchmark without tasks.
-#[utoipa::path(post, path = "/benchmarks", tag = "Verial: benchmarks", request_body = NewBenchmarkBody, security(("organization_key" = [])),
-    responses((status = 201, description = "The benchmark", body = BenchmarkView)))]
+#[utoipa::path(
+    post,
+    path = "/benchmarks",
+    tag = "Verial: benchmarks",
+    request_body = NewBenchmarkBody,
+    security(("organization_key" = [])),
+    responses((status = 201, description = "The benchmark", body = BenchmarkView)),
+)]
 pub(crate) async fn create_benchmark(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<NewBenchmarkBody>,
-) -> Result<(StatusCode, Json<BenchmarkView>), Problem> {
+) -> Result<(StatusCode, Json<BenchmarkView>), ApiError> {
     let draft = body.into_draft()?;
     know_environment(&state, &caller, &draft).await?;
     let benchmark = state.store().create_benchmark(caller.id(), draft).await?;
@@ -241,7 +259,7 @@ async fn know_environment(
     state: &ApiState,
     caller: &OrganizationCaller,
     draft: &BenchmarkDraft,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     if let Some(environment) = draft.environment {
         environments::find(state, caller, environment).await?;
     }
@@ -249,27 +267,40 @@ async fn know_environment(
 }
 
 /// Shows a benchmark.
-#[utoipa::path(get, path = "/benchmarks/{id}", tag = "Verial: benchmarks", params(("id" = String, Path, description = "The benchmark's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark", body = BenchmarkView)))]
+#[utoipa::path(
+    get,
+    path = "/benchmarks/{id}",
+    tag = "Verial: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark", body = BenchmarkView)),
+)]
 pub(crate) async fn get_benchmark(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
-) -> Result<Json<BenchmarkView>, Problem> {
+) -> Result<Json<BenchmarkView>, ApiError> {
     view(&state, find(&state, &caller, id).await?).await
 }
 
 /// Changes a benchmark's draft.
 ///
 /// Fields that are absent stay as they are. Published versions keep what they froze.
-#[utoipa::path(patch, path = "/benchmarks/{id}", tag = "Verial: benchmarks", params(("id" = String, Path, description = "The benchmark's id")), request_body = BenchmarkChanges, security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark as it is now", body = BenchmarkView)))]
+#[utoipa::path(
+    patch,
+    path = "/benchmarks/{id}",
+    tag = "Verial: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    request_body = BenchmarkChanges,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark as it is now", body = BenchmarkView)),
+)]
 pub(crate) async fn update_benchmark(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
     Json(changes): Json<BenchmarkChanges>,
-) -> Result<Json<BenchmarkView>, Problem> {
+) -> Result<Json<BenchmarkView>, ApiError> {
     let benchmark = find(&state, &caller, id).await?;
     let draft = changes.apply(&benchmark.content)?;
     know_environment(&state, &caller, &draft).await?;
@@ -280,12 +311,18 @@ pub(crate) async fn update_benchmark(
 /// Removes a benchmark with its tasks, and takes its versions back.
 ///
 /// Runs that have begun go on, and their results stay.
-#[utoipa::path(delete, path = "/benchmarks/{id}", tag = "Verial: benchmarks", params(("id" = String, Path, description = "The benchmark's id")), security(("organization_key" = [])),
-    responses((status = 204, description = "The benchmark is gone")))]
+#[utoipa::path(
+    delete,
+    path = "/benchmarks/{id}",
+    tag = "Verial: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    security(("organization_key" = [])),
+    responses((status = 204, description = "The benchmark is gone")),
+)]
 pub(crate) async fn delete_benchmark(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     removed(id, state.store().delete_benchmark(caller.id(), id).await?)
 }

@@ -22,8 +22,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, Query, present},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -82,8 +82,14 @@ async fn view_with_warnings(
     state: &ApiState,
     caller: &OrganizationCaller,
     criterion: CriterionRecord,
-) -> Result<Json<CriterionView>, Problem> {
-    let warnings = authoring::warnings(state.store(), caller.id(), &criterion).await?;
+) -> Result<Json<CriterionView>, ApiError> {
+    let warnings = authoring::warnings(
+        state.store(),
+        &state.engine().extensions().checks,
+        caller.id(),
+        &criterion,
+    )
+    .await?;
     Ok(Json(CriterionView {
         warnings: Some(warnings),
         ..CriterionView::of(criterion)
@@ -117,7 +123,7 @@ pub(crate) struct NewCriterionBody {
 }
 
 impl NewCriterionBody {
-    fn into_draft(self) -> Result<CriterionDraft, Problem> {
+    fn into_draft(self) -> Result<CriterionDraft, ApiError> {
         let mut checks = Checks::default();
         let task = checks.required("task_id", self.task_id);
         let label = checks.text("label", self.label, 1..=LABEL);
@@ -130,7 +136,7 @@ impl NewCriterionBody {
         checks.document("assertion", &assertion);
         checks.finish()?;
         Ok(CriterionDraft {
-            task: task.ok_or_else(|| Problem::field("task_id", "is required"))?,
+            task: task.ok_or_else(|| ApiError::field("task_id", "is required"))?,
             label,
             weight,
             axis,
@@ -170,7 +176,7 @@ pub(crate) struct CriterionChanges {
 }
 
 impl CriterionChanges {
-    fn apply(self, old: &CriterionDraft) -> Result<CriterionDraft, Problem> {
+    fn apply(self, old: &CriterionDraft) -> Result<CriterionDraft, ApiError> {
         let mut checks = Checks::default();
         let mut draft = old.clone();
         if let Some(label) = checks.replaced_text("label", self.label, 1..=LABEL) {
@@ -207,7 +213,7 @@ async fn find(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: CriterionId,
-) -> Result<CriterionRecord, Problem> {
+) -> Result<CriterionRecord, ApiError> {
     found(id, state.store().criterion(caller.id(), id).await?)
 }
 
@@ -217,7 +223,7 @@ async fn know_entity(
     state: &ApiState,
     caller: &OrganizationCaller,
     draft: &CriterionDraft,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     if let Some(entity) = draft.input_entity {
         entities::find(state, caller, entity).await?;
     }
@@ -225,14 +231,26 @@ async fn know_entity(
 }
 
 /// Lists the organization's criteria, of one task or all.
-#[utoipa::path(get, path = "/criteria", tag = "Verial: criteria", params(CriterionFilter, VerialPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The criteria, newest first", body = VerialList<CriterionView>)))]
+#[utoipa::path(
+    get,
+    path = "/criteria",
+    tag = "Verial: criteria",
+    params(CriterionFilter, VerialPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The criteria, newest first",
+            body = VerialList<CriterionView>,
+        ),
+    ),
+)]
 pub(crate) async fn list_criteria(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(filter): Query<CriterionFilter>,
     page: VerialPage<CriterionKind>,
-) -> Result<Json<VerialList<CriterionView>>, Problem> {
+) -> Result<Json<VerialList<CriterionView>>, ApiError> {
     if let Some(task) = filter.task_id {
         tasks::find(&state, &caller, task).await?;
     }
@@ -244,13 +262,25 @@ pub(crate) async fn list_criteria(
 }
 
 /// Makes a criterion.
-#[utoipa::path(post, path = "/criteria", tag = "Verial: criteria", request_body = NewCriterionBody, security(("organization_key" = [])),
-    responses((status = 201, description = "The criterion, with warnings for its author", body = CriterionView)))]
+#[utoipa::path(
+    post,
+    path = "/criteria",
+    tag = "Verial: criteria",
+    request_body = NewCriterionBody,
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 201,
+            description = "The criterion, with warnings for its author",
+            body = CriterionView,
+        ),
+    ),
+)]
 pub(crate) async fn create_criterion(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<NewCriterionBody>,
-) -> Result<(StatusCode, Json<CriterionView>), Problem> {
+) -> Result<(StatusCode, Json<CriterionView>), ApiError> {
     let draft = body.into_draft()?;
     tasks::find(&state, &caller, draft.task).await?;
     know_entity(&state, &caller, &draft).await?;
@@ -260,13 +290,19 @@ pub(crate) async fn create_criterion(
 }
 
 /// Shows a criterion.
-#[utoipa::path(get, path = "/criteria/{id}", tag = "Verial: criteria", params(("id" = String, Path, description = "The criterion's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The criterion", body = CriterionView)))]
+#[utoipa::path(
+    get,
+    path = "/criteria/{id}",
+    tag = "Verial: criteria",
+    params(("id" = String, Path, description = "The criterion's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The criterion", body = CriterionView)),
+)]
 pub(crate) async fn get_criterion(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<CriterionId>,
-) -> Result<Json<CriterionView>, Problem> {
+) -> Result<Json<CriterionView>, ApiError> {
     let criterion = find(&state, &caller, id).await?;
     Ok(Json(CriterionView::of(criterion)))
 }
@@ -274,14 +310,27 @@ pub(crate) async fn get_criterion(
 /// Changes a criterion.
 ///
 /// Fields that are absent stay as they are. Published versions keep what they froze.
-#[utoipa::path(patch, path = "/criteria/{id}", tag = "Verial: criteria", params(("id" = String, Path, description = "The criterion's id")), request_body = CriterionChanges, security(("organization_key" = [])),
-    responses((status = 200, description = "The criterion as it is now, with warnings for its author", body = CriterionView)))]
+#[utoipa::path(
+    patch,
+    path = "/criteria/{id}",
+    tag = "Verial: criteria",
+    params(("id" = String, Path, description = "The criterion's id")),
+    request_body = CriterionChanges,
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The criterion as it is now, with warnings for its author",
+            body = CriterionView,
+        ),
+    ),
+)]
 pub(crate) async fn update_criterion(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<CriterionId>,
     Json(changes): Json<CriterionChanges>,
-) -> Result<Json<CriterionView>, Problem> {
+) -> Result<Json<CriterionView>, ApiError> {
     let criterion = find(&state, &caller, id).await?;
     let draft = changes.apply(&criterion.content)?;
     know_entity(&state, &caller, &draft).await?;
@@ -290,12 +339,18 @@ pub(crate) async fn update_criterion(
 }
 
 /// Removes a criterion.
-#[utoipa::path(delete, path = "/criteria/{id}", tag = "Verial: criteria", params(("id" = String, Path, description = "The criterion's id")), security(("organization_key" = [])),
-    responses((status = 204, description = "The criterion is gone")))]
+#[utoipa::path(
+    delete,
+    path = "/criteria/{id}",
+    tag = "Verial: criteria",
+    params(("id" = String, Path, description = "The criterion's id")),
+    security(("organization_key" = [])),
+    responses((status = 204, description = "The criterion is gone")),
+)]
 pub(crate) async fn delete_criterion(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<CriterionId>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     removed(id, state.store().delete_criterion(caller.id(), id).await?)
 }

@@ -18,8 +18,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, present},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -84,7 +84,7 @@ pub(crate) struct NewDatasetBody {
 }
 
 impl NewDatasetBody {
-    fn into_parts(self) -> Result<(DatasetDraft, Value), Problem> {
+    fn into_parts(self) -> Result<(DatasetDraft, Value), ApiError> {
         let mut checks = Checks::default();
         let draft = DatasetDraft {
             name: checks.text("name", self.name, 1..=NAME),
@@ -143,7 +143,7 @@ pub(crate) struct DatasetChanges {
 }
 
 impl DatasetChanges {
-    fn apply(self, old: &DatasetDraft) -> Result<(DatasetDraft, Option<Value>), Problem> {
+    fn apply(self, old: &DatasetDraft) -> Result<(DatasetDraft, Option<Value>), ApiError> {
         let mut checks = Checks::default();
         let mut draft = old.clone();
         if let Some(name) = checks.replaced_text("name", self.name, 1..=NAME) {
@@ -167,7 +167,7 @@ pub(super) async fn find(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: DatasetId,
-) -> Result<DatasetRecord, Problem> {
+) -> Result<DatasetRecord, ApiError> {
     found(id, state.store().dataset(caller.id(), id).await?)
 }
 
@@ -176,31 +176,45 @@ async fn view(
     state: &ApiState,
     caller: &OrganizationCaller,
     dataset: DatasetRecord,
-) -> Result<Json<DatasetView>, Problem> {
+) -> Result<Json<DatasetView>, ApiError> {
     let data = state.store().dataset_data(caller.id(), dataset.id).await?;
     Ok(Json(DatasetView::of(dataset, data)))
 }
 
 /// Lists the organization's data sets, without their data.
-#[utoipa::path(get, path = "/datasets", tag = "Verial: datasets", params(VerialPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The data sets, newest first", body = VerialList<DatasetView>)))]
+#[utoipa::path(
+    get,
+    path = "/datasets",
+    tag = "Verial: datasets",
+    params(VerialPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The data sets, newest first", body = VerialList<DatasetView>),
+    ),
+)]
 pub(crate) async fn list_datasets(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     page: VerialPage<DatasetKind>,
-) -> Result<Json<VerialList<DatasetView>>, Problem> {
+) -> Result<Json<VerialList<DatasetView>>, ApiError> {
     let datasets = state.store().datasets(caller.id(), page.0).await?;
     Ok(page.answer(datasets, |one| one.id, |one| DatasetView::of(one, None)))
 }
 
 /// Makes a data set.
-#[utoipa::path(post, path = "/datasets", tag = "Verial: datasets", request_body = NewDatasetBody, security(("organization_key" = [])),
-    responses((status = 201, description = "The data set", body = DatasetView)))]
+#[utoipa::path(
+    post,
+    path = "/datasets",
+    tag = "Verial: datasets",
+    request_body = NewDatasetBody,
+    security(("organization_key" = [])),
+    responses((status = 201, description = "The data set", body = DatasetView)),
+)]
 pub(crate) async fn create_dataset(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<NewDatasetBody>,
-) -> Result<(StatusCode, Json<DatasetView>), Problem> {
+) -> Result<(StatusCode, Json<DatasetView>), ApiError> {
     let (draft, data) = body.into_parts()?;
     let dataset = state
         .store()
@@ -213,13 +227,19 @@ pub(crate) async fn create_dataset(
 }
 
 /// Shows a data set.
-#[utoipa::path(get, path = "/datasets/{id}", tag = "Verial: datasets", params(("id" = String, Path, description = "The data set's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The data set", body = DatasetView)))]
+#[utoipa::path(
+    get,
+    path = "/datasets/{id}",
+    tag = "Verial: datasets",
+    params(("id" = String, Path, description = "The data set's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The data set", body = DatasetView)),
+)]
 pub(crate) async fn get_dataset(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DatasetId>,
-) -> Result<Json<DatasetView>, Problem> {
+) -> Result<Json<DatasetView>, ApiError> {
     let dataset = find(&state, &caller, id).await?;
     view(&state, &caller, dataset).await
 }
@@ -227,14 +247,21 @@ pub(crate) async fn get_dataset(
 /// Changes a data set.
 ///
 /// Fields that are absent stay as they are. Published versions keep what they froze.
-#[utoipa::path(patch, path = "/datasets/{id}", tag = "Verial: datasets", params(("id" = String, Path, description = "The data set's id")), request_body = DatasetChanges, security(("organization_key" = [])),
-    responses((status = 200, description = "The data set as it is now", body = DatasetView)))]
+#[utoipa::path(
+    patch,
+    path = "/datasets/{id}",
+    tag = "Verial: datasets",
+    params(("id" = String, Path, description = "The data set's id")),
+    request_body = DatasetChanges,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The data set as it is now", body = DatasetView)),
+)]
 pub(crate) async fn update_dataset(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DatasetId>,
     Json(changes): Json<DatasetChanges>,
-) -> Result<Json<DatasetView>, Problem> {
+) -> Result<Json<DatasetView>, ApiError> {
     let dataset = find(&state, &caller, id).await?;
     let (draft, data) = changes.apply(&dataset.content)?;
     let dataset = state
@@ -245,12 +272,24 @@ pub(crate) async fn update_dataset(
 }
 
 /// Removes a data set with its entities.
-#[utoipa::path(delete, path = "/datasets/{id}", tag = "Verial: datasets", params(("id" = String, Path, description = "The data set's id")), security(("organization_key" = [])),
-    responses((status = 204, description = "The data set is gone"), (status = 409, description = "A simulator begins with it, or a task is about one of its entities")))]
+#[utoipa::path(
+    delete,
+    path = "/datasets/{id}",
+    tag = "Verial: datasets",
+    params(("id" = String, Path, description = "The data set's id")),
+    security(("organization_key" = [])),
+    responses(
+        (status = 204, description = "The data set is gone"),
+        (
+            status = 409,
+            description = "A simulator begins with it, or a task is about one of its entities",
+        ),
+    ),
+)]
 pub(crate) async fn delete_dataset(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DatasetId>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     removed(id, state.store().delete_dataset(caller.id(), id).await?)
 }

@@ -18,8 +18,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, present},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -77,7 +77,7 @@ pub(crate) struct NewEntityBody {
 }
 
 impl NewEntityBody {
-    fn into_draft(self, dataset: DatasetId) -> Result<EntityDraft, Problem> {
+    fn into_draft(self, dataset: DatasetId) -> Result<EntityDraft, ApiError> {
         let mut checks = Checks::default();
         let draft = EntityDraft {
             dataset,
@@ -107,7 +107,7 @@ pub(crate) struct EntityChanges {
 }
 
 impl EntityChanges {
-    fn apply(self, old: &EntityDraft) -> Result<EntityDraft, Problem> {
+    fn apply(self, old: &EntityDraft) -> Result<EntityDraft, ApiError> {
         let mut checks = Checks::default();
         let mut draft = old.clone();
         if let Some(kind) = checks.replaced_text("kind", self.kind, 1..=KIND) {
@@ -129,7 +129,7 @@ pub(super) async fn find(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: EntityId,
-) -> Result<EntityRecord, Problem> {
+) -> Result<EntityRecord, ApiError> {
     found(id, state.store().entity(caller.id(), id).await?)
 }
 
@@ -139,7 +139,7 @@ async fn find_in(
     caller: &OrganizationCaller,
     dataset: DatasetId,
     id: EntityId,
-) -> Result<EntityRecord, Problem> {
+) -> Result<EntityRecord, ApiError> {
     let dataset = datasets::find(state, caller, dataset).await?;
     let entity = find(state, caller, id).await?;
     if entity.content.dataset == dataset.id {
@@ -150,14 +150,22 @@ async fn find_in(
 }
 
 /// Lists the entities of a data set.
-#[utoipa::path(get, path = "/datasets/{id}/entities", tag = "Verial: datasets", params(("id" = String, Path, description = "The data set's id"), VerialPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The entities, newest first", body = VerialList<EntityView>)))]
+#[utoipa::path(
+    get,
+    path = "/datasets/{id}/entities",
+    tag = "Verial: datasets",
+    params(("id" = String, Path, description = "The data set's id"), VerialPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The entities, newest first", body = VerialList<EntityView>),
+    ),
+)]
 pub(crate) async fn list_entities(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(dataset): Path<DatasetId>,
     page: VerialPage<EntityKind>,
-) -> Result<Json<VerialList<EntityView>>, Problem> {
+) -> Result<Json<VerialList<EntityView>>, ApiError> {
     let dataset = datasets::find(&state, &caller, dataset).await?;
     let entities = state
         .store()
@@ -167,14 +175,24 @@ pub(crate) async fn list_entities(
 }
 
 /// Makes an entity.
-#[utoipa::path(post, path = "/datasets/{id}/entities", tag = "Verial: datasets", params(("id" = String, Path, description = "The data set's id")), request_body = NewEntityBody, security(("organization_key" = [])),
-    responses((status = 201, description = "The entity", body = EntityView), (status = 409, description = "The data set has an entity with this key")))]
+#[utoipa::path(
+    post,
+    path = "/datasets/{id}/entities",
+    tag = "Verial: datasets",
+    params(("id" = String, Path, description = "The data set's id")),
+    request_body = NewEntityBody,
+    security(("organization_key" = [])),
+    responses(
+        (status = 201, description = "The entity", body = EntityView),
+        (status = 409, description = "The data set has an entity with this key"),
+    ),
+)]
 pub(crate) async fn create_entity(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(dataset): Path<DatasetId>,
     Json(body): Json<NewEntityBody>,
-) -> Result<(StatusCode, Json<EntityView>), Problem> {
+) -> Result<(StatusCode, Json<EntityView>), ApiError> {
     let dataset = datasets::find(&state, &caller, dataset).await?;
     let draft = body.into_draft(dataset.id)?;
     let entity = state.store().create_entity(caller.id(), draft).await?;
@@ -182,13 +200,22 @@ pub(crate) async fn create_entity(
 }
 
 /// Shows an entity.
-#[utoipa::path(get, path = "/datasets/{id}/entities/{entity_id}", tag = "Verial: datasets", params(("id" = String, Path, description = "The data set's id"), ("entity_id" = String, Path, description = "The entity's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The entity", body = EntityView)))]
+#[utoipa::path(
+    get,
+    path = "/datasets/{id}/entities/{entity_id}",
+    tag = "Verial: datasets",
+    params(
+        ("id" = String, Path, description = "The data set's id"),
+        ("entity_id" = String, Path, description = "The entity's id"),
+    ),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The entity", body = EntityView)),
+)]
 pub(crate) async fn get_entity(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path((dataset, id)): Path<(DatasetId, EntityId)>,
-) -> Result<Json<EntityView>, Problem> {
+) -> Result<Json<EntityView>, ApiError> {
     let entity = find_in(&state, &caller, dataset, id).await?;
     Ok(Json(EntityView::of(entity)))
 }
@@ -196,14 +223,27 @@ pub(crate) async fn get_entity(
 /// Changes an entity.
 ///
 /// Fields that are absent stay as they are. Published versions keep what they froze.
-#[utoipa::path(patch, path = "/datasets/{id}/entities/{entity_id}", tag = "Verial: datasets", params(("id" = String, Path, description = "The data set's id"), ("entity_id" = String, Path, description = "The entity's id")), request_body = EntityChanges, security(("organization_key" = [])),
-    responses((status = 200, description = "The entity as it is now", body = EntityView), (status = 409, description = "The data set has an entity with this key")))]
+#[utoipa::path(
+    patch,
+    path = "/datasets/{id}/entities/{entity_id}",
+    tag = "Verial: datasets",
+    params(
+        ("id" = String, Path, description = "The data set's id"),
+        ("entity_id" = String, Path, description = "The entity's id"),
+    ),
+    request_body = EntityChanges,
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The entity as it is now", body = EntityView),
+        (status = 409, description = "The data set has an entity with this key"),
+    ),
+)]
 pub(crate) async fn update_entity(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path((dataset, id)): Path<(DatasetId, EntityId)>,
     Json(changes): Json<EntityChanges>,
-) -> Result<Json<EntityView>, Problem> {
+) -> Result<Json<EntityView>, ApiError> {
     let entity = find_in(&state, &caller, dataset, id).await?;
     let draft = changes.apply(&entity.content)?;
     let entity = state.store().update_entity(&entity, draft).await?;
@@ -211,13 +251,25 @@ pub(crate) async fn update_entity(
 }
 
 /// Removes an entity.
-#[utoipa::path(delete, path = "/datasets/{id}/entities/{entity_id}", tag = "Verial: datasets", params(("id" = String, Path, description = "The data set's id"), ("entity_id" = String, Path, description = "The entity's id")), security(("organization_key" = [])),
-    responses((status = 204, description = "The entity is gone"), (status = 409, description = "A task or a criterion is about it")))]
+#[utoipa::path(
+    delete,
+    path = "/datasets/{id}/entities/{entity_id}",
+    tag = "Verial: datasets",
+    params(
+        ("id" = String, Path, description = "The data set's id"),
+        ("entity_id" = String, Path, description = "The entity's id"),
+    ),
+    security(("organization_key" = [])),
+    responses(
+        (status = 204, description = "The entity is gone"),
+        (status = 409, description = "A task or a criterion is about it"),
+    ),
+)]
 pub(crate) async fn delete_entity(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path((dataset, id)): Path<(DatasetId, EntityId)>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     find_in(&state, &caller, dataset, id).await?;
     removed(id, state.store().delete_entity(caller.id(), id).await?)
 }

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, present},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -67,7 +67,7 @@ pub(crate) struct NewEnvironmentBody {
 }
 
 impl NewEnvironmentBody {
-    fn into_draft(self) -> Result<EnvironmentDraft, Problem> {
+    fn into_draft(self) -> Result<EnvironmentDraft, ApiError> {
         let mut checks = Checks::default();
         let draft = EnvironmentDraft {
             name: checks.text("name", self.name, 1..=NAME),
@@ -91,7 +91,7 @@ pub(crate) struct EnvironmentChanges {
 }
 
 impl EnvironmentChanges {
-    fn apply(self, old: &EnvironmentDraft) -> Result<EnvironmentDraft, Problem> {
+    fn apply(self, old: &EnvironmentDraft) -> Result<EnvironmentDraft, ApiError> {
         let mut checks = Checks::default();
         let mut draft = old.clone();
         if let Some(name) = checks.replaced_text("name", self.name, 1..=NAME) {
@@ -110,7 +110,7 @@ pub(super) async fn find(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: EnvironmentId,
-) -> Result<EnvironmentRecord, Problem> {
+) -> Result<EnvironmentRecord, ApiError> {
     found(id, state.store().environment(caller.id(), id).await?)
 }
 
@@ -118,20 +118,32 @@ pub(super) async fn find(
 async fn view(
     state: &ApiState,
     environment: EnvironmentRecord,
-) -> Result<Json<EnvironmentView>, Problem> {
+) -> Result<Json<EnvironmentView>, ApiError> {
     let mut of = state.store().simulators_of(&[environment.id]).await?;
     let simulators = of.remove(&environment.id).unwrap_or_default();
     Ok(Json(EnvironmentView::of(environment, simulators)))
 }
 
 /// Lists the organization's environments.
-#[utoipa::path(get, path = "/environments", tag = "Verial: environments", params(VerialPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The environments, newest first", body = VerialList<EnvironmentView>)))]
+#[utoipa::path(
+    get,
+    path = "/environments",
+    tag = "Verial: environments",
+    params(VerialPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The environments, newest first",
+            body = VerialList<EnvironmentView>,
+        ),
+    ),
+)]
 pub(crate) async fn list_environments(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     page: VerialPage<EnvironmentKind>,
-) -> Result<Json<VerialList<EnvironmentView>>, Problem> {
+) -> Result<Json<VerialList<EnvironmentView>>, ApiError> {
     let environments = state.store().environments(caller.id(), page.0).await?;
     let ids: Vec<_> = environments.items.iter().map(|one| one.id).collect();
     let mut of = state.store().simulators_of(&ids).await?;
@@ -146,13 +158,19 @@ pub(crate) async fn list_environments(
 }
 
 /// Makes an environment without simulators.
-#[utoipa::path(post, path = "/environments", tag = "Verial: environments", request_body = NewEnvironmentBody, security(("organization_key" = [])),
-    responses((status = 201, description = "The environment", body = EnvironmentView)))]
+#[utoipa::path(
+    post,
+    path = "/environments",
+    tag = "Verial: environments",
+    request_body = NewEnvironmentBody,
+    security(("organization_key" = [])),
+    responses((status = 201, description = "The environment", body = EnvironmentView)),
+)]
 pub(crate) async fn create_environment(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<NewEnvironmentBody>,
-) -> Result<(StatusCode, Json<EnvironmentView>), Problem> {
+) -> Result<(StatusCode, Json<EnvironmentView>), ApiError> {
     let draft = body.into_draft()?;
     let environment = state.store().create_environment(caller.id(), draft).await?;
     Ok((
@@ -162,27 +180,40 @@ pub(crate) async fn create_environment(
 }
 
 /// Shows an environment.
-#[utoipa::path(get, path = "/environments/{id}", tag = "Verial: environments", params(("id" = String, Path, description = "The environment's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The environment", body = EnvironmentView)))]
+#[utoipa::path(
+    get,
+    path = "/environments/{id}",
+    tag = "Verial: environments",
+    params(("id" = String, Path, description = "The environment's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The environment", body = EnvironmentView)),
+)]
 pub(crate) async fn get_environment(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<EnvironmentId>,
-) -> Result<Json<EnvironmentView>, Problem> {
+) -> Result<Json<EnvironmentView>, ApiError> {
     view(&state, find(&state, &caller, id).await?).await
 }
 
 /// Changes an environment.
 ///
 /// Fields that are absent stay as they are. Published versions keep what they froze.
-#[utoipa::path(patch, path = "/environments/{id}", tag = "Verial: environments", params(("id" = String, Path, description = "The environment's id")), request_body = EnvironmentChanges, security(("organization_key" = [])),
-    responses((status = 200, description = "The environment as it is now", body = EnvironmentView)))]
+#[utoipa::path(
+    patch,
+    path = "/environments/{id}",
+    tag = "Verial: environments",
+    params(("id" = String, Path, description = "The environment's id")),
+    request_body = EnvironmentChanges,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The environment as it is now", body = EnvironmentView)),
+)]
 pub(crate) async fn update_environment(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<EnvironmentId>,
     Json(changes): Json<EnvironmentChanges>,
-) -> Result<Json<EnvironmentView>, Problem> {
+) -> Result<Json<EnvironmentView>, ApiError> {
     let environment = find(&state, &caller, id).await?;
     let draft = changes.apply(&environment.content)?;
     let environment = state
@@ -193,24 +224,42 @@ pub(crate) async fn update_environment(
 }
 
 /// Removes an environment, not its simulators.
-#[utoipa::path(delete, path = "/environments/{id}", tag = "Verial: environments", params(("id" = String, Path, description = "The environment's id")), security(("organization_key" = [])),
-    responses((status = 204, description = "The environment is gone"), (status = 409, description = "A benchmark takes place in it")))]
+#[utoipa::path(
+    delete,
+    path = "/environments/{id}",
+    tag = "Verial: environments",
+    params(("id" = String, Path, description = "The environment's id")),
+    security(("organization_key" = [])),
+    responses(
+        (status = 204, description = "The environment is gone"),
+        (status = 409, description = "A benchmark takes place in it"),
+    ),
+)]
 pub(crate) async fn delete_environment(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<EnvironmentId>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     removed(id, state.store().delete_environment(caller.id(), id).await?)
 }
 
 /// Puts a simulator behind those that the environment has, unless it has it.
-#[utoipa::path(post, path = "/environments/{id}/simulators/{simulator_id}", tag = "Verial: environments", params(("id" = String, Path, description = "The environment's id"), ("simulator_id" = String, Path, description = "The simulator's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The environment as it is now", body = EnvironmentView)))]
+#[utoipa::path(
+    post,
+    path = "/environments/{id}/simulators/{simulator_id}",
+    tag = "Verial: environments",
+    params(
+        ("id" = String, Path, description = "The environment's id"),
+        ("simulator_id" = String, Path, description = "The simulator's id"),
+    ),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The environment as it is now", body = EnvironmentView)),
+)]
 pub(crate) async fn add_simulator(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path((id, simulator)): Path<(EnvironmentId, SimulatorId)>,
-) -> Result<Json<EnvironmentView>, Problem> {
+) -> Result<Json<EnvironmentView>, ApiError> {
     let environment = find(&state, &caller, id).await?;
     let simulator = simulators::find(&state, &caller, simulator).await?;
     state
@@ -221,13 +270,22 @@ pub(crate) async fn add_simulator(
 }
 
 /// Takes a simulator out of the environment.
-#[utoipa::path(delete, path = "/environments/{id}/simulators/{simulator_id}", tag = "Verial: environments", params(("id" = String, Path, description = "The environment's id"), ("simulator_id" = String, Path, description = "The simulator's id")), security(("organization_key" = [])),
-    responses((status = 204, description = "The environment no longer has the simulator")))]
+#[utoipa::path(
+    delete,
+    path = "/environments/{id}/simulators/{simulator_id}",
+    tag = "Verial: environments",
+    params(
+        ("id" = String, Path, description = "The environment's id"),
+        ("simulator_id" = String, Path, description = "The simulator's id"),
+    ),
+    security(("organization_key" = [])),
+    responses((status = 204, description = "The environment no longer has the simulator")),
+)]
 pub(crate) async fn remove_simulator(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path((id, simulator)): Path<(EnvironmentId, SimulatorId)>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     let environment = find(&state, &caller, id).await?;
     let was_there = state
         .store()

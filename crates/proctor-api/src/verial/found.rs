@@ -3,20 +3,20 @@
 use http::StatusCode;
 use proctor_core::id::{Id, Kind};
 
-use crate::problem::Problem;
+use crate::error::ApiError;
 
 /// The refusal that names what is not there.
-pub(super) fn not_found<K: Kind>(id: Id<K>) -> Problem {
-    Problem::not_found(format!("no {} '{id}'", K::NOUN))
+pub(super) fn not_found<K: Kind>(id: Id<K>) -> ApiError {
+    ApiError::not_found(format!("no {} '{id}'", K::NOUN))
 }
 
 /// What was looked for under `id`.
-pub(super) fn found<K: Kind, T>(id: Id<K>, thing: Option<T>) -> Result<T, Problem> {
+pub(super) fn found<K: Kind, T>(id: Id<K>, thing: Option<T>) -> Result<T, ApiError> {
     thing.ok_or_else(|| not_found(id))
 }
 
 /// The answer to a request to remove what has this `id`.
-pub(super) fn removed<K: Kind>(id: Id<K>, was_there: bool) -> Result<StatusCode, Problem> {
+pub(super) fn removed<K: Kind>(id: Id<K>, was_there: bool) -> Result<StatusCode, ApiError> {
     if was_there {
         Ok(StatusCode::NO_CONTENT)
     } else {

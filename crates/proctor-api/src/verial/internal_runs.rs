@@ -21,8 +21,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Json, Path, Query},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -35,24 +35,30 @@ pub(crate) struct OfBenchmark {
 }
 
 impl OfBenchmark {
-    fn read(&self) -> Result<Option<BenchmarkId>, Problem> {
+    fn read(&self) -> Result<Option<BenchmarkId>, ApiError> {
         let read = |text: &String| {
             BenchmarkId::from_wire(text, Dialect::Verial)
-                .map_err(|bad| Problem::field("benchmark_id", bad.to_string()))
+                .map_err(|bad| ApiError::field("benchmark_id", bad.to_string()))
         };
         self.benchmark_id.as_ref().map(read).transpose()
     }
 }
 
 /// Lists the organization's runs.
-#[utoipa::path(get, path = "/benchmark-runs", tag = "Verial: runs", params(OfBenchmark, VerialPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The runs, newest first", body = VerialList<RunView>)))]
+#[utoipa::path(
+    get,
+    path = "/benchmark-runs",
+    tag = "Verial: runs",
+    params(OfBenchmark, VerialPageQuery),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The runs, newest first", body = VerialList<RunView>)),
+)]
 pub(crate) async fn list_benchmark_runs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(of): Query<OfBenchmark>,
     page: VerialPage<RunKind>,
-) -> Result<Json<VerialList<RunView>>, Problem> {
+) -> Result<Json<VerialList<RunView>>, ApiError> {
     let runs = state.store().runs(caller.id(), of.read()?, page.0).await?;
     answer(&state, &page, runs).await
 }
@@ -62,7 +68,7 @@ async fn answer(
     state: &ApiState,
     page: &VerialPage<RunKind>,
     runs: proctor_store::page::Page<Run>,
-) -> Result<Json<VerialList<RunView>>, Problem> {
+) -> Result<Json<VerialList<RunView>>, ApiError> {
     let mut views = Vec::with_capacity(runs.items.len());
     for run in &runs.items {
         views.push(view(state, run).await?);
@@ -75,7 +81,7 @@ async fn answer(
     ))
 }
 
-async fn view(state: &ApiState, run: &Run) -> Result<RunView, Problem> {
+async fn view(state: &ApiState, run: &Run) -> Result<RunView, ApiError> {
     let prepared = state.engine().definition_of(run).await?;
     let benchmark = benchmark_ref(state, run, &prepared.benchmark.name).await?;
     Ok(RunView::of(run, benchmark))
@@ -94,16 +100,24 @@ pub(crate) struct NewInternalRunBody {
 }
 
 /// Makes a run of a draft or of the newest published version.
-#[utoipa::path(post, path = "/benchmark-runs", tag = "Verial: runs", request_body = NewInternalRunBody, security(("organization_key" = [])),
-    responses((status = 201, description = "The run, with a token to take it by", body = NewRunView)))]
+#[utoipa::path(
+    post,
+    path = "/benchmark-runs",
+    tag = "Verial: runs",
+    request_body = NewInternalRunBody,
+    security(("organization_key" = [])),
+    responses(
+        (status = 201, description = "The run, with a token to take it by", body = NewRunView),
+    ),
+)]
 pub(crate) async fn create_benchmark_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<NewInternalRunBody>,
-) -> Result<(StatusCode, Json<NewRunView>), Problem> {
+) -> Result<(StatusCode, Json<NewRunView>), ApiError> {
     let benchmark = body
         .benchmark_id
-        .ok_or_else(|| Problem::field("benchmark_id", "is required"))?;
+        .ok_or_else(|| ApiError::field("benchmark_id", "is required"))?;
     let taken = if body.draft.unwrap_or(false) {
         Taken::Draft(benchmark)
     } else {
@@ -131,26 +145,32 @@ pub(super) async fn find(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: RunId,
-) -> Result<Run, Problem> {
+) -> Result<Run, ApiError> {
     let run = state.store().run(id).await?;
     run.map(|run| run.value)
         .filter(|run| run.organization == caller.id())
-        .ok_or_else(|| Problem::not_found(format!("no benchmark run '{id}'")))
+        .ok_or_else(|| ApiError::not_found(format!("no benchmark run '{id}'")))
 }
 
 /// Shows a run with its task runs and criterion runs.
-#[utoipa::path(get, path = "/benchmark-runs/{id}", tag = "Verial: runs", params(("id" = String, Path, description = "The run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The run", body = RunView)))]
+#[utoipa::path(
+    get,
+    path = "/benchmark-runs/{id}",
+    tag = "Verial: runs",
+    params(("id" = String, Path, description = "The run's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The run", body = RunView)),
+)]
 pub(crate) async fn get_benchmark_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
-) -> Result<Json<RunView>, Problem> {
+) -> Result<Json<RunView>, ApiError> {
     find(&state, &caller, id).await?;
     let details = state.engine().run_details(id).await?;
     let sight = sight(&state, caller.id(), &details.run)
         .await?
-        .ok_or_else(|| Problem::not_found(format!("no benchmark run '{id}'")))?;
+        .ok_or_else(|| ApiError::not_found(format!("no benchmark run '{id}'")))?;
     let mut task_runs = Vec::new();
     for task_run in &details.task_runs {
         let (task, _) = details.prepared.task(task_run.task)?;
@@ -167,7 +187,7 @@ pub(super) async fn sight(
     state: &ApiState,
     caller: OrganizationId,
     run: &Run,
-) -> Result<Option<Sight>, Problem> {
+) -> Result<Option<Sight>, ApiError> {
     let benchmark = run.pinned.benchmark;
     let owner = state.store().owner_of_benchmark(benchmark).await?;
     Ok(if owner == Some(caller) {
@@ -186,7 +206,7 @@ pub(super) async fn findings(
     state: &ApiState,
     task_run: TaskRunId,
     sight: Sight,
-) -> Result<Vec<CriterionRun>, Problem> {
+) -> Result<Vec<CriterionRun>, ApiError> {
     match sight {
         Sight::ScoredTaker => Ok(Vec::new()),
         Sight::Owner | Sight::Taker => Ok(state.store().criterion_runs(task_run).await?),
@@ -196,13 +216,19 @@ pub(super) async fn findings(
 macro_rules! run_actions {
     ($($(#[$doc:meta])* $name:ident, $path:literal, |$engine:ident, $id:ident| $act:expr;)+) => {$(
         $(#[$doc])*
-        #[utoipa::path(post, path = $path, tag = "Verial: runs", params(("id" = String, Path, description = "The run's id")), security(("organization_key" = [])),
-            responses((status = 200, description = "The run as it is now", body = RunView)))]
+        #[utoipa::path(
+            post,
+            path = $path,
+            tag = "Verial: runs",
+            params(("id" = String, Path, description = "The run's id")),
+            security(("organization_key" = [])),
+            responses((status = 200, description = "The run as it is now", body = RunView)),
+        )]
         pub(crate) async fn $name(
             State(state): State<ApiState>,
             caller: OrganizationCaller,
             Path(id): Path<RunId>,
-        ) -> Result<Json<RunView>, Problem> {
+        ) -> Result<Json<RunView>, ApiError> {
             find(&state, &caller, id).await?;
             let ($engine, $id) = (state.engine(), id);
             let run = $act.await?;
@@ -248,13 +274,19 @@ pub(crate) struct Leaderboard {
 }
 
 /// Shows the runs of a benchmark that their organizations published, the best first.
-#[utoipa::path(get, path = "/benchmarks/{id}/leaderboard", tag = "Verial: runs", params(("id" = String, Path, description = "The benchmark's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The leaderboard", body = Leaderboard)))]
+#[utoipa::path(
+    get,
+    path = "/benchmarks/{id}/leaderboard",
+    tag = "Verial: runs",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The leaderboard", body = Leaderboard)),
+)]
 pub(crate) async fn get_leaderboard(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
-) -> Result<Json<Leaderboard>, Problem> {
+) -> Result<Json<Leaderboard>, ApiError> {
     let ranked = state.engine().leaderboard(caller.id(), id).await?;
     let data = ranked
         .into_iter()

@@ -21,8 +21,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Json, Path, Query},
-    problem::Problem,
     rubrics,
     state::ApiState,
 };
@@ -63,8 +63,8 @@ async fn find(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: TaskRunId,
-) -> Result<(TaskRun, Run), Problem> {
-    let unknown = || Problem::not_found(format!("no task run '{id}'"));
+) -> Result<(TaskRun, Run), ApiError> {
+    let unknown = || ApiError::not_found(format!("no task run '{id}'"));
     let task_run = state.store().task_run(id).await?.ok_or_else(unknown)?.value;
     let run = task_run.run.ok_or_else(unknown)?;
     let run = find_run(state, caller, run).await.map_err(|_| unknown())?;
@@ -81,23 +81,29 @@ pub(crate) struct OfRun {
 }
 
 /// Lists the task runs of a run, in the order of the tasks.
-#[utoipa::path(get, path = "/task-runs", tag = "Verial: runs", params(OfRun), security(("organization_key" = [])),
-    responses((status = 200, description = "The task runs", body = WholeList<TaskRunView>)))]
+#[utoipa::path(
+    get,
+    path = "/task-runs",
+    tag = "Verial: runs",
+    params(OfRun),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The task runs", body = WholeList<TaskRunView>)),
+)]
 pub(crate) async fn list_task_runs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(of): Query<OfRun>,
-) -> Result<Json<WholeList<TaskRunView>>, Problem> {
+) -> Result<Json<WholeList<TaskRunView>>, ApiError> {
     let text = of
         .benchmark_run_id
-        .ok_or_else(|| Problem::field("benchmark_run_id", "is required"))?;
+        .ok_or_else(|| ApiError::field("benchmark_run_id", "is required"))?;
     let id = RunId::from_wire(&text, Dialect::Verial)
-        .map_err(|bad| Problem::field("benchmark_run_id", bad.to_string()))?;
+        .map_err(|bad| ApiError::field("benchmark_run_id", bad.to_string()))?;
     find_run(&state, &caller, id).await?;
     let details = state.engine().run_details(id).await?;
     let sight = sight(&state, caller.id(), &details.run)
         .await?
-        .ok_or_else(|| Problem::not_found(format!("no benchmark run '{id}'")))?;
+        .ok_or_else(|| ApiError::not_found(format!("no benchmark run '{id}'")))?;
     let mut views = Vec::new();
     for task_run in &details.task_runs {
         let (task, _) = details.prepared.task(task_run.task)?;
@@ -108,13 +114,19 @@ pub(crate) async fn list_task_runs(
 }
 
 /// Shows a task run with its frozen task and what was found.
-#[utoipa::path(get, path = "/task-runs/{id}", tag = "Verial: runs", params(("id" = String, Path, description = "The task run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The task run", body = TaskRunView)))]
+#[utoipa::path(
+    get,
+    path = "/task-runs/{id}",
+    tag = "Verial: runs",
+    params(("id" = String, Path, description = "The task run's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The task run", body = TaskRunView)),
+)]
 pub(crate) async fn get_task_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskRunId>,
-) -> Result<Json<TaskRunView>, Problem> {
+) -> Result<Json<TaskRunView>, ApiError> {
     let (_, run) = find(&state, &caller, id).await?;
     show(&state, &caller, &run, id).await.map(Json)
 }
@@ -124,38 +136,50 @@ async fn show(
     caller: &OrganizationCaller,
     run: &Run,
     id: TaskRunId,
-) -> Result<TaskRunView, Problem> {
+) -> Result<TaskRunView, ApiError> {
     let details = state.engine().task_run_details(run.id, id).await?;
     let task_run = &details.task_run;
     let (task, _) = details.prepared.task(task_run.task)?;
     let sight = sight(state, caller.id(), run)
         .await?
-        .ok_or_else(|| Problem::not_found(format!("no task run '{id}'")))?;
+        .ok_or_else(|| ApiError::not_found(format!("no task run '{id}'")))?;
     let found = findings(state, id, sight).await?;
     Ok(TaskRunView::of(task_run, task, &found, sight))
 }
 
 /// Completes a task run as its agent would.
-#[utoipa::path(post, path = "/task-runs/{id}/complete", tag = "Verial: runs", params(("id" = String, Path, description = "The task run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The result", body = CompletedView)))]
+#[utoipa::path(
+    post,
+    path = "/task-runs/{id}/complete",
+    tag = "Verial: runs",
+    params(("id" = String, Path, description = "The task run's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The result", body = CompletedView)),
+)]
 pub(crate) async fn complete_task_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskRunId>,
-) -> Result<Json<CompletedView>, Problem> {
+) -> Result<Json<CompletedView>, ApiError> {
     let (_, run) = find(&state, &caller, id).await?;
     let open = sight(&state, caller.id(), &run).await? == Some(Sight::Owner);
     complete(&state, run.id, id, open).await.map(Json)
 }
 
 /// Stops a task run; its run goes on.
-#[utoipa::path(post, path = "/task-runs/{id}/cancel", tag = "Verial: runs", params(("id" = String, Path, description = "The task run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The task run as it is now", body = TaskRunView)))]
+#[utoipa::path(
+    post,
+    path = "/task-runs/{id}/cancel",
+    tag = "Verial: runs",
+    params(("id" = String, Path, description = "The task run's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The task run as it is now", body = TaskRunView)),
+)]
 pub(crate) async fn cancel_task_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskRunId>,
-) -> Result<Json<TaskRunView>, Problem> {
+) -> Result<Json<TaskRunView>, ApiError> {
     let (_, run) = find(&state, &caller, id).await?;
     if let Step::Unchanged(over) = state.engine().cancel_task(run.id, id).await?
         && over.cause() != Some(Cause::Cancelled)
@@ -197,21 +221,28 @@ pub(crate) struct RescoredView {
 }
 
 /// Scores a finished task run again, without touching its record.
-#[utoipa::path(post, path = "/task-runs/{id}/rescore", tag = "Verial: runs", params(("id" = String, Path, description = "The task run's id")), request_body = RescoreBody, security(("organization_key" = [])),
-    responses((status = 200, description = "What was found this time", body = RescoredView)))]
+#[utoipa::path(
+    post,
+    path = "/task-runs/{id}/rescore",
+    tag = "Verial: runs",
+    params(("id" = String, Path, description = "The task run's id")),
+    request_body = RescoreBody,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "What was found this time", body = RescoredView)),
+)]
 pub(crate) async fn rescore_task_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskRunId>,
     Json(body): Json<RescoreBody>,
-) -> Result<Json<RescoredView>, Problem> {
+) -> Result<Json<RescoredView>, ApiError> {
     let by = rubrics::read(body.criteria.as_deref())?;
     let (_, run) = find(&state, &caller, id).await?;
     match (sight(&state, caller.id(), &run).await?, by) {
         (Some(Sight::Owner), _) | (Some(Sight::Taker), Rubrics::Own) => {}
         // What its owner is drafting is nobody else's business.
         (Some(Sight::Taker), Rubrics::Draft) | (Some(Sight::ScoredTaker) | None, _) => {
-            return Err(Problem::not_found(format!("no task run '{id}'")));
+            return Err(ApiError::not_found(format!("no task run '{id}'")));
         }
     }
     let again = state.engine().rescore(id, by).await?;
@@ -242,21 +273,29 @@ pub(crate) struct OfTaskRun {
 }
 
 /// Lists what was found in a task run, in the order of the criteria.
-#[utoipa::path(get, path = "/criterion-runs", tag = "Verial: runs", params(OfTaskRun), security(("organization_key" = [])),
-    responses((status = 200, description = "The criterion runs", body = WholeList<CriterionRunView>)))]
+#[utoipa::path(
+    get,
+    path = "/criterion-runs",
+    tag = "Verial: runs",
+    params(OfTaskRun),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The criterion runs", body = WholeList<CriterionRunView>),
+    ),
+)]
 pub(crate) async fn list_criterion_runs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(of): Query<OfTaskRun>,
-) -> Result<Json<WholeList<CriterionRunView>>, Problem> {
+) -> Result<Json<WholeList<CriterionRunView>>, ApiError> {
     let text = of
         .task_run_id
-        .ok_or_else(|| Problem::field("task_run_id", "is required"))?;
+        .ok_or_else(|| ApiError::field("task_run_id", "is required"))?;
     let id = TaskRunId::from_wire(&text, Dialect::Verial)
-        .map_err(|bad| Problem::field("task_run_id", bad.to_string()))?;
+        .map_err(|bad| ApiError::field("task_run_id", bad.to_string()))?;
     readable(&state, &caller, id)
         .await?
-        .ok_or_else(|| Problem::not_found(format!("no task run '{id}'")))?;
+        .ok_or_else(|| ApiError::not_found(format!("no task run '{id}'")))?;
     let found = state.store().criterion_runs(id).await?;
     Ok(Json(WholeList::of(
         found.into_iter().map(CriterionRunView::of).collect(),
@@ -264,14 +303,26 @@ pub(crate) async fn list_criterion_runs(
 }
 
 /// Shows the authoritative record of a criterion that was checked.
-#[utoipa::path(get, path = "/criterion-runs/{id}", tag = "Verial: runs", params(("id" = String, Path, description = "The criterion run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The record, always with details and evidence", body = CriterionRunView)))]
+#[utoipa::path(
+    get,
+    path = "/criterion-runs/{id}",
+    tag = "Verial: runs",
+    params(("id" = String, Path, description = "The criterion run's id")),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The record, always with details and evidence",
+            body = CriterionRunView,
+        ),
+    ),
+)]
 pub(crate) async fn get_criterion_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<CriterionRunId>,
-) -> Result<Json<CriterionRunView>, Problem> {
-    let unknown = || Problem::not_found(format!("no criterion run '{id}'"));
+) -> Result<Json<CriterionRunView>, ApiError> {
+    let unknown = || ApiError::not_found(format!("no criterion run '{id}'"));
     let found = state.store().criterion_run(id).await?.ok_or_else(unknown)?;
     readable(&state, &caller, found.task_run)
         .await?
@@ -284,7 +335,7 @@ async fn readable(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: TaskRunId,
-) -> Result<Option<Run>, Problem> {
+) -> Result<Option<Run>, ApiError> {
     let Some(task_run) = state.store().task_run(id).await? else {
         return Ok(None);
     };

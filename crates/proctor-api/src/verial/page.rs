@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
+    error::ApiError,
     extract::{Json, Query},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -36,9 +36,9 @@ pub(crate) struct VerialPageQuery {
 pub struct VerialPage<K: Kind>(pub PageRequest<K>);
 
 impl<K: Kind> FromRequestParts<ApiState> for VerialPage<K> {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
         let Query(query) = Query::<VerialPageQuery>::from_request_parts(parts, state).await?;
         Ok(Self(PageRequest {
             limit: query.limit.as_deref().map_or(Ok(DEFAULT_LIMIT), limit)?,
@@ -51,9 +51,9 @@ impl<K: Kind> FromRequestParts<ApiState> for VerialPage<K> {
     }
 }
 
-fn limit(text: &str) -> Result<u32, Problem> {
+fn limit(text: &str) -> Result<u32, ApiError> {
     match text.parse::<u128>() {
-        Ok(0) | Err(_) => Err(Problem::field(
+        Ok(0) | Err(_) => Err(ApiError::field(
             "limit",
             format!("must be a whole number from 1 to {LARGEST_LIMIT}"),
         )),
@@ -67,8 +67,8 @@ fn limit(text: &str) -> Result<u32, Problem> {
 const OLDER: &str = "older:";
 const NEWER: &str = "newer:";
 
-fn read_cursor<K: Kind>(cursor: &str) -> Result<PageStart<K>, Problem> {
-    let bad = || Problem::bad_request("the cursor is none that this list handed out");
+fn read_cursor<K: Kind>(cursor: &str) -> Result<PageStart<K>, ApiError> {
+    let bad = || ApiError::bad_request("the cursor is none that this list handed out");
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).map_err(|_| bad())?;
     let text = String::from_utf8(bytes).map_err(|_| bad())?;
     let read = |id: &str| id.parse().map_err(|_| bad());

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use http::StatusCode;
 use proctor_core::{
-    environment::Dataset,
+    environment::{Dataset, SimulatorType},
     id::{
         Dialect,
         kinds::{
@@ -25,8 +25,8 @@ use utoipa::ToSchema;
 use super::page::{VerialList, VerialPage, VerialPageQuery};
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Json, Path},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -80,7 +80,8 @@ pub(crate) struct SandboxView {
     #[schema(value_type = Option<String>)]
     playground_id: Option<PlaygroundId>,
     #[serde(rename = "type")]
-    kind: &'static str,
+    #[schema(value_type = String)]
+    kind: SimulatorType,
     name: String,
     status: &'static str,
     credentials: Value,
@@ -88,7 +89,7 @@ pub(crate) struct SandboxView {
     created_at: Timestamp,
 }
 
-async fn show(state: &ApiState, sandbox: Sandbox) -> Result<SandboxView, Problem> {
+async fn show(state: &ApiState, sandbox: Sandbox) -> Result<SandboxView, ApiError> {
     let credentials = state.engine().sandbox_credentials(&sandbox).await?;
     let (playground_id, ended_at) = match sandbox.place {
         Place::Playground(id) => {
@@ -104,7 +105,7 @@ async fn show(state: &ApiState, sandbox: Sandbox) -> Result<SandboxView, Problem
         id: sandbox.id,
         simulator_id: sandbox.simulator,
         playground_id,
-        kind: sandbox.kind.as_str(),
+        kind: sandbox.kind,
         name: sandbox.name,
         status: status(ended_at),
         credentials,
@@ -116,32 +117,44 @@ async fn find_playground(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: PlaygroundId,
-) -> Result<Playground, Problem> {
+) -> Result<Playground, ApiError> {
     let playground = state.store().playground(id).await?;
     playground
         .filter(|playground| playground.organization == caller.id())
-        .ok_or_else(|| Problem::not_found(format!("no playground '{id}'")))
+        .ok_or_else(|| ApiError::not_found(format!("no playground '{id}'")))
 }
 
 async fn find_sandbox(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: SandboxId,
-) -> Result<Sandbox, Problem> {
+) -> Result<Sandbox, ApiError> {
     let sandbox = state.store().sandbox(id).await?;
     sandbox
         .filter(|sandbox| sandbox.organization == caller.id())
-        .ok_or_else(|| Problem::not_found(format!("no sandbox '{id}'")))
+        .ok_or_else(|| ApiError::not_found(format!("no sandbox '{id}'")))
 }
 
 /// Lists the organization's playgrounds.
-#[utoipa::path(get, path = "/playgrounds", tag = "Verial: playgrounds", params(VerialPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The playgrounds, newest first", body = VerialList<PlaygroundView>)))]
+#[utoipa::path(
+    get,
+    path = "/playgrounds",
+    tag = "Verial: playgrounds",
+    params(VerialPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The playgrounds, newest first",
+            body = VerialList<PlaygroundView>,
+        ),
+    ),
+)]
 pub(crate) async fn list_playgrounds(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     page: VerialPage<PlaygroundKind>,
-) -> Result<Json<VerialList<PlaygroundView>>, Problem> {
+) -> Result<Json<VerialList<PlaygroundView>>, ApiError> {
     let playgrounds = state.store().playgrounds(caller.id(), page.0).await?;
     Ok(page.answer(playgrounds, |one| one.id, |one| PlaygroundView::of(&one)))
 }
@@ -154,16 +167,22 @@ pub(crate) struct NewPlaygroundBody {
 }
 
 /// Makes a playground from an environment as it stands.
-#[utoipa::path(post, path = "/playgrounds", tag = "Verial: playgrounds", request_body = NewPlaygroundBody, security(("organization_key" = [])),
-    responses((status = 201, description = "The playground", body = PlaygroundView)))]
+#[utoipa::path(
+    post,
+    path = "/playgrounds",
+    tag = "Verial: playgrounds",
+    request_body = NewPlaygroundBody,
+    security(("organization_key" = [])),
+    responses((status = 201, description = "The playground", body = PlaygroundView)),
+)]
 pub(crate) async fn create_playground(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<NewPlaygroundBody>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<Value>), ApiError> {
     let environment = body
         .environment_id
-        .ok_or_else(|| Problem::field("environment_id", "is required"))?;
+        .ok_or_else(|| ApiError::field("environment_id", "is required"))?;
     let (playground, sandboxes) = state
         .engine()
         .create_playground(caller.id(), environment)
@@ -178,25 +197,31 @@ async fn with_sandboxes(
     state: &ApiState,
     playground: &Playground,
     sandboxes: Vec<Sandbox>,
-) -> Result<Value, Problem> {
+) -> Result<Value, ApiError> {
     let mut views = Vec::new();
     for sandbox in sandboxes {
         views.push(show(state, sandbox).await?);
     }
     let mut whole =
-        serde_json::to_value(PlaygroundView::of(playground)).map_err(Problem::internal)?;
-    whole["sandboxes"] = serde_json::to_value(views).map_err(Problem::internal)?;
+        serde_json::to_value(PlaygroundView::of(playground)).map_err(ApiError::internal)?;
+    whole["sandboxes"] = serde_json::to_value(views).map_err(ApiError::internal)?;
     Ok(whole)
 }
 
 /// Shows a playground with its sandboxes.
-#[utoipa::path(get, path = "/playgrounds/{id}", tag = "Verial: playgrounds", params(("id" = String, Path, description = "The playground's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The playground", body = PlaygroundView)))]
+#[utoipa::path(
+    get,
+    path = "/playgrounds/{id}",
+    tag = "Verial: playgrounds",
+    params(("id" = String, Path, description = "The playground's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The playground", body = PlaygroundView)),
+)]
 pub(crate) async fn get_playground(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<PlaygroundId>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Value>, ApiError> {
     let playground = find_playground(&state, &caller, id).await?;
     let sandboxes = state.store().sandboxes_of(Place::Playground(id)).await?;
     with_sandboxes(&state, &playground, sandboxes)
@@ -205,13 +230,19 @@ pub(crate) async fn get_playground(
 }
 
 /// Freezes a playground for good; its events can still be read.
-#[utoipa::path(post, path = "/playgrounds/{id}/teardown", tag = "Verial: playgrounds", params(("id" = String, Path, description = "The playground's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The playground as it is now", body = PlaygroundView)))]
+#[utoipa::path(
+    post,
+    path = "/playgrounds/{id}/teardown",
+    tag = "Verial: playgrounds",
+    params(("id" = String, Path, description = "The playground's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The playground as it is now", body = PlaygroundView)),
+)]
 pub(crate) async fn tear_down_playground(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<PlaygroundId>,
-) -> Result<Json<PlaygroundView>, Problem> {
+) -> Result<Json<PlaygroundView>, ApiError> {
     let playground = find_playground(&state, &caller, id).await?;
     state.engine().tear_down(&playground).await?;
     let playground = find_playground(&state, &caller, id).await?;
@@ -219,13 +250,21 @@ pub(crate) async fn tear_down_playground(
 }
 
 /// Lists the organization's sandboxes.
-#[utoipa::path(get, path = "/sandboxes", tag = "Verial: playgrounds", params(VerialPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The sandboxes, newest first", body = VerialList<SandboxView>)))]
+#[utoipa::path(
+    get,
+    path = "/sandboxes",
+    tag = "Verial: playgrounds",
+    params(VerialPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The sandboxes, newest first", body = VerialList<SandboxView>),
+    ),
+)]
 pub(crate) async fn list_sandboxes(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     page: VerialPage<SandboxKind>,
-) -> Result<Json<VerialList<SandboxView>>, Problem> {
+) -> Result<Json<VerialList<SandboxView>>, ApiError> {
     let sandboxes = state.store().sandboxes(caller.id(), page.0).await?;
     let mut views = Vec::new();
     for sandbox in &sandboxes.items {
@@ -247,16 +286,22 @@ pub(crate) struct NewSandboxBody {
 }
 
 /// Makes a sandbox of one simulator, in a playground of its own.
-#[utoipa::path(post, path = "/sandboxes", tag = "Verial: playgrounds", request_body = NewSandboxBody, security(("organization_key" = [])),
-    responses((status = 201, description = "The sandbox", body = SandboxView)))]
+#[utoipa::path(
+    post,
+    path = "/sandboxes",
+    tag = "Verial: playgrounds",
+    request_body = NewSandboxBody,
+    security(("organization_key" = [])),
+    responses((status = 201, description = "The sandbox", body = SandboxView)),
+)]
 pub(crate) async fn create_sandbox(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<NewSandboxBody>,
-) -> Result<(StatusCode, Json<SandboxView>), Problem> {
+) -> Result<(StatusCode, Json<SandboxView>), ApiError> {
     let simulator = body
         .simulator_id
-        .ok_or_else(|| Problem::field("simulator_id", "is required"))?;
+        .ok_or_else(|| ApiError::field("simulator_id", "is required"))?;
     let sandbox = state
         .engine()
         .create_sandbox(caller.id(), simulator)
@@ -265,29 +310,41 @@ pub(crate) async fn create_sandbox(
 }
 
 /// Shows a sandbox.
-#[utoipa::path(get, path = "/sandboxes/{id}", tag = "Verial: playgrounds", params(("id" = String, Path, description = "The sandbox's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The sandbox", body = SandboxView)))]
+#[utoipa::path(
+    get,
+    path = "/sandboxes/{id}",
+    tag = "Verial: playgrounds",
+    params(("id" = String, Path, description = "The sandbox's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The sandbox", body = SandboxView)),
+)]
 pub(crate) async fn get_sandbox(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<SandboxId>,
-) -> Result<Json<SandboxView>, Problem> {
+) -> Result<Json<SandboxView>, ApiError> {
     let sandbox = find_sandbox(&state, &caller, id).await?;
     show(&state, sandbox).await.map(Json)
 }
 
 /// Freezes the playground of a sandbox for good.
-#[utoipa::path(post, path = "/sandboxes/{id}/teardown", tag = "Verial: playgrounds", params(("id" = String, Path, description = "The sandbox's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The sandbox as it is now", body = SandboxView)))]
+#[utoipa::path(
+    post,
+    path = "/sandboxes/{id}/teardown",
+    tag = "Verial: playgrounds",
+    params(("id" = String, Path, description = "The sandbox's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The sandbox as it is now", body = SandboxView)),
+)]
 pub(crate) async fn tear_down_sandbox(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<SandboxId>,
-) -> Result<Json<SandboxView>, Problem> {
+) -> Result<Json<SandboxView>, ApiError> {
     let sandbox = find_sandbox(&state, &caller, id).await?;
     let Place::Playground(playground) = sandbox.place else {
-        return Err(Problem::new(
-            crate::problem::ProblemKind::IllegalState,
+        return Err(ApiError::new(
+            crate::error::ApiErrorKind::IllegalState,
             "this sandbox belongs to a benchmark run; complete or cancel that instead",
         ));
     };
@@ -315,14 +372,22 @@ pub(crate) struct EventView {
 }
 
 /// Lists everything that happened in a sandbox.
-#[utoipa::path(get, path = "/sandboxes/{id}/events", tag = "Verial: playgrounds", params(("id" = String, Path, description = "The sandbox's id"), VerialPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The events, newest first", body = VerialList<EventView>)))]
+#[utoipa::path(
+    get,
+    path = "/sandboxes/{id}/events",
+    tag = "Verial: playgrounds",
+    params(("id" = String, Path, description = "The sandbox's id"), VerialPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The events, newest first", body = VerialList<EventView>),
+    ),
+)]
 pub(crate) async fn list_events(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<SandboxId>,
     page: VerialPage<proctor_core::id::kinds::EventKind>,
-) -> Result<Json<VerialList<EventView>>, Problem> {
+) -> Result<Json<VerialList<EventView>>, ApiError> {
     let sandbox = find_sandbox(&state, &caller, id).await?;
     let events = state.engine().sandbox_events(&sandbox).await?;
     let part = part_of(events, &page);
@@ -370,24 +435,42 @@ fn part_of(
 }
 
 /// Puts a data set into a sandbox.
-#[utoipa::path(post, path = "/sandboxes/{id}/datasets/{dataset_id}", tag = "Verial: playgrounds", params(("id" = String, Path, description = "The sandbox's id"), ("dataset_id" = String, Path, description = "The data set's id")), security(("organization_key" = [])),
-    responses((status = 204, description = "Its data is there")))]
+#[utoipa::path(
+    post,
+    path = "/sandboxes/{id}/datasets/{dataset_id}",
+    tag = "Verial: playgrounds",
+    params(
+        ("id" = String, Path, description = "The sandbox's id"),
+        ("dataset_id" = String, Path, description = "The data set's id"),
+    ),
+    security(("organization_key" = [])),
+    responses((status = 204, description = "Its data is there")),
+)]
 pub(crate) async fn attach_dataset(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path((id, dataset)): Path<(SandboxId, DatasetId)>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     change_data(&state, &caller, id, dataset, true).await
 }
 
 /// Takes out of a sandbox what a data set brought.
-#[utoipa::path(delete, path = "/sandboxes/{id}/datasets/{dataset_id}", tag = "Verial: playgrounds", params(("id" = String, Path, description = "The sandbox's id"), ("dataset_id" = String, Path, description = "The data set's id")), security(("organization_key" = [])),
-    responses((status = 204, description = "Its data is gone")))]
+#[utoipa::path(
+    delete,
+    path = "/sandboxes/{id}/datasets/{dataset_id}",
+    tag = "Verial: playgrounds",
+    params(
+        ("id" = String, Path, description = "The sandbox's id"),
+        ("dataset_id" = String, Path, description = "The data set's id"),
+    ),
+    security(("organization_key" = [])),
+    responses((status = 204, description = "Its data is gone")),
+)]
 pub(crate) async fn detach_dataset(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path((id, dataset)): Path<(SandboxId, DatasetId)>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     change_data(&state, &caller, id, dataset, false).await
 }
 
@@ -397,14 +480,14 @@ async fn change_data(
     id: SandboxId,
     dataset: DatasetId,
     attached: bool,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     let sandbox = find_sandbox(state, caller, id).await?;
     let dataset: Dataset = state
         .engine()
         .dataset(caller.id(), dataset)
         .await?
         .ok_or_else(|| {
-            Problem::not_found(format!("no dataset '{}'", dataset.wire(Dialect::Verial)))
+            ApiError::not_found(format!("no dataset '{}'", dataset.wire(Dialect::Verial)))
         })?;
     state.engine().attach(&sandbox, &dataset, attached).await?;
     Ok(StatusCode::NO_CONTENT)

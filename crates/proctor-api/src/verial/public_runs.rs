@@ -22,8 +22,8 @@ use super::run_views::{
 };
 use crate::{
     auth::{Caller, SolverCaller},
+    error::ApiError,
     extract::{Checks, Json, Path},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -78,8 +78,8 @@ pub(crate) struct NewTaskRunView {
 }
 
 /// Reads `slug@version`.
-fn read_benchmark(text: &str) -> Result<(Slug, u32), Problem> {
-    let bad = |message: &str| Problem::field("benchmark", message);
+fn read_benchmark(text: &str) -> Result<(Slug, u32), ApiError> {
+    let bad = |message: &str| ApiError::field("benchmark", message);
     let (slug, version) = text
         .split_once('@')
         .ok_or_else(|| bad("must name a version too: slug@version, such as fax-referral@1"))?;
@@ -91,13 +91,19 @@ fn read_benchmark(text: &str) -> Result<(Slug, u32), Problem> {
 }
 
 /// Begins to take a benchmark.
-#[utoipa::path(post, path = "/v1/benchmark-runs", tag = "Verial: taking a benchmark", request_body = NewRunBody, security(("solver_key" = [])),
-    responses((status = 201, description = "The run, with its token", body = NewRunView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/benchmark-runs",
+    tag = "Verial: taking a benchmark",
+    request_body = NewRunBody,
+    security(("solver_key" = [])),
+    responses((status = 201, description = "The run, with its token", body = NewRunView)),
+)]
 pub(crate) async fn take_benchmark(
     State(state): State<ApiState>,
     caller: SolverCaller,
     Json(body): Json<NewRunBody>,
-) -> Result<(StatusCode, Json<NewRunView>), Problem> {
+) -> Result<(StatusCode, Json<NewRunView>), ApiError> {
     let mut checks = Checks::default();
     let named = checks.text("benchmark", body.benchmark, 1..=200);
     let agent = checks.optional_text("agent", body.agent, 1..=AGENT);
@@ -107,7 +113,7 @@ pub(crate) async fn take_benchmark(
         .store()
         .find_version(caller.organization.id, &slug, number)
         .await?
-        .ok_or_else(|| Problem::not_found(format!("no benchmark '{named}'")))?;
+        .ok_or_else(|| ApiError::not_found(format!("no benchmark '{named}'")))?;
     let new = NewRun {
         organization: caller.organization.id,
         solver: Some(caller.solver),
@@ -123,7 +129,7 @@ pub(crate) async fn take_benchmark(
 }
 
 /// Makes a run and shows it to whoever is to take it.
-pub(super) async fn begin(state: &ApiState, new: NewRun) -> Result<NewRunView, Problem> {
+pub(super) async fn begin(state: &ApiState, new: NewRun) -> Result<NewRunView, ApiError> {
     let created = state.engine().create_run(new).await?;
     let run = created.run;
     let prepared = created.prepared;
@@ -171,7 +177,7 @@ pub(super) async fn benchmark_ref(
     state: &ApiState,
     run: &Run,
     name: &str,
-) -> Result<BenchmarkRef, Problem> {
+) -> Result<BenchmarkRef, ApiError> {
     let version = match run.pinned.version {
         None => None,
         Some(version) => {
@@ -206,20 +212,28 @@ pub(crate) struct TakenRunView {
 }
 
 /// Shows a run to its taker.
-#[utoipa::path(get, path = "/v1/benchmark-runs/{id}", tag = "Verial: taking a benchmark", params(("id" = String, Path, description = "The run's id")), security(("run_token" = []), ("solver_key" = [])),
-    responses((status = 200, description = "The run; nothing about single criteria", body = TakenRunView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/benchmark-runs/{id}",
+    tag = "Verial: taking a benchmark",
+    params(("id" = String, Path, description = "The run's id")),
+    security(("run_token" = []), ("solver_key" = [])),
+    responses(
+        (status = 200, description = "The run; nothing about single criteria", body = TakenRunView),
+    ),
+)]
 pub(crate) async fn get_taken_run(
     State(state): State<ApiState>,
     caller: Caller,
     Path(id): Path<RunId>,
-) -> Result<Json<TakenRunView>, Problem> {
-    let unknown = || Problem::not_found(format!("no benchmark run '{id}'"));
+) -> Result<Json<TakenRunView>, ApiError> {
+    let unknown = || ApiError::not_found(format!("no benchmark run '{id}'"));
     let solver = match caller.principal().who {
         Who::Run(run) if run == id => None,
         Who::Run(_) => return Err(unknown()),
         Who::Solver(solver) => Some(solver),
         Who::Organization => {
-            return Err(Problem::unauthorized(
+            return Err(ApiError::unauthorized(
                 "this route takes a run token (vrl_run_…) or a Solver key (vrl_slv_…); an organization key \
                  reads /benchmark-runs/{id}",
             ));

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     auth::RunCaller,
+    error::ApiError,
     extract::{Json, Path},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -47,13 +47,19 @@ pub(crate) struct StartedView {
 /// Starts a task: its scenario happens, and its world is handed over.
 ///
 /// Starting it again answers the same and does nothing.
-#[utoipa::path(post, path = "/v1/task-runs/{id}/start", tag = "Verial: taking a benchmark", params(("id" = String, Path, description = "The task run's id")), security(("run_token" = [])),
-    responses((status = 200, description = "The task", body = StartedView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/task-runs/{id}/start",
+    tag = "Verial: taking a benchmark",
+    params(("id" = String, Path, description = "The task run's id")),
+    security(("run_token" = [])),
+    responses((status = 200, description = "The task", body = StartedView)),
+)]
 pub(crate) async fn start_task(
     State(state): State<ApiState>,
     caller: RunCaller,
     Path(id): Path<TaskRunId>,
-) -> Result<Json<StartedView>, Problem> {
+) -> Result<Json<StartedView>, ApiError> {
     let started = state.engine().start_task(caller.run, id).await?;
     let task_run = &started.task_run;
     let task = started.task()?;
@@ -104,13 +110,19 @@ pub(crate) struct EndedRunView {
 /// Completes a task: its world is frozen and judged.
 ///
 /// Completing it again answers the same.
-#[utoipa::path(post, path = "/v1/task-runs/{id}/complete", tag = "Verial: taking a benchmark", params(("id" = String, Path, description = "The task run's id")), security(("run_token" = [])),
-    responses((status = 200, description = "The result", body = CompletedView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/task-runs/{id}/complete",
+    tag = "Verial: taking a benchmark",
+    params(("id" = String, Path, description = "The task run's id")),
+    security(("run_token" = [])),
+    responses((status = 200, description = "The result", body = CompletedView)),
+)]
 pub(crate) async fn complete_task(
     State(state): State<ApiState>,
     caller: RunCaller,
     Path(id): Path<TaskRunId>,
-) -> Result<Json<CompletedView>, Problem> {
+) -> Result<Json<CompletedView>, ApiError> {
     complete(&state, caller.run, id, false).await.map(Json)
 }
 
@@ -120,7 +132,7 @@ pub(super) async fn complete(
     run: RunId,
     id: TaskRunId,
     openly: bool,
-) -> Result<CompletedView, Problem> {
+) -> Result<CompletedView, ApiError> {
     let completed = state.engine().complete_task(run, id).await?;
     let (task, _) = completed.prepared.task(completed.task_run.task)?;
     let result = Outcome::of_task_run(&completed.task_run);

@@ -7,8 +7,8 @@ use proctor_core::id::{Dialect, kinds::RunId};
 use super::internal_runs::find;
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Json, Path},
-    problem::Problem,
     results::ResultsView,
     state::ApiState,
 };
@@ -27,7 +27,7 @@ pub(crate) async fn get_benchmark_run_results(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
-) -> Result<Json<ResultsView>, Problem> {
+) -> Result<Json<ResultsView>, ApiError> {
     find(&state, &caller, id).await?;
     let results = state.engine().run_results(caller.id(), id).await?;
     Ok(Json(ResultsView::of(results, Dialect::Verial)))

@@ -117,7 +117,8 @@ pub(crate) struct RunSandboxView {
     #[schema(value_type = String)]
     simulator_id: SimulatorId,
     #[serde(rename = "type")]
-    kind: &'static str,
+    #[schema(value_type = String)]
+    kind: SimulatorType,
     name: String,
     /// `ready` until the run is over, then `ended`.
     status: &'static str,
@@ -136,7 +137,7 @@ pub(super) fn run_sandboxes(
         .map(|(door, credentials)| RunSandboxView {
             id: door.id,
             simulator_id: door.simulator,
-            kind: door.kind.as_str(),
+            kind: door.kind,
             name: door.name,
             status: if run.is_over() { "ended" } else { "ready" },
             credentials,
@@ -150,28 +151,9 @@ pub(super) fn endpoints(
     prefix: &str,
 ) -> BTreeMap<&'static str, String> {
     let mut endpoints = BTreeMap::new();
-    let mut add = |name, path: &str| {
-        endpoints.insert(name, format!("{prefix}/{path}"));
-    };
     let doors = blueprint.map_or(&[][..], Blueprint::doors);
-    for kind in doors.iter().map(|door| door.kind) {
-        match kind {
-            SimulatorType::Fhir => add("fhir", "fhir"),
-            SimulatorType::Hl7 => {
-                add("hl7_inbox", "hl7/inbox");
-                add("hl7_outbound", "hl7/outbound");
-            }
-            SimulatorType::Files => {
-                add("files", "files");
-                add("files_inbox", "files/inbox");
-            }
-            SimulatorType::Payer => add("portal", "portal"),
-            SimulatorType::Voice => add("voice_calls", "voice/calls"),
-            SimulatorType::Clearinghouse => add("clearinghouse", "clearinghouse"),
-            SimulatorType::Fax => add("faxes", "faxes"),
-            SimulatorType::Message => add("messages", "messages"),
-            SimulatorType::CdsHooks => add("cds_services", "cds-services"),
-        }
+    for (name, path) in doors.iter().flat_map(|door| door.plugin.endpoints()) {
+        endpoints.insert(*name, format!("{prefix}/{path}"));
     }
     endpoints
 }

@@ -10,6 +10,7 @@ use proctor_core::{
     id::kinds::{DatasetId, SimulatorId, SimulatorKind},
     time::Timestamp,
 };
+use proctor_simulation::registry::SimulatorRegistry;
 use proctor_store::simulators::{SimulatorDraft, SimulatorRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -21,8 +22,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, present},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -89,20 +90,21 @@ pub(crate) struct NewSimulatorBody {
 }
 
 impl NewSimulatorBody {
-    fn into_draft(self) -> Result<SimulatorDraft, Problem> {
+    fn into_draft(self, known: &SimulatorRegistry) -> Result<SimulatorDraft, ApiError> {
         let mut checks = Checks::default();
+        let names: Vec<_> = known.plugins().map(|plugin| plugin.name()).collect();
         let kind = checks.named(
             "type",
             self.kind,
-            SimulatorType::ALL,
-            SimulatorType::as_str,
-            SimulatorType::from_name,
+            &names,
+            |name| name,
+            |text| Some(known.find(text)?.name()),
         );
         let name = checks.text("name", self.name, 1..=NAME);
         let (config, datasets) = read_config(&mut checks, self.config.unwrap_or_default());
         checks.finish()?;
         Ok(SimulatorDraft {
-            kind,
+            kind: SimulatorType::named(kind),
             name,
             config,
             datasets,
@@ -153,7 +155,7 @@ pub(crate) struct SimulatorChanges {
 }
 
 impl SimulatorChanges {
-    fn apply(self, old: &SimulatorDraft) -> Result<SimulatorDraft, Problem> {
+    fn apply(self, old: &SimulatorDraft) -> Result<SimulatorDraft, ApiError> {
         let mut checks = Checks::default();
         let mut draft = old.clone();
         if let Some(name) = checks.replaced_text("name", self.name, 1..=NAME) {
@@ -172,7 +174,7 @@ pub(super) async fn find(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: SimulatorId,
-) -> Result<SimulatorRecord, Problem> {
+) -> Result<SimulatorRecord, ApiError> {
     found(id, state.store().simulator(caller.id(), id).await?)
 }
 
@@ -181,7 +183,7 @@ async fn know_datasets(
     state: &ApiState,
     caller: &OrganizationCaller,
     draft: &SimulatorDraft,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     let store = state.store();
     match store.missing_dataset(caller.id(), &draft.datasets).await? {
         Some(missing) => Err(not_found(missing)),
@@ -190,39 +192,63 @@ async fn know_datasets(
 }
 
 /// Lists the organization's simulators.
-#[utoipa::path(get, path = "/simulators", tag = "Verial: simulators", params(VerialPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The simulators, newest first", body = VerialList<SimulatorView>)))]
+#[utoipa::path(
+    get,
+    path = "/simulators",
+    tag = "Verial: simulators",
+    params(VerialPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The simulators, newest first",
+            body = VerialList<SimulatorView>,
+        ),
+    ),
+)]
 pub(crate) async fn list_simulators(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     page: VerialPage<SimulatorKind>,
-) -> Result<Json<VerialList<SimulatorView>>, Problem> {
+) -> Result<Json<VerialList<SimulatorView>>, ApiError> {
     let simulators = state.store().simulators(caller.id(), page.0).await?;
     Ok(page.answer(simulators, |one| one.id, SimulatorView::of))
 }
 
 /// Makes a simulator that no environment has.
-#[utoipa::path(post, path = "/simulators", tag = "Verial: simulators", request_body = NewSimulatorBody, security(("organization_key" = [])),
-    responses((status = 201, description = "The simulator", body = SimulatorView)))]
+#[utoipa::path(
+    post,
+    path = "/simulators",
+    tag = "Verial: simulators",
+    request_body = NewSimulatorBody,
+    security(("organization_key" = [])),
+    responses((status = 201, description = "The simulator", body = SimulatorView)),
+)]
 pub(crate) async fn create_simulator(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<NewSimulatorBody>,
-) -> Result<(StatusCode, Json<SimulatorView>), Problem> {
-    let draft = body.into_draft()?;
+) -> Result<(StatusCode, Json<SimulatorView>), ApiError> {
+    let draft = body.into_draft(&state.engine().extensions().simulators)?;
     know_datasets(&state, &caller, &draft).await?;
     let simulator = state.store().create_simulator(caller.id(), draft).await?;
     Ok((StatusCode::CREATED, Json(SimulatorView::of(simulator))))
 }
 
 /// Shows a simulator.
-#[utoipa::path(get, path = "/simulators/{id}", tag = "Verial: simulators", params(("id" = String, Path, description = "The simulator's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The simulator", body = SimulatorView)))]
+#[utoipa::path(
+    get,
+    path = "/simulators/{id}",
+    tag = "Verial: simulators",
+    params(("id" = String, Path, description = "The simulator's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The simulator", body = SimulatorView)),
+)]
 pub(crate) async fn get_simulator(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<SimulatorId>,
-) -> Result<Json<SimulatorView>, Problem> {
+) -> Result<Json<SimulatorView>, ApiError> {
     let simulator = find(&state, &caller, id).await?;
     Ok(Json(SimulatorView::of(simulator)))
 }
@@ -230,14 +256,21 @@ pub(crate) async fn get_simulator(
 /// Changes a simulator.
 ///
 /// Fields that are absent stay as they are. Published versions keep what they froze.
-#[utoipa::path(patch, path = "/simulators/{id}", tag = "Verial: simulators", params(("id" = String, Path, description = "The simulator's id")), request_body = SimulatorChanges, security(("organization_key" = [])),
-    responses((status = 200, description = "The simulator as it is now", body = SimulatorView)))]
+#[utoipa::path(
+    patch,
+    path = "/simulators/{id}",
+    tag = "Verial: simulators",
+    params(("id" = String, Path, description = "The simulator's id")),
+    request_body = SimulatorChanges,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The simulator as it is now", body = SimulatorView)),
+)]
 pub(crate) async fn update_simulator(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<SimulatorId>,
     Json(changes): Json<SimulatorChanges>,
-) -> Result<Json<SimulatorView>, Problem> {
+) -> Result<Json<SimulatorView>, ApiError> {
     let simulator = find(&state, &caller, id).await?;
     let draft = changes.apply(&simulator.content)?;
     know_datasets(&state, &caller, &draft).await?;
@@ -246,12 +279,21 @@ pub(crate) async fn update_simulator(
 }
 
 /// Removes a simulator.
-#[utoipa::path(delete, path = "/simulators/{id}", tag = "Verial: simulators", params(("id" = String, Path, description = "The simulator's id")), security(("organization_key" = [])),
-    responses((status = 204, description = "The simulator is gone"), (status = 409, description = "An environment has it")))]
+#[utoipa::path(
+    delete,
+    path = "/simulators/{id}",
+    tag = "Verial: simulators",
+    params(("id" = String, Path, description = "The simulator's id")),
+    security(("organization_key" = [])),
+    responses(
+        (status = 204, description = "The simulator is gone"),
+        (status = 409, description = "An environment has it"),
+    ),
+)]
 pub(crate) async fn delete_simulator(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<SimulatorId>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     removed(id, state.store().delete_simulator(caller.id(), id).await?)
 }

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Json, Path},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -26,37 +26,61 @@ fn keys_of<'s>(state: &'s ApiState, caller: &OrganizationCaller, solver: SolverI
 }
 
 /// Lists a Solver's keys.
-#[utoipa::path(get, path = "/solvers/{id}/api-keys", tag = "Verial: Solvers", params(("id" = String, Path, description = "The Solver's id"), VerialPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The keys in force, newest first", body = VerialList<KeyView>)))]
+#[utoipa::path(
+    get,
+    path = "/solvers/{id}/api-keys",
+    tag = "Verial: Solvers",
+    params(("id" = String, Path, description = "The Solver's id"), VerialPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The keys in force, newest first", body = VerialList<KeyView>),
+    ),
+)]
 pub(crate) async fn list_solver_keys(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(solver): Path<SolverId>,
     page: VerialPage<CredentialKind>,
-) -> Result<Json<VerialList<KeyView>>, Problem> {
+) -> Result<Json<VerialList<KeyView>>, ApiError> {
     solvers::find(&state, &caller, solver).await?;
     keys_of(&state, &caller, solver).list(page).await
 }
 
 /// Makes a key for a Solver.
-#[utoipa::path(post, path = "/solvers/{id}/api-keys", tag = "Verial: Solvers", params(("id" = String, Path, description = "The Solver's id")), request_body = Option<NewKeyBody>, security(("organization_key" = [])),
-    responses((status = 201, description = "The key, shown this once", body = NewKeyView)))]
+#[utoipa::path(
+    post,
+    path = "/solvers/{id}/api-keys",
+    tag = "Verial: Solvers",
+    params(("id" = String, Path, description = "The Solver's id")),
+    request_body = Option<NewKeyBody>,
+    security(("organization_key" = [])),
+    responses((status = 201, description = "The key, shown this once", body = NewKeyView)),
+)]
 pub(crate) async fn create_solver_key(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(solver): Path<SolverId>,
     Json(body): Json<NewKeyBody>,
-) -> Result<(StatusCode, Json<NewKeyView>), Problem> {
+) -> Result<(StatusCode, Json<NewKeyView>), ApiError> {
     keys_of(&state, &caller, solver).create(body).await
 }
 
 /// Revokes a Solver's key.
-#[utoipa::path(delete, path = "/solvers/{id}/api-keys/{key_id}", tag = "Verial: Solvers", params(("id" = String, Path, description = "The Solver's id"), ("key_id" = String, Path, description = "The key's id")), security(("organization_key" = [])),
-    responses((status = 204, description = "The key no longer works")))]
+#[utoipa::path(
+    delete,
+    path = "/solvers/{id}/api-keys/{key_id}",
+    tag = "Verial: Solvers",
+    params(
+        ("id" = String, Path, description = "The Solver's id"),
+        ("key_id" = String, Path, description = "The key's id"),
+    ),
+    security(("organization_key" = [])),
+    responses((status = 204, description = "The key no longer works")),
+)]
 pub(crate) async fn revoke_solver_key(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path((solver, key)): Path<(SolverId, CredentialId)>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     keys_of(&state, &caller, solver).revoke(key).await
 }

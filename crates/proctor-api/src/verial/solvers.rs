@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, present},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -82,7 +82,7 @@ pub(crate) struct NewSolverBody {
 }
 
 impl NewSolverBody {
-    fn into_profile(self) -> Result<SolverProfile, Problem> {
+    fn into_profile(self) -> Result<SolverProfile, ApiError> {
         let mut checks = Checks::default();
         let profile = SolverProfile {
             alias: checks.text("alias", self.alias, 1..=ALIAS),
@@ -127,7 +127,7 @@ pub(crate) struct SolverChanges {
 }
 
 impl SolverChanges {
-    fn apply(self, old: &SolverProfile) -> Result<SolverProfile, Problem> {
+    fn apply(self, old: &SolverProfile) -> Result<SolverProfile, ApiError> {
         let mut checks = Checks::default();
         let mut replaced = |field, change, old: &String, longest| {
             checks
@@ -166,44 +166,64 @@ pub(super) async fn find(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: SolverId,
-) -> Result<Solver, Problem> {
+) -> Result<Solver, ApiError> {
     let solver = state.store().solver(caller.id(), id).await?;
     found(id, solver)
 }
 
 /// Lists the organization's Solvers.
-#[utoipa::path(get, path = "/solvers", tag = "Verial: Solvers", params(VerialPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The Solvers, newest first", body = VerialList<SolverView>)))]
+#[utoipa::path(
+    get,
+    path = "/solvers",
+    tag = "Verial: Solvers",
+    params(VerialPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The Solvers, newest first", body = VerialList<SolverView>),
+    ),
+)]
 pub(crate) async fn list_solvers(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     page: VerialPage<SolverKind>,
-) -> Result<Json<VerialList<SolverView>>, Problem> {
+) -> Result<Json<VerialList<SolverView>>, ApiError> {
     let solvers = state.store().solvers(caller.id(), page.0).await?;
     Ok(page.answer(solvers, |solver| solver.id, SolverView::of))
 }
 
 /// Makes a Solver.
-#[utoipa::path(post, path = "/solvers", tag = "Verial: Solvers", request_body = NewSolverBody, security(("organization_key" = [])),
-    responses((status = 201, description = "The Solver", body = SolverView)))]
+#[utoipa::path(
+    post,
+    path = "/solvers",
+    tag = "Verial: Solvers",
+    request_body = NewSolverBody,
+    security(("organization_key" = [])),
+    responses((status = 201, description = "The Solver", body = SolverView)),
+)]
 pub(crate) async fn create_solver(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<NewSolverBody>,
-) -> Result<(StatusCode, Json<SolverView>), Problem> {
+) -> Result<(StatusCode, Json<SolverView>), ApiError> {
     let profile = body.into_profile()?;
     let solver = state.store().create_solver(caller.id(), profile).await?;
     Ok((StatusCode::CREATED, Json(SolverView::of(solver))))
 }
 
 /// Shows a Solver.
-#[utoipa::path(get, path = "/solvers/{id}", tag = "Verial: Solvers", params(("id" = String, Path, description = "The Solver's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The Solver", body = SolverView)))]
+#[utoipa::path(
+    get,
+    path = "/solvers/{id}",
+    tag = "Verial: Solvers",
+    params(("id" = String, Path, description = "The Solver's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The Solver", body = SolverView)),
+)]
 pub(crate) async fn get_solver(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<SolverId>,
-) -> Result<Json<SolverView>, Problem> {
+) -> Result<Json<SolverView>, ApiError> {
     let solver = find(&state, &caller, id).await?;
     Ok(Json(SolverView::of(solver)))
 }
@@ -211,14 +231,21 @@ pub(crate) async fn get_solver(
 /// Changes a Solver.
 ///
 /// Fields that are absent stay as they are.
-#[utoipa::path(patch, path = "/solvers/{id}", tag = "Verial: Solvers", params(("id" = String, Path, description = "The Solver's id")), request_body = SolverChanges, security(("organization_key" = [])),
-    responses((status = 200, description = "The Solver as it is now", body = SolverView)))]
+#[utoipa::path(
+    patch,
+    path = "/solvers/{id}",
+    tag = "Verial: Solvers",
+    params(("id" = String, Path, description = "The Solver's id")),
+    request_body = SolverChanges,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The Solver as it is now", body = SolverView)),
+)]
 pub(crate) async fn update_solver(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<SolverId>,
     Json(changes): Json<SolverChanges>,
-) -> Result<Json<SolverView>, Problem> {
+) -> Result<Json<SolverView>, ApiError> {
     let solver = find(&state, &caller, id).await?;
     let profile = changes.apply(&solver.profile)?;
     let solver = state
@@ -229,12 +256,18 @@ pub(crate) async fn update_solver(
 }
 
 /// Removes a Solver and revokes its keys.
-#[utoipa::path(delete, path = "/solvers/{id}", tag = "Verial: Solvers", params(("id" = String, Path, description = "The Solver's id")), security(("organization_key" = [])),
-    responses((status = 204, description = "The Solver is gone")))]
+#[utoipa::path(
+    delete,
+    path = "/solvers/{id}",
+    tag = "Verial: Solvers",
+    params(("id" = String, Path, description = "The Solver's id")),
+    security(("organization_key" = [])),
+    responses((status = 204, description = "The Solver is gone")),
+)]
 pub(crate) async fn delete_solver(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<SolverId>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     removed(id, state.store().delete_solver(caller.id(), id).await?)
 }

@@ -10,6 +10,7 @@ use proctor_core::{
     time::Timestamp,
 };
 use proctor_engine::authoring::scenario_problems;
+use proctor_simulation::registry::SimulatorRegistry;
 use proctor_store::tasks::{TaskDraft, TaskRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,8 +23,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, Query, present},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -103,7 +104,10 @@ pub(crate) struct NewTaskBody {
 }
 
 impl NewTaskBody {
-    fn into_parts(self) -> Result<(BenchmarkId, TaskDraft), Problem> {
+    fn into_parts(
+        self,
+        simulators: &SimulatorRegistry,
+    ) -> Result<(BenchmarkId, TaskDraft), ApiError> {
         let mut checks = Checks::default();
         let benchmark = checks.required("benchmark_id", self.benchmark_id);
         let name = checks.text("name", self.name, 1..=NAME);
@@ -121,22 +125,22 @@ impl NewTaskBody {
             requires: Requirements::default(),
             metadata: BTreeMap::new(),
         };
-        check(&mut checks, &draft);
+        check(&mut checks, &draft, simulators);
         checks.finish()?;
-        let benchmark = benchmark.ok_or_else(|| Problem::field("benchmark_id", "is required"))?;
+        let benchmark = benchmark.ok_or_else(|| ApiError::field("benchmark_id", "is required"))?;
         Ok((benchmark, draft))
     }
 }
 
 /// What a new and a changed task have in common.
-fn check(checks: &mut Checks, draft: &TaskDraft) {
+fn check(checks: &mut Checks, draft: &TaskDraft, simulators: &SimulatorRegistry) {
     checks.labels("tags", &draft.tags, MOST_TAGS, TAG);
     checks.document("task_item", &draft.brief);
     checks.document("solution", &draft.reference);
     for (number, step) in draft.scenario.iter().enumerate() {
         checks.document(&format!("scenario.{number}"), step);
     }
-    for (number, problem) in scenario_problems(&draft.scenario) {
+    for (number, problem) in scenario_problems(&draft.scenario, simulators) {
         checks.refuse(&format!("scenario.{number}"), problem);
     }
 }
@@ -170,7 +174,7 @@ pub(crate) struct TaskChanges {
 }
 
 impl TaskChanges {
-    fn apply(self, old: &TaskDraft) -> Result<TaskDraft, Problem> {
+    fn apply(self, old: &TaskDraft, simulators: &SimulatorRegistry) -> Result<TaskDraft, ApiError> {
         let mut checks = Checks::default();
         let mut draft = old.clone();
         if let Some(name) = checks.replaced_text("name", self.name, 1..=NAME) {
@@ -192,7 +196,7 @@ impl TaskChanges {
         if let Some(solution) = self.solution {
             draft.reference = solution.unwrap_or_default();
         }
-        check(&mut checks, &draft);
+        check(&mut checks, &draft, simulators);
         checks.finish()?;
         Ok(draft)
     }
@@ -212,26 +216,32 @@ pub(super) async fn find(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: TaskId,
-) -> Result<TaskRecord, Problem> {
+) -> Result<TaskRecord, ApiError> {
     found(id, state.store().task(caller.id(), id).await?)
 }
 
 /// The task with the benchmark that it is in.
-async fn view(state: &ApiState, task: TaskRecord) -> Result<Json<TaskView>, Problem> {
+async fn view(state: &ApiState, task: TaskRecord) -> Result<Json<TaskView>, ApiError> {
     let mut of = state.store().benchmarks_of(&[task.id]).await?;
     let benchmark = of.remove(&task.id);
     Ok(Json(TaskView::of(task, benchmark)))
 }
 
 /// Lists the organization's tasks, of one benchmark or all.
-#[utoipa::path(get, path = "/tasks", tag = "Verial: tasks", params(TaskFilter, VerialPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The tasks, newest first", body = VerialList<TaskView>)))]
+#[utoipa::path(
+    get,
+    path = "/tasks",
+    tag = "Verial: tasks",
+    params(TaskFilter, VerialPageQuery),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The tasks, newest first", body = VerialList<TaskView>)),
+)]
 pub(crate) async fn list_tasks(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(filter): Query<TaskFilter>,
     page: VerialPage<TaskKind>,
-) -> Result<Json<VerialList<TaskView>>, Problem> {
+) -> Result<Json<VerialList<TaskView>>, ApiError> {
     if let Some(benchmark) = filter.benchmark_id {
         benchmarks::find(&state, &caller, benchmark).await?;
     }
@@ -257,14 +267,20 @@ pub(crate) async fn list_tasks(
 }
 
 /// Makes a task, the last of its benchmark.
-#[utoipa::path(post, path = "/tasks", tag = "Verial: tasks", request_body = NewTaskBody, security(("organization_key" = [])),
-    responses((status = 201, description = "The task", body = TaskView)))]
+#[utoipa::path(
+    post,
+    path = "/tasks",
+    tag = "Verial: tasks",
+    request_body = NewTaskBody,
+    security(("organization_key" = [])),
+    responses((status = 201, description = "The task", body = TaskView)),
+)]
 pub(crate) async fn create_task(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<NewTaskBody>,
-) -> Result<(StatusCode, Json<TaskView>), Problem> {
-    let (benchmark, draft) = body.into_parts()?;
+) -> Result<(StatusCode, Json<TaskView>), ApiError> {
+    let (benchmark, draft) = body.into_parts(&state.engine().extensions().simulators)?;
     let benchmark = benchmarks::find(&state, &caller, benchmark).await?;
     let task = state
         .store()
@@ -277,40 +293,59 @@ pub(crate) async fn create_task(
 }
 
 /// Shows a task.
-#[utoipa::path(get, path = "/tasks/{id}", tag = "Verial: tasks", params(("id" = String, Path, description = "The task's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The task", body = TaskView)))]
+#[utoipa::path(
+    get,
+    path = "/tasks/{id}",
+    tag = "Verial: tasks",
+    params(("id" = String, Path, description = "The task's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The task", body = TaskView)),
+)]
 pub(crate) async fn get_task(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskId>,
-) -> Result<Json<TaskView>, Problem> {
+) -> Result<Json<TaskView>, ApiError> {
     view(&state, find(&state, &caller, id).await?).await
 }
 
 /// Changes a task.
 ///
 /// Fields that are absent stay as they are. Published versions keep what they froze.
-#[utoipa::path(patch, path = "/tasks/{id}", tag = "Verial: tasks", params(("id" = String, Path, description = "The task's id")), request_body = TaskChanges, security(("organization_key" = [])),
-    responses((status = 200, description = "The task as it is now", body = TaskView)))]
+#[utoipa::path(
+    patch,
+    path = "/tasks/{id}",
+    tag = "Verial: tasks",
+    params(("id" = String, Path, description = "The task's id")),
+    request_body = TaskChanges,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The task as it is now", body = TaskView)),
+)]
 pub(crate) async fn update_task(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskId>,
     Json(changes): Json<TaskChanges>,
-) -> Result<Json<TaskView>, Problem> {
+) -> Result<Json<TaskView>, ApiError> {
     let task = find(&state, &caller, id).await?;
-    let draft = changes.apply(&task.content)?;
+    let draft = changes.apply(&task.content, &state.engine().extensions().simulators)?;
     let task = state.store().update_task(&task, draft).await?;
     view(&state, task).await
 }
 
 /// Removes a task with its criteria.
-#[utoipa::path(delete, path = "/tasks/{id}", tag = "Verial: tasks", params(("id" = String, Path, description = "The task's id")), security(("organization_key" = [])),
-    responses((status = 204, description = "The task is gone")))]
+#[utoipa::path(
+    delete,
+    path = "/tasks/{id}",
+    tag = "Verial: tasks",
+    params(("id" = String, Path, description = "The task's id")),
+    security(("organization_key" = [])),
+    responses((status = 204, description = "The task is gone")),
+)]
 pub(crate) async fn delete_task(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskId>,
-) -> Result<StatusCode, Problem> {
+) -> Result<StatusCode, ApiError> {
     removed(id, state.store().delete_task(caller.id(), id).await?)
 }

@@ -3,19 +3,21 @@
 //! Translation only. What a request does is decided by the simulator behind it.
 
 use axum::{
+    body::Body,
     extract::{FromRequestParts as _, Request, State},
-    response::{IntoResponse as _, Response},
+    response::Response,
 };
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use proctor_core::{
     id::kinds::{RunId, SandboxId, TaskRunId},
     time::Timestamp,
 };
-use proctor_playground::{
+use proctor_playground::world::World;
+use proctor_simulation::{
     entrance::{Admission, Entrance},
-    environment::kind_of_path,
     exchange,
-    world::World,
+    registry::SimulatorRegistry,
 };
 use proctor_store::{
     credentials::Who,
@@ -24,8 +26,8 @@ use proctor_store::{
 
 use crate::{
     auth::{Caller, RunCaller},
+    error::ApiError,
     extract::{Path, PathParameter, read_body},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -38,7 +40,7 @@ const CHOOSING_PARAMETER: &str = "task_run_id";
 pub(crate) struct Rest;
 
 impl PathParameter for Rest {
-    fn parse(_: &str, _: crate::dialect::Dialect) -> Result<Self, Problem> {
+    fn parse(_: &str, _: crate::dialect::Dialect) -> Result<Self, ApiError> {
         Ok(Self)
     }
 }
@@ -49,13 +51,13 @@ pub(crate) async fn of_run(
     State(state): State<ApiState>,
     Path((run, Rest)): Path<(RunId, Rest)>,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let path = below(&request, 4)?;
     let chosen = chosen(&request)?;
-    let passed = match kind_of_path(&path) {
-        Some(kind) => {
-            let entrance = state.engine().entrance_of_run(run, kind);
-            enter(&state, &entrance, &path, request).await?
+    let passed = match simulators(&state).of_path(&path) {
+        Some(plugin) => {
+            let entrance = state.engine().entrance_of_run(run, &**plugin);
+            enter(&state, &*entrance, &path, request).await?
         }
         None => Passed::Unknown(request),
     };
@@ -65,16 +67,16 @@ pub(crate) async fn of_run(
         Passed::Unknown(request) => for_run(&state, run, request).await?,
     };
     let world = state.engine().world_of_run(run, chosen).await?;
-    let door = door_of(&world, &path)?;
+    let door = door_of(&state, &world, &path)?;
     pass(&state, &world, door, path, request).await
 }
 
 /// Lets a request of a run pass that shows the run's token.
-async fn for_run(state: &ApiState, run: RunId, request: Request) -> Result<Request, Problem> {
+async fn for_run(state: &ApiState, run: RunId, request: Request) -> Result<Request, ApiError> {
     let (mut parts, body) = request.into_parts();
     let caller = RunCaller::from_request_parts(&mut parts, state).await?;
     if caller.run != run {
-        return Err(Problem::not_found(format!("no benchmark run '{run}'")));
+        return Err(ApiError::not_found(format!("no benchmark run '{run}'")));
     }
     Ok(Request::from_parts(parts, body))
 }
@@ -85,13 +87,13 @@ pub(crate) async fn of_task_run(
     caller: RunCaller,
     Path((task_run, Rest)): Path<(TaskRunId, Rest)>,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let path = below(&request, 4)?;
     let world = state
         .engine()
         .world_of_run(caller.run, Some(task_run))
         .await?;
-    let door = door_of(&world, &path)?;
+    let door = door_of(&state, &world, &path)?;
     pass(&state, &world, door, path, request).await
 }
 
@@ -101,12 +103,12 @@ pub(crate) async fn of_sandbox(
     State(state): State<ApiState>,
     Path((id, Rest)): Path<(SandboxId, Rest)>,
     request: Request,
-) -> Result<Response, Problem> {
-    let unknown = || Problem::not_found(format!("no sandbox '{id}'"));
+) -> Result<Response, ApiError> {
+    let unknown = || ApiError::not_found(format!("no sandbox '{id}'"));
     let path = below(&request, 3)?;
     let sandbox = state.store().sandbox(id).await?.ok_or_else(unknown)?;
     let entrance = state.engine().entrance_of_sandbox(&sandbox).await?;
-    let passed = enter(&state, &entrance, &path, request).await?;
+    let passed = enter(&state, &*entrance, &path, request).await?;
     let request = match passed {
         Passed::Answered(answer) => return Ok(answer),
         Passed::Admitted(request) => request,
@@ -135,25 +137,25 @@ enum Passed {
 /// Shows a request to a simulator's entrance.
 async fn enter(
     state: &ApiState,
-    entrance: &Entrance,
+    entrance: &dyn Entrance,
     path: &str,
     request: Request,
-) -> Result<Passed, Problem> {
+) -> Result<Passed, ApiError> {
     let now = state.store().now();
     match entrance.admit(request.method(), path, request.headers(), now) {
         Admission::Admitted => Ok(Passed::Admitted(request)),
         Admission::Unknown => Ok(Passed::Unknown(request)),
-        Admission::Tokens(about) => {
+        Admission::Answered(answer) => {
             let (parts, body) = request.into_parts();
             let body = read_body(&parts.headers, body, state.body_limit()).await?;
-            let answer = about.answer(&parts.headers, &body, now);
-            Ok(Passed::Answered(answer.into_response()))
+            let answer = answer(&parts.headers, &body, now);
+            Ok(Passed::Answered(to_http(answer)))
         }
     }
 }
 
 /// Whether a caller may enter a sandbox: its organization, and the run that it belongs to.
-async fn may_enter(state: &ApiState, caller: &Caller, sandbox: &Sandbox) -> Result<bool, Problem> {
+async fn may_enter(state: &ApiState, caller: &Caller, sandbox: &Sandbox) -> Result<bool, ApiError> {
     let principal = caller.principal();
     match principal.who {
         Who::Organization => Ok(principal.organization.id == sandbox.organization),
@@ -173,18 +175,18 @@ async fn may_enter(state: &ApiState, caller: &Caller, sandbox: &Sandbox) -> Resu
 }
 
 /// The path behind the first `count` slashes, still percent-encoded.
-fn below(request: &Request, count: usize) -> Result<String, Problem> {
+fn below(request: &Request, count: usize) -> Result<String, ApiError> {
     let path = request.uri().path();
     let rest = path.splitn(count + 1, '/').nth(count);
     rest.map(str::to_owned)
-        .ok_or_else(|| Problem::no_such_route(request.method(), path))
+        .ok_or_else(|| ApiError::no_such_route(request.method(), path))
 }
 
 /// The task run that a request chooses.
-fn chosen(request: &Request) -> Result<Option<TaskRunId>, Problem> {
+fn chosen(request: &Request) -> Result<Option<TaskRunId>, ApiError> {
     let parse = |place: &str, text: &str| {
         TaskRunId::from_wire(text, crate::dialect::Dialect::Verial)
-            .map_err(|bad| Problem::field(place, bad.to_string()))
+            .map_err(|bad| ApiError::field(place, bad.to_string()))
     };
     if let Some(value) = request.headers().get(CHOOSING_HEADER) {
         let text = value.to_str().unwrap_or_default();
@@ -197,17 +199,28 @@ fn chosen(request: &Request) -> Result<Option<TaskRunId>, Problem> {
         .transpose()
 }
 
-fn door_of(world: &World, path: &str) -> Result<usize, Problem> {
+/// The types of simulator that there are.
+fn simulators(state: &ApiState) -> &SimulatorRegistry {
+    &state.engine().extensions().simulators
+}
+
+/// A simulator's answer as the server sends it.
+fn to_http(answer: exchange::Response) -> Response {
+    let answer: http::Response<Bytes> = answer.into();
+    answer.map(Body::from)
+}
+
+fn door_of(state: &ApiState, world: &World, path: &str) -> Result<usize, ApiError> {
     let blueprint = &world.origin().blueprint;
     blueprint.door_of_path(path).ok_or_else(|| {
-        let what = match kind_of_path(path) {
-            Some(kind) => format!(
+        let what = match simulators(state).of_path(path) {
+            Some(plugin) => format!(
                 "this environment has no simulator of type {}",
-                kind.as_str()
+                plugin.name()
             ),
             None => format!("no simulator answers at '/{path}'"),
         };
-        Problem::not_found(what)
+        ApiError::not_found(what)
     })
 }
 
@@ -218,7 +231,7 @@ async fn pass(
     door: usize,
     path: String,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let body = read_body(&parts.headers, body, state.body_limit()).await?;
     let asked = exchange::Request {
@@ -229,7 +242,7 @@ async fn pass(
         body,
         at: Timestamp::from_millis(0),
     };
-    let mut response = world.handle(door, asked).await.into_response();
+    let mut response = to_http(world.handle(door, asked).await);
     if response.status() == StatusCode::UNAUTHORIZED {
         response
             .headers_mut()
@@ -261,8 +274,6 @@ fn without_credentials(mut headers: HeaderMap) -> HeaderMap {
 
 #[cfg(test)]
 mod tests {
-    use axum::body::Body;
-
     use super::*;
 
     #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use proctor_api::server::Drained;
+use proctor_testkit::eventually;
 use reqwest::Client;
 use rstest::rstest;
 
@@ -55,11 +56,9 @@ async fn an_idle_connection_does_not_hold_up_the_end() {
 /// Waits until so many requests (with the one that asks) have no answer yet.
 async fn until_in_flight(server: &TestServer, requests: usize) {
     let wanted = format!("proctor_http_requests_in_flight {requests}\n");
-    loop {
+    eventually(&wanted, async || {
         let metrics = server.get("/metrics").send().await.unwrap();
-        if metrics.text().await.unwrap().contains(&wanted) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+        metrics.text().await.unwrap().contains(&wanted)
+    })
+    .await;
 }

@@ -20,8 +20,9 @@ use proctor_core::{
     id::{IdSource, kinds::OrganizationId},
     time::{ManualClock, Timestamp},
 };
-use proctor_engine::{Engine, scenarios::Workshop};
+use proctor_engine::{Engine, Extensions, scenarios::Workshop};
 use proctor_fleet::Fleet;
+use proctor_scorers::ScorerKinds;
 use proctor_store::{
     DatabaseCounts, MasterKey, Store, StoreOptions,
     credentials::{KeyOwner, PlainKey},
@@ -53,6 +54,9 @@ pub(crate) struct Setup {
     pub(crate) api: ApiOptions,
     pub(crate) server: ServerOptions,
     pub(crate) routes: OpenApiRouter<ApiState>,
+    /// The kinds of scorers, where there are devboxes.
+    pub(crate) kinds: ScorerKinds,
+    pub(crate) extensions: Extensions,
 }
 
 impl Default for Setup {
@@ -67,6 +71,8 @@ impl Default for Setup {
                 ..ServerOptions::default()
             },
             routes: misbehaving_routes(),
+            kinds: ScorerKinds::builtin(),
+            extensions: Extensions::shipped(),
         }
     }
 }
@@ -83,13 +89,15 @@ impl Setup {
         self,
         fleet: impl FnOnce(Store, Arc<ManualClock>) -> F,
     ) -> (TestServer, Fleet) {
+        let kinds = self.kinds.clone();
         let devboxes = |store, clock| async move {
             let fleet = fleet(store, clock).await;
             let offered = OfferedDevboxes {
                 fleet: fleet.clone(),
                 blueprints: None,
             };
-            (Some(offered), Some(Workshop::on(&fleet)), fleet)
+            let workshop = Workshop::with_kinds(&fleet, kinds);
+            (Some(offered), Some(workshop), fleet)
         };
         self.start_as(devboxes).await
     }
@@ -124,7 +132,13 @@ impl Setup {
         let address = server.local_addr();
         let (offered, workshop, more) = boxes(store.clone(), clock.clone()).await;
         let url = format!("http://{address}");
-        let engine = Engine::new(store.clone(), clock.clone(), &url, workshop);
+        let engine = Engine::new(
+            store.clone(),
+            clock.clone(),
+            &url,
+            workshop,
+            self.extensions,
+        );
         engine.run().await.unwrap();
         let state = ApiState::new(self.api, engine.clone(), offered, ids, metrics);
         let router = Api::new()

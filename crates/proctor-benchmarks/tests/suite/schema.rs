@@ -1,7 +1,10 @@
 //! The JSON Schema says what the reader does.
 
+use std::collections::BTreeSet;
+
 use proctor_benchmarks::SHIPPED;
-use serde_json::Value;
+use proctor_engine::Extensions;
+use serde_json::{Value, json};
 
 use crate::support::{SMALL, read};
 
@@ -57,4 +60,32 @@ fn what_the_schema_refuses_the_reader_refuses() {
         assert!(!validator.is_valid(&document(&text)), "{to}");
         assert!(read(&text).is_err(), "{to}");
     }
+}
+
+#[test]
+fn the_schema_names_what_is_shipped() {
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let shipped = Extensions::shipped();
+    let kind = &schema["$defs"]["simulator"]["properties"]["type"];
+    let kinds = jsonschema::draft202012::new(kind).unwrap();
+    for plugin in shipped.simulators.plugins() {
+        for name in plugin.aliases().iter().chain(&[plugin.name()]) {
+            assert!(kinds.is_valid(&json!(name)), "{name}");
+        }
+    }
+    let steps = &schema["$defs"]["step"]["properties"]["type"]["enum"];
+    let steps: BTreeSet<&str> = texts(steps);
+    let declared = shipped
+        .simulators
+        .plugins()
+        .flat_map(|plugin| plugin.steps());
+    assert_eq!(steps, declared.map(|step| step.name).collect());
+    let assertion = &schema["$defs"]["criterion"]["properties"]["assertion"];
+    let checks = &assertion["properties"]["assert"]["enum"];
+    assert_eq!(texts(checks), shipped.checks.names().collect());
+}
+
+fn texts(list: &Value) -> BTreeSet<&str> {
+    let items = list.as_array().unwrap().iter();
+    items.map(|item| item.as_str().unwrap()).collect()
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use proctor_benchmarks::{Folder, ReadFile, SHIPPED, Source};
 use proctor_core::definition::Visibility;
+use proctor_engine::Extensions;
 
 use crate::support::{NOW, SMALL, read};
 
@@ -94,7 +95,8 @@ fn data_in_another_file_is_the_same_as_data_in_the_file() {
         name: "file.yaml".to_owned(),
         text,
     };
-    let file = ReadFile::read(source, &Folder::Directory(folder.path().to_owned()));
+    let folder = Folder::Directory(folder.path().to_owned());
+    let file = ReadFile::read(source, &folder, &Extensions::shipped());
     let file = file.unwrap_or_else(|report| panic!("{report}"));
     assert_eq!(file.content, read(SMALL).unwrap().content);
 }

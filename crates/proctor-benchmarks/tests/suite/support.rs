@@ -2,6 +2,7 @@
 
 use proctor_benchmarks::{Folder, ReadFile, Report, Source};
 use proctor_core::time::Timestamp;
+use proctor_engine::Extensions;
 
 /// 2030-03-04 08:00 UTC.
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_898_841_600_000);
@@ -11,7 +12,7 @@ pub(crate) fn read(text: &str) -> Result<ReadFile, Report> {
         name: "file.yaml".to_owned(),
         text: text.to_owned(),
     };
-    ReadFile::read(source, &Folder::Nowhere)
+    ReadFile::read(source, &Folder::Nowhere, &Extensions::shipped())
 }
 
 /// A small file that is right.

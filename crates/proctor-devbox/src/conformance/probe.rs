@@ -18,6 +18,7 @@ use crate::{
     record::{Exit, How, Property},
     spec::{BoxSpec, ExecSpec, Stream, User},
 };
+use proctor_core::causes::with_causes;
 
 /// How long anything may take before a case gives up. Only ever reached by what is broken.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,13 +30,7 @@ pub struct Failed(pub String);
 
 impl From<Error> for Failed {
     fn from(error: Error) -> Self {
-        let mut text = error.to_string();
-        let mut source = std::error::Error::source(&error);
-        while let Some(inner) = source {
-            text = format!("{text}: {inner}");
-            source = inner.source();
-        }
-        Self(text)
+        Self(with_causes(&error).to_string())
     }
 }
 

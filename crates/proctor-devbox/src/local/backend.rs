@@ -39,6 +39,7 @@ use crate::{
     record::{BoxRecord, LayerRecord, Property},
     spec::{Base, BoxSpec},
 };
+use proctor_core::causes::with_causes;
 
 /// What the backend and its boxes share.
 pub(super) struct Shared {
@@ -81,7 +82,7 @@ impl Shared {
         }
         self.removals.spawn_blocking(move || {
             if let Err(error) = tree::remove(&trash) {
-                tracing::warn!(path = %trash.display(), %error, "a discarded directory stays until the next sweep");
+                tracing::warn!(path = %trash.display(), error = %with_causes(&error), "a discarded directory stays until the next sweep");
             }
         });
         Ok(())
@@ -307,7 +308,7 @@ impl LocalBackend {
                 match tree::remove(&entry.path()) {
                     Ok(()) => removed.push(entry.path().display().to_string()),
                     Err(error) => {
-                        tracing::warn!(path = %entry.path().display(), %error, "a remainder stays");
+                        tracing::warn!(path = %entry.path().display(), error = %with_causes(&error), "a remainder stays");
                     }
                 }
             }
@@ -362,7 +363,7 @@ fn plans(places: &Places) -> impl Iterator<Item = Plan> {
         places
             .of(&id)
             .read_plan()
-            .inspect_err(|error| tracing::warn!(devbox = %id, %error, "a devbox cannot be read"))
+            .inspect_err(|error| tracing::warn!(devbox = %id, error = %with_causes(&error), "a devbox cannot be read"))
             .ok()
     })
 }
@@ -406,7 +407,7 @@ impl Backend for LocalBackend {
             let found = self.found(plan);
             // One that does not answer is listed as lost; the others are not its fault.
             if let Err(error) = found.attach().await {
-                tracing::warn!(devbox = %found.id, %error, "a devbox does not answer");
+                tracing::warn!(devbox = %found.id, error = %with_causes(&error), "a devbox does not answer");
             }
             records.push(found.record().await?);
         }

@@ -6,6 +6,7 @@ use crate::{
     name::LayerId,
     record::LayerRecord,
 };
+use proctor_core::causes::with_causes;
 
 const FILE: &str = "layer.json";
 
@@ -80,7 +81,9 @@ pub(super) fn list(places: &Places) -> Result<Vec<LayerFile>> {
         {
             match read(places, &id) {
                 Ok(file) => layers.push(file),
-                Err(error) => tracing::warn!(layer = %id, %error, "a layer cannot be read"),
+                Err(error) => {
+                    tracing::warn!(layer = %id, error = %with_causes(&error), "a layer cannot be read");
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use proctor_core::causes::with_causes;
 use proctor_supervisor::seccomp_available;
 
 use super::{
@@ -152,17 +153,6 @@ fn at(path: &Path) -> String {
     path.parent().unwrap_or(path).display().to_string()
 }
 
-/// The words of an error and of everything behind it.
-fn whole(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(inner) = source {
-        text = format!("{text}: {inner}");
-        source = inner.source();
-    }
-    text
-}
-
 async fn exact_disk(backend: &LocalBackend) -> Finding {
     let what = "exact disk limit";
     match try_box(backend, "doctor-disk", &[Property::ExactDisk]).await {
@@ -175,7 +165,7 @@ async fn exact_disk(backend: &LocalBackend) -> Finding {
         Err(error) => finding(
             what,
             Severity::Weaker,
-            whole(&error),
+            with_causes(&error).to_string(),
             Some("disk limits are counted several times a second and can be exceeded for a moment"),
         ),
     }
@@ -198,7 +188,7 @@ async fn a_box(backend: &LocalBackend) -> Finding {
         Err(error) => finding(
             "a box on the host base",
             Severity::Blocking,
-            whole(&error),
+            with_causes(&error).to_string(),
             Some("no boxes"),
         ),
     }

@@ -83,8 +83,9 @@ impl LocalBox {
     }
 
     fn copy_parts(&self, disk: &Path, fresh: &Path, record: &LayerRecord) -> io::Result<()> {
+        fs_err::create_dir(fresh)?;
         for part in [UPPER_ROOT, UPPER_USR] {
-            fs_err::create_dir_all(fresh.join(part))?;
+            fs_err::create_dir(fresh.join(part))?;
             // A file system of its own is empty until the box was up once.
             if disk.join(part).exists() {
                 tree::copy(&disk.join(part), &fresh.join(part))?;

@@ -32,7 +32,7 @@ pub(crate) fn simulator(
 ) -> Simulator {
     Simulator {
         id: record.id,
-        kind: record.content.kind,
+        kind: record.content.kind.clone(),
         name: record.content.name.clone(),
         config: match &record.content.config {
             nothing if nothing.is_empty() => Value::Null,

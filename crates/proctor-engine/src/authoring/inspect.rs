@@ -2,27 +2,38 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use proctor_core::environment::{Entity, Environment};
-use proctor_playground::{environment as playground, scenario::Step};
+use proctor_core::{
+    environment::{Entity, Environment},
+    problem::{Problem, Severity},
+};
+use proctor_playground::environment::Blueprint;
+use proctor_simulation::{registry::SimulatorRegistry, scenario::Step};
 use proctor_store::{
     criteria::CriterionRecord,
     whole_benchmark::{WholeBenchmark, WholeTask},
 };
-use proctor_verify::{Severity, lint_criterion};
+use proctor_verify::{CheckRegistry, lint_criterion};
 use serde_json::Value;
 
-use super::{Prevents, Problem, compose};
+use super::{Obstacle, Prevents, compose};
+use crate::extensions::Extensions;
 
 /// What is wrong with the benchmark and everything that it is made of.
-pub(super) fn problems(whole: &WholeBenchmark, environment: Option<&Environment>) -> Vec<Problem> {
+pub(super) fn obstacles(
+    whole: &WholeBenchmark,
+    environment: Option<&Environment>,
+    extensions: &Extensions,
+) -> Vec<Obstacle> {
     let mut found = Found::default();
     let benchmark = &whole.benchmark;
     if whole.tasks.is_empty() {
         found.running(benchmark.id, "has no tasks");
     }
-    if let Some(environment) = environment {
-        for (place, message) in playground::problems(environment) {
-            found.running(place_in(environment, &place), message);
+    if let Some(environment) = environment
+        && let Err(problems) = Blueprint::read(environment, &extensions.simulators)
+    {
+        for problem in problems.into_vec() {
+            found.running(place_in(environment, &problem.path), problem.message);
         }
     }
     for task in &whole.tasks {
@@ -37,26 +48,31 @@ pub(super) fn problems(whole: &WholeBenchmark, environment: Option<&Environment>
             found.add(task.task.id, message, limit_prevents(task));
         }
         if task.task.content.devbox.is_none() {
-            scenario(task, environment, &mut found);
+            scenario(task, environment, &extensions.simulators, &mut found);
         }
         entities(task, &mut found);
         let about: Vec<_> = task.entities.iter().map(compose::entity).collect();
         for one in &task.criteria {
-            criterion(one, task, &about, &mut found);
+            criterion(one, task, &about, &extensions.checks, &mut found);
         }
     }
     found.0
 }
 
 /// What is wrong with the steps of a scenario by themselves: the number of the step, and what.
-pub fn scenario_problems(scenario: &[Value]) -> Vec<(usize, String)> {
-    let read = scenario.iter().map(Step::read).enumerate();
-    read.filter_map(|(number, step)| Some((number, step.err()?.to_string())))
+pub fn scenario_problems(
+    scenario: &[Value],
+    simulators: &SimulatorRegistry,
+) -> Vec<(usize, String)> {
+    let steps = scenario.iter().map(|step| simulators.read_step(step));
+    let wrong = steps.enumerate();
+    wrong
+        .filter_map(|(number, step)| Some((number, step.err()?.to_string())))
         .collect()
 }
 
 #[derive(Default)]
-struct Found(Vec<Problem>);
+struct Found(Vec<Obstacle>);
 
 impl Found {
     fn running(&mut self, place: impl fmt::Display, message: impl Into<String>) {
@@ -68,9 +84,8 @@ impl Found {
     }
 
     fn add(&mut self, place: impl fmt::Display, message: impl Into<String>, prevents: Prevents) {
-        self.0.push(Problem {
-            place: place.to_string(),
-            message: message.into(),
+        self.0.push(Obstacle {
+            problem: Problem::error(place.to_string(), message),
             prevents,
         });
     }
@@ -96,14 +111,19 @@ fn place_in(environment: &Environment, place: &str) -> String {
     simulator.unwrap_or_else(|| place.to_owned())
 }
 
-fn scenario(task: &WholeTask, environment: Option<&Environment>, found: &mut Found) {
+fn scenario(
+    task: &WholeTask,
+    environment: Option<&Environment>,
+    simulators: &SimulatorRegistry,
+    found: &mut Found,
+) {
     let id = task.task.id;
     let Some(environment) = environment else {
         found.running(id, "needs an environment: its benchmark has none");
         return;
     };
     for (number, step) in task.task.content.scenario.iter().enumerate() {
-        let problem = match Step::read(step) {
+        let problem = match simulators.read_step(step) {
             Ok(step) => nobody_for(&step, environment),
             Err(bad) => Some(bad.to_string()),
         };
@@ -149,6 +169,7 @@ fn criterion(
     criterion: &CriterionRecord,
     task: &WholeTask,
     entities: &[Entity],
+    checks: &CheckRegistry,
     found: &mut Found,
 ) {
     let id = criterion.id;
@@ -160,8 +181,8 @@ fn criterion(
     }
     // What checks a devbox is read by whoever runs it there.
     if task.task.content.devbox.is_none() {
-        for (severity, problem) in lint_criterion(&compose::criterion(criterion), entities) {
-            if severity == Severity::Error {
+        for problem in lint_criterion(&compose::criterion(criterion), entities, checks) {
+            if problem.severity == Severity::Error {
                 let place = compose::inside(format_args!("{id}.assertion"), &problem.path);
                 found.publishing(place, problem.message);
             }

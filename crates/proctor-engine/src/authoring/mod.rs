@@ -15,8 +15,11 @@ use proctor_core::{
     canonical::Digest,
     definition::{Benchmark, BenchmarkVersion, Slug, Task, Visibility},
     id::kinds::{BenchmarkId, OrganizationId, TaskId},
+    problem::Problem,
 };
 use proctor_store::{Store, StoreError, benchmarks::BenchmarkRecord};
+
+use crate::extensions::Extensions;
 
 pub use self::{
     inspect::scenario_problems,
@@ -35,16 +38,14 @@ pub struct Frozen {
 
 /// Something that is wrong with a draft.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Where: the id of the draft at fault, and the path inside it.
-    pub place: String,
-    /// What.
-    pub message: String,
+pub struct Obstacle {
+    /// What, and where: the path begins with the id of the draft at fault.
+    pub problem: Problem,
     /// What it stands in the way of.
     pub prevents: Prevents,
 }
 
-/// What a problem stands in the way of.
+/// What an obstacle stands in the way of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Prevents {
     /// A draft may be tried with it, but not published.
@@ -64,7 +65,7 @@ pub enum NotFrozen {
     NoSuchScenario(TaskId),
     /// The drafts are not fit for it; all problems are named.
     #[error("the benchmark is not fit for it: {} problems", .0.len())]
-    Unfit(Vec<Problem>),
+    Unfit(Vec<Obstacle>),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -76,16 +77,25 @@ pub enum NotFrozen {
 /// Freezes a benchmark as its drafts stand, for a run of them.
 pub async fn freeze(
     store: &Store,
+    extensions: &Extensions,
     organization: OrganizationId,
     benchmark: BenchmarkId,
 ) -> Result<Frozen, NotFrozen> {
-    let (_, frozen) = freeze_for(store, organization, benchmark, Prevents::Running).await?;
+    let (_, frozen) = freeze_for(
+        store,
+        extensions,
+        organization,
+        benchmark,
+        Prevents::Running,
+    )
+    .await?;
     Ok(frozen)
 }
 
 /// Freezes a benchmark of scenarios as its drafts stand, for a run of them. It may be empty.
 pub async fn freeze_suite(
     store: &Store,
+    extensions: &Extensions,
     organization: OrganizationId,
     benchmark: BenchmarkId,
 ) -> Result<Frozen, NotFrozen> {
@@ -98,7 +108,7 @@ pub async fn freeze_suite(
     {
         return keep(store, definition).await;
     }
-    freeze(store, organization, benchmark).await
+    freeze(store, extensions, organization, benchmark).await
 }
 
 /// Freezes a scenario as its drafts stand, as the only task of a benchmark.
@@ -151,21 +161,30 @@ async fn keep(store: &Store, definition: Benchmark) -> Result<Frozen, NotFrozen>
 /// Freezes a benchmark as its drafts stand, and makes that its next version.
 pub async fn publish(
     store: &Store,
+    extensions: &Extensions,
     organization: OrganizationId,
     benchmark: BenchmarkId,
     slug: Slug,
     visibility: Visibility,
 ) -> Result<BenchmarkVersion, NotFrozen> {
-    let (read, frozen) = freeze_for(store, organization, benchmark, Prevents::Publishing).await?;
+    let (read, frozen) = freeze_for(
+        store,
+        extensions,
+        organization,
+        benchmark,
+        Prevents::Publishing,
+    )
+    .await?;
     let version = store
         .publish_benchmark(organization, &read, frozen.digest, slug, visibility)
         .await?;
     Ok(version)
 }
 
-/// Freezes a benchmark unless a problem prevents `purpose`.
+/// Freezes a benchmark unless an obstacle prevents `purpose`.
 async fn freeze_for(
     store: &Store,
+    extensions: &Extensions,
     organization: OrganizationId,
     benchmark: BenchmarkId,
     purpose: Prevents,
@@ -176,12 +195,13 @@ async fn freeze_for(
         .ok_or(NotFrozen::NoSuchBenchmark(benchmark))?;
     let environment = whole.environment.as_ref().map(compose::environment);
     // Reading megabytes of data sets takes long enough to keep others waiting.
+    let extensions = extensions.clone();
     let inspection = tokio::task::spawn_blocking(move || {
-        let problems = inspect::problems(&whole, environment.as_ref());
-        (whole, environment, problems)
+        let obstacles = inspect::obstacles(&whole, environment.as_ref(), &extensions);
+        (whole, environment, obstacles)
     });
-    let (whole, environment, mut problems) = inspection.await?;
-    problems.retain(|problem| problem.prevents >= purpose);
+    let (whole, environment, mut obstacles) = inspection.await?;
+    obstacles.retain(|obstacle| obstacle.prevents >= purpose);
     let place = match (&whole.environment, &environment) {
         (Some(whole), Some(environment)) => Some((
             whole.environment.id,
@@ -190,9 +210,9 @@ async fn freeze_for(
         _ => None,
     };
     match compose::benchmark(&whole, place) {
-        Some(definition) if problems.is_empty() => {
+        Some(definition) if obstacles.is_empty() => {
             Ok((whole.benchmark, keep(store, definition).await?))
         }
-        _ => Err(NotFrozen::Unfit(problems)),
+        _ => Err(NotFrozen::Unfit(obstacles)),
     }
 }

@@ -12,13 +12,14 @@ use proctor_core::{
 };
 use proctor_playground::{
     environment::Blueprint,
-    scenario::Step,
-    seed::Seed,
     world::{NotOpened, Origin, Rehearsal},
 };
+use proctor_simulation::{registry::SimulatorRegistry, scenario::Step, seed::Seed};
 use proctor_verify::{Context, Judgement, Rubric};
 use serde_json::Value;
 use uuid::Uuid;
+
+use crate::extensions::Extensions;
 
 /// Why a task cannot be tried.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,10 +56,11 @@ impl NotTried {
 pub fn without_agent(
     task: &Task,
     blueprint: &Arc<Blueprint>,
+    extensions: &Extensions,
     now: Timestamp,
 ) -> Result<Judgement, NotTried> {
     let scenario = match &task.world {
-        World::Playground { scenario, .. } => read_steps(scenario)?,
+        World::Playground { scenario, .. } => read_steps(scenario, &extensions.simulators)?,
         World::Devbox { .. } => return Err(NotTried::Devbox),
     };
     let origin = Origin {
@@ -74,12 +76,12 @@ pub fn without_agent(
         now,
     };
     let exhibits = rehearsal.contents().exhibits(now);
-    Ok(Rubric::compile(task).judge(&exhibits, &context))
+    Ok(Rubric::compile(task, &extensions.checks).judge(&exhibits, &context))
 }
 
-fn read_steps(scenario: &[Value]) -> Result<Vec<Step>, NotTried> {
+fn read_steps(scenario: &[Value], simulators: &SimulatorRegistry) -> Result<Vec<Step>, NotTried> {
     let steps = scenario.iter().enumerate().map(|(number, step)| {
-        Step::read(step).map_err(|bad| NotTried::BadStep {
+        simulators.read_step(step).map_err(|bad| NotTried::BadStep {
             number,
             problem: bad.to_string(),
         })
@@ -113,7 +115,7 @@ mod tests {
         };
         let fhir = Simulator {
             id: SimulatorId::from_uuid(id),
-            kind: SimulatorType::Fhir,
+            kind: SimulatorType::named("Fhir"),
             name: "EHR".to_owned(),
             config: Value::Null,
             datasets: vec![chart],
@@ -122,7 +124,7 @@ mod tests {
             name: "Ward".to_owned(),
             simulators: vec![fhir],
         };
-        Arc::new(Blueprint::read(&environment).unwrap())
+        Arc::new(Blueprint::read(&environment, &Extensions::shipped().simulators).unwrap())
     }
 
     fn task(scenario: Vec<Value>, resource_types: &[&str]) -> Task {
@@ -161,10 +163,13 @@ mod tests {
     fn what_was_there_or_came_with_the_scenario_is_found_without_an_agent() {
         let step = json!({"type": "fhir_upsert", "resource": {"resourceType": "Basic", "id": "b", "code": {"text": "x"}}});
         let task = task(vec![step], &["Patient", "Basic", "Appointment"]);
-        let judgement = without_agent(&task, &blueprint(), NOW).unwrap();
+        let judgement = without_agent(&task, &blueprint(), &Extensions::shipped(), NOW).unwrap();
         let scores: Vec<Score> = judgement.findings.iter().map(|one| one.score).collect();
         assert_eq!(scores, [Score::ONE, Score::ONE, Score::ZERO]);
-        assert_eq!(without_agent(&task, &blueprint(), NOW).unwrap(), judgement);
+        assert_eq!(
+            without_agent(&task, &blueprint(), &Extensions::shipped(), NOW).unwrap(),
+            judgement
+        );
     }
 
     #[test]
@@ -177,7 +182,8 @@ mod tests {
             json!({"type": "fhir_upsert", "resource": {"resourceType": "Nothing"}}),
         ] {
             let task = task(vec![good.clone(), bad], &[]);
-            let refused = without_agent(&task, &blueprint(), NOW).unwrap_err();
+            let refused =
+                without_agent(&task, &blueprint(), &Extensions::shipped(), NOW).unwrap_err();
             assert_eq!(refused.step(), Some(1), "{refused}");
         }
     }

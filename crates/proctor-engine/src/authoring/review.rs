@@ -7,17 +7,19 @@ use proctor_core::{
     definition::{Benchmark, Task},
     environment::Environment,
     id::kinds::{BenchmarkId, CriterionId, OrganizationId, TaskId},
+    problem::{Problem, Severity},
     scoring::Score,
     time::Timestamp,
 };
 use proctor_playground::environment::Blueprint;
 use proctor_store::{Store, whole_benchmark::WholeBenchmark};
-use proctor_verify::{Severity, lint};
+use proctor_verify::lint;
 
 use super::{
-    NotFrozen, Prevents, Problem, compose, inspect,
+    NotFrozen, Obstacle, Prevents, compose, inspect,
     null_agent::{NotTried, without_agent},
 };
+use crate::extensions::Extensions;
 
 /// A benchmark as its drafts stand. Nothing of it is kept.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +36,7 @@ pub struct Drafted {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Review {
     /// What stands in the way of running or publishing it.
-    pub problems: Vec<Problem>,
+    pub obstacles: Vec<Obstacle>,
     /// What is worth a look: where, and what.
     pub warnings: Vec<(String, String)>,
     /// What an agent that does nothing would get, for each task that can be tried in memory.
@@ -69,8 +71,13 @@ pub struct Given {
 
 impl Untouched {
     /// What a task would get from an agent that does nothing.
-    pub fn of(task: &Task, blueprint: &Arc<Blueprint>, now: Timestamp) -> Result<Self, NotTried> {
-        let judgement = without_agent(task, blueprint, now)?;
+    pub fn of(
+        task: &Task,
+        blueprint: &Arc<Blueprint>,
+        extensions: &Extensions,
+        now: Timestamp,
+    ) -> Result<Self, NotTried> {
+        let judgement = without_agent(task, blueprint, extensions, now)?;
         let findings = judgement.findings.into_iter().zip(&task.criteria);
         let met = findings
             .filter(|(finding, _)| finding.score > Score::ZERO)
@@ -103,22 +110,24 @@ pub async fn drafted(
 /// Reviews a benchmark's draft at the time `now`.
 pub async fn review(
     store: &Store,
+    extensions: &Extensions,
     organization: OrganizationId,
     benchmark: BenchmarkId,
     now: Timestamp,
 ) -> Result<Review, NotFrozen> {
     let whole = whole(store, organization, benchmark).await?;
     // Reading data sets and playing scenarios takes long enough to keep others waiting.
+    let extensions = extensions.clone();
     let reviewing = tokio::task::spawn_blocking(move || {
         let environment = whole.environment.as_ref().map(compose::environment);
         let mut review = Review {
-            problems: inspect::problems(&whole, environment.as_ref()),
+            obstacles: inspect::obstacles(&whole, environment.as_ref(), &extensions),
             warnings: Vec::new(),
             untouched: Vec::new(),
         };
         if let Some(drafted) = Drafted::of(&whole, environment) {
-            review.add_warnings(&drafted.definition);
-            review.try_without_agent(&drafted, now);
+            review.add_warnings(&drafted.definition, &extensions);
+            review.try_without_agent(&drafted, &extensions, now);
         }
         review
     });
@@ -150,10 +159,11 @@ impl Drafted {
 }
 
 impl Review {
-    fn add_warnings(&mut self, definition: &Benchmark) {
-        let remarks = definition.tasks.iter().flat_map(lint);
+    fn add_warnings(&mut self, definition: &Benchmark, extensions: &Extensions) {
+        let tasks = definition.tasks.iter();
+        let remarks = tasks.flat_map(|task| lint(task, &extensions.checks));
         let warnings = remarks
-            .filter(|remark| remark.severity == Severity::Warning)
+            .filter(|remark| remark.problem.severity == Severity::Warning)
             .map(|remark| {
                 let place = format!("{}.assertion", remark.criterion);
                 (place, remark.problem.to_string())
@@ -161,14 +171,16 @@ impl Review {
         self.warnings.extend(warnings);
     }
 
-    fn try_without_agent(&mut self, drafted: &Drafted, now: Timestamp) {
-        // What is wrong with the environment was named among the problems.
-        let Some(Ok(blueprint)) = drafted.environment.as_ref().map(Blueprint::read) else {
+    fn try_without_agent(&mut self, drafted: &Drafted, extensions: &Extensions, now: Timestamp) {
+        // What is wrong with the environment was named among the obstacles.
+        let environment = drafted.environment.as_ref();
+        let read = environment.map(|one| Blueprint::read(one, &extensions.simulators));
+        let Some(Ok(blueprint)) = read else {
             return;
         };
         let blueprint = Arc::new(blueprint);
         for task in &drafted.definition.tasks {
-            match Untouched::of(task, &blueprint, now) {
+            match Untouched::of(task, &blueprint, extensions, now) {
                 Ok(untouched) => self.untouched.push(untouched),
                 Err(NotTried::Devbox) => {}
                 Err(refused) => self.add_refusal(task, &refused),
@@ -182,10 +194,10 @@ impl Review {
             Some(number) => format!("{}.scenario.{number}", task.id),
             None => task.id.to_string(),
         };
-        if self.problems.iter().all(|problem| problem.place != place) {
-            self.problems.push(Problem {
-                place,
-                message: refused.to_string(),
+        let mut obstacles = self.obstacles.iter();
+        if obstacles.all(|obstacle| obstacle.problem.path != place) {
+            self.obstacles.push(Obstacle {
+                problem: Problem::error(place, refused.to_string()),
                 prevents: Prevents::Running,
             });
         }

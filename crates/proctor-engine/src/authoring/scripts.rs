@@ -2,7 +2,6 @@
 
 use proctor_core::{
     definition::{Benchmark, Check, Task},
-    document::Document,
     scorer::ScorerDefinition,
 };
 use proctor_store::{Store, StoreError};
@@ -15,7 +14,7 @@ pub(super) async fn put_in(
 ) -> Result<Benchmark, StoreError> {
     for task in &mut definition.tasks {
         let kinds: Vec<String> = scorers(task)
-            .filter_map(|scorer| custom_type(scorer).map(str::to_owned))
+            .filter_map(|scorer| custom_type(scorer))
             .collect();
         if kinds.is_empty() {
             continue;
@@ -26,7 +25,7 @@ pub(super) async fn put_in(
         let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
         let scripts = store.scorer_scripts(owner, &kinds).await?;
         for scorer in scorers(task) {
-            if let Some(script) = custom_type(scorer).and_then(|kind| scripts.get(kind)) {
+            if let Some(script) = custom_type(scorer).and_then(|kind| scripts.get(&kind)) {
                 scorer.set_custom_script(script);
             }
         }
@@ -34,7 +33,7 @@ pub(super) async fn put_in(
     Ok(definition)
 }
 
-fn scorers(task: &mut Task) -> impl Iterator<Item = &mut Document<ScorerDefinition>> {
+fn scorers(task: &mut Task) -> impl Iterator<Item = &mut ScorerDefinition> {
     task.criteria
         .iter_mut()
         .filter_map(|criterion| match &mut criterion.check {
@@ -44,7 +43,6 @@ fn scorers(task: &mut Task) -> impl Iterator<Item = &mut Document<ScorerDefiniti
 }
 
 /// The type that a custom scorer names.
-fn custom_type(scorer: &Document<ScorerDefinition>) -> Option<&str> {
-    let custom = scorer.custom()?;
-    Some(&custom.custom_scorer_type)
+fn custom_type(scorer: &ScorerDefinition) -> Option<String> {
+    Some(scorer.custom()?.custom_scorer_type)
 }

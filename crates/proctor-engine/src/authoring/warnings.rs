@@ -1,12 +1,12 @@
 //! What the author of a criterion is told while drafting it.
 
-use proctor_core::id::kinds::OrganizationId;
+use proctor_core::{id::kinds::OrganizationId, problem::Severity};
 use proctor_store::{
     Store, StoreError,
     criteria::CriterionRecord,
     page::{PageRequest, PageStart},
 };
-use proctor_verify::{Severity, lint_criterion};
+use proctor_verify::{CheckRegistry, lint_criterion};
 
 use super::compose;
 
@@ -14,6 +14,7 @@ use super::compose;
 /// its label gives the answer away.
 pub async fn warnings(
     store: &Store,
+    checks: &CheckRegistry,
     organization: OrganizationId,
     criterion: &CriterionRecord,
 ) -> Result<Vec<String>, StoreError> {
@@ -25,11 +26,11 @@ pub async fn warnings(
     let task = criterion.content.task;
     let entities = store.task_entities(organization, task, all).await?;
     let entities: Vec<_> = entities.items.iter().map(compose::entity).collect();
-    let remarks = lint_criterion(&compose::criterion(criterion), &entities);
-    let told = remarks.into_iter().map(|(severity, problem)| {
+    let remarks = lint_criterion(&compose::criterion(criterion), &entities, checks);
+    let told = remarks.into_iter().map(|problem| {
         let place = compose::inside("assertion", &problem.path);
         let message = problem.message;
-        match severity {
+        match problem.severity {
             Severity::Warning => format!("{place}: {message}"),
             Severity::Error => format!("{place}: {message}; it cannot be published like this"),
         }

@@ -7,7 +7,9 @@ use proctor_core::{
 
 use super::JobDetails;
 use crate::{engine::Engine, error::EngineError};
+use proctor_macros::boxed_futures;
 
+#[boxed_futures]
 impl Engine {
     /// Stops a job with everything that goes on in it; results are kept. Stopping twice changes nothing.
     pub async fn cancel_job(

@@ -9,6 +9,7 @@ use proctor_core::{
     profile::RunProfile,
     run::Pinned,
 };
+use proctor_macros::boxed_futures;
 use proctor_store::{benchmarks::BenchmarkDraft, repeatable::Made};
 
 use super::JobDetails;
@@ -75,6 +76,7 @@ struct Ground {
     benchmark: Option<BenchmarkId>,
 }
 
+#[boxed_futures]
 impl Engine {
     /// Makes a job. It begins by itself.
     pub async fn create_job(&self, new: NewJob) -> Result<JobDetails, EngineError> {
@@ -146,7 +148,13 @@ impl Engine {
                         id: *id,
                         name: benchmark.draft.content.name.clone(),
                     },
-                    frozen: authoring::freeze_suite(self.store(), benchmark.owner, *id).await?,
+                    frozen: authoring::freeze_suite(
+                        self.store(),
+                        self.extensions(),
+                        benchmark.owner,
+                        *id,
+                    )
+                    .await?,
                     benchmark: Some(*id),
                 })
             }

@@ -7,6 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use proctor_core::{
+    causes::with_causes,
     id::{Dialect, kinds::JobId},
     job::{Board, Job, JobAgent, Try, Turn},
     profile::Particulars,
@@ -285,8 +286,8 @@ impl JobDriver<'_> {
 }
 
 /// Says what went wrong behind the scenes.
-pub(super) fn report(error: &(dyn std::error::Error + 'static), message: &'static str) {
-    tracing::error!(error, "{message}");
+pub(super) fn report(error: &dyn std::error::Error, message: &'static str) {
+    tracing::error!(error = %with_causes(error), "{message}");
 }
 
 /// A job that waits for a place, or has come further.

@@ -5,6 +5,7 @@ use proctor_core::{
     job::{AgentOutcome, Board, Job, JobAgent, Try},
     run::Run,
 };
+use proctor_macros::boxed_futures;
 use proctor_store::{
     names::Sought,
     page::{Page, PageRequest},
@@ -57,6 +58,7 @@ impl JobDetails {
     }
 }
 
+#[boxed_futures]
 impl Engine {
     /// One of the organization's jobs.
     pub async fn job(

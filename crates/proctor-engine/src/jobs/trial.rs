@@ -1,6 +1,7 @@
 //! One try of a job, one agent with one scenario once: set up, let work, judged.
 //!
-//! Every part may be begun again: what has happened is read from the store and from the box, and goes on from there.
+//! Every part may be begun again: what has happened is read from the store and from the box, and goes on from there. Nobody is told of
+//! the parts, so they are on disk with the end of the try, which is waited for.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use proctor_core::{
     refused::{Refused, Step},
     task_run::{Cause, Fault, TaskRun, TaskRunState},
 };
-use proctor_store::{StoreError, progress::Progress};
+use proctor_store::{OnDisk, StoreError, progress::Progress};
 
 use super::{
     agents,
@@ -25,7 +26,7 @@ use crate::{
     change::Decision,
     engine::Engine,
     error::EngineError,
-    runs::{Asked, NewScenarioRun, TaskRunSnapshot},
+    runs::{AfterScoring, Asked, NewScenarioRun, TaskRunSnapshot},
     scenarios::{BoxError, WorkEnd},
 };
 
@@ -206,7 +207,7 @@ impl Engine {
                 profile: agents::task_profile(trial.agent, task),
             },
         };
-        match self.start_scenario_as(id, new).await {
+        match self.start_scenario_as(id, new, OnDisk::WithTheNext).await {
             Ok(task_run) => Ok(Ok(task_run)),
             // The run was ended in between.
             Err(EngineError::Refused(Refused::RunOver(_))) => Ok(Err(TryOutcome::Cancelled)),
@@ -318,7 +319,8 @@ impl Engine {
                 let told = format!("the agent took longer than {seconds} seconds");
                 let time_out =
                     |task_run: TaskRun, now| Ok(task_run.time_out_agent(now, told.as_str()));
-                self.step(None, id, time_out, Vec::new()).await?;
+                self.step(None, id, OnDisk::AtOnce, time_out, Vec::new())
+                    .await?;
                 Part::Over(Some(told))
             }
             Err(error) => self.without_box(trial, id, devbox, error).await?,
@@ -368,7 +370,8 @@ impl Engine {
                     if self.inner.closing.is_cancelled() {
                         return Ok(None);
                     }
-                    match self.score_now(id).await {
+                    let scored = self.score_now(id, OnDisk::WithTheNext, AfterScoring::Ends);
+                    match scored.await {
                         // It came to its end in between.
                         Ok(()) | Err(EngineError::Refused(_)) => {}
                         Err(error) => return Err(error),
@@ -378,7 +381,7 @@ impl Engine {
                     () = self.inner.closing.cancelled() => return Ok(None),
                     () = tokio::time::sleep(LOOK) => {}
                 },
-                TaskRunState::Scored { .. } => match self.finish(id).await {
+                TaskRunState::Scored { .. } => match self.finish(id, OnDisk::WithTheNext).await {
                     Ok(_) | Err(EngineError::Refused(_)) => {}
                     Err(error) => return Err(error),
                 },

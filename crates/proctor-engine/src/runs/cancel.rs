@@ -6,11 +6,13 @@ use proctor_core::{
     run::Run,
     task_run::TaskRun,
 };
-use proctor_store::progress::Progress;
+use proctor_macros::boxed_futures;
+use proctor_store::{OnDisk, progress::Progress};
 
 use super::{Asked, ScenarioRun};
 use crate::{change::Decision, engine::Engine, error::EngineError};
 
+#[boxed_futures]
 impl Engine {
     /// Stops a run: its token ends at once, and nothing can change in its worlds any more. Stopping twice changes nothing;
     /// what ended otherwise is refused.
@@ -58,6 +60,7 @@ impl Engine {
     /// Stops a task run, whosever it is.
     pub(crate) async fn cancel(&self, id: TaskRunId) -> Result<Step<TaskRun>, EngineError> {
         let cancel = |task_run: TaskRun, now| Ok(task_run.cancel(now));
-        self.step(None, id, cancel, Vec::new()).await
+        self.step(None, id, OnDisk::AtOnce, cancel, Vec::new())
+            .await
     }
 }

@@ -11,9 +11,10 @@ use proctor_core::{
     task_run::{Fault, Outcome, TaskRun, TaskRunState},
     time::Timestamp,
 };
-use proctor_store::progress::Progress;
+use proctor_macros::boxed_futures;
+use proctor_store::{OnDisk, progress::Progress};
 
-use super::{Asked, ScenarioRun, TaskRunSnapshot, snapshot::ActiveRun};
+use super::{Asked, ScenarioRun, TaskRunSnapshot, score::AfterScoring, snapshot::ActiveRun};
 use crate::{
     catalog::Prepared,
     change::{Changed, Decision},
@@ -73,6 +74,7 @@ pub(super) struct JudgedSnapshot {
     judged: Option<(Timestamp, Judged)>,
 }
 
+#[boxed_futures]
 impl Engine {
     /// Freezes the world of a task run, judges it and ends the task run; the run too, if this was the last. Completing what
     /// is complete answers what was found then. Whatever fails leaves the task run as it was, so that this can be called again.
@@ -92,8 +94,9 @@ impl Engine {
                 }
             }
             (false, Some(_)) => {
-                self.score_now(id).await?;
-                self.finish(id).await?;
+                self.score_now(id, OnDisk::AtOnce, AfterScoring::Stays)
+                    .await?;
+                self.finish(id, OnDisk::AtOnce).await?;
                 let ended = self.task_run_snapshot(Asked::InRun(run), id).await?;
                 self.as_completed(ended).await
             }
@@ -222,28 +225,30 @@ impl Engine {
     ) -> Result<ScenarioRun, EngineError> {
         self.task_run_snapshot(Asked::InBoxOf(organization), id)
             .await?;
-        let finished = self.finish(id).await?;
+        let finished = self.finish(id, OnDisk::AtOnce).await?;
         self.with_findings(finished).await
     }
 
     /// Ends a task run, whosever it is, with the score it has, or with none.
-    pub(crate) async fn finish(&self, id: TaskRunId) -> Result<TaskRun, EngineError> {
+    pub(crate) async fn finish(&self, id: TaskRunId, when: OnDisk) -> Result<TaskRun, EngineError> {
         let finish = |task_run: TaskRun, now| task_run.finish(now);
-        let stepped = self.step(None, id, finish, Vec::new()).await?;
+        let stepped = self.step(None, id, when, finish, Vec::new()).await?;
         Ok(stepped.into_inner())
     }
 
     /// Ends a task run because something broke. What is over stays as it is.
     pub(crate) async fn fail(&self, id: TaskRunId, fault: Fault) -> Result<(), EngineError> {
         let fail = |task_run: TaskRun, now| Ok(task_run.fail(now, fault.clone()));
-        self.step(None, id, fail, Vec::new()).await?;
+        self.step(None, id, OnDisk::AtOnce, fail, Vec::new())
+            .await?;
         Ok(())
     }
 
     /// Ends a task run whose box ended in this way. What was scored keeps its score, and what is over stays as it is.
     pub(crate) async fn lose_box(&self, id: TaskRunId, end: BoxEnd) -> Result<(), EngineError> {
         let lose = |task_run: TaskRun, now| Ok(task_run.lose_world(now, end.fault()));
-        self.step(None, id, lose, Vec::new()).await?;
+        self.step(None, id, OnDisk::AtOnce, lose, Vec::new())
+            .await?;
         Ok(())
     }
 

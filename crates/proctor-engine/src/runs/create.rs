@@ -12,6 +12,7 @@ use proctor_core::{
     run::{Pinned, Run, RunState, token_lifetime},
     task_run::TaskRun,
 };
+use proctor_macros::boxed_futures;
 use proctor_playground::environment::Blueprint;
 use proctor_store::{
     credentials::IssuedKey,
@@ -72,6 +73,7 @@ pub struct NewBenchmarkRun {
     pub particulars: Particulars,
 }
 
+#[boxed_futures]
 impl Engine {
     /// Makes a run with its task runs and its token.
     pub async fn create_run(&self, new: NewRun) -> Result<Created, EngineError> {
@@ -171,7 +173,13 @@ impl Engine {
         let required = &benchmark.draft.content.requires;
         self.check_brought(new.organization, required, profile)
             .await?;
-        let frozen = authoring::freeze_suite(self.store(), benchmark.owner, new.benchmark).await?;
+        let frozen = authoring::freeze_suite(
+            self.store(),
+            self.extensions(),
+            benchmark.owner,
+            new.benchmark,
+        )
+        .await?;
         let run = Run {
             particulars: new.particulars,
             ..self.new_run(
@@ -261,7 +269,7 @@ impl Engine {
                 place,
                 door: number,
                 simulator: door.simulator,
-                kind: door.kind,
+                kind: door.kind(),
                 name: door.name.clone(),
                 created_at: now,
             })

@@ -4,7 +4,7 @@ use proctor_core::{
     id::kinds::{RunId, TaskRunId},
     refused::Step,
 };
-use proctor_store::progress::Progress;
+use proctor_store::{OnDisk, progress::Progress};
 
 use super::complete::Because;
 use crate::{change::Decision, engine::Engine, error::EngineError};
@@ -30,7 +30,8 @@ impl Engine {
             Some(_) => {
                 // Every step of a task run in a box looks at the clocks first.
                 let unchanged = |task_run, _| Ok(Step::Unchanged(task_run));
-                self.step(None, id, unchanged, Vec::new()).await?;
+                self.step(None, id, OnDisk::AtOnce, unchanged, Vec::new())
+                    .await?;
             }
         }
         Ok(())

@@ -8,11 +8,12 @@ use proctor_core::{
     run::{Pinned, Run},
     task_run::TaskRun,
 };
+use proctor_macros::boxed_futures;
 use proctor_playground::{
     environment::Blueprint,
-    seed::Seed,
     world::{Contents, Origin, World},
 };
+use proctor_simulation::seed::Seed;
 use proctor_store::playgrounds::{Place, Sandbox};
 
 use serde_json::Value;
@@ -41,6 +42,7 @@ pub struct TaskRunDetails {
     pub prepared: Arc<Prepared>,
 }
 
+#[boxed_futures]
 impl Engine {
     /// A run as it stands now.
     pub async fn run_details(&self, id: RunId) -> Result<RunDetails, EngineError> {

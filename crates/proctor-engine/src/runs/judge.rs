@@ -10,7 +10,7 @@ use proctor_core::{
     task_run::TaskRun,
     time::Timestamp,
 };
-use proctor_playground::exhibits::Exhibits;
+use proctor_simulation::exhibits::Exhibits;
 use proctor_verify::{Context, Finding, Judgement, Rubric};
 use serde_json::json;
 

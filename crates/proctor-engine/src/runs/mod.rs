@@ -30,6 +30,7 @@ pub use self::{
     start::{NewScenarioRun, StartedTask},
 };
 pub(crate) use self::{
+    score::AfterScoring,
     snapshot::{Asked, TaskRunSnapshot},
     start::playground_of,
 };

@@ -6,6 +6,7 @@ use proctor_core::{
     refused::Step,
     run::Run,
 };
+use proctor_macros::boxed_futures;
 use proctor_store::{
     page::{PageRequest, PageStart},
     progress::Progress,
@@ -17,6 +18,7 @@ use crate::{change::Decision, engine::Engine, error::EngineError};
 /// How many of the newest runs a leaderboard is made of.
 const LONGEST: u32 = 1_000;
 
+#[boxed_futures]
 impl Engine {
     /// Puts a completed run on the leaderboard, or takes it off.
     pub async fn rank_run(&self, id: RunId, ranked: bool) -> Result<Run, EngineError> {

@@ -9,6 +9,7 @@ use proctor_core::{
     scoring::Scorecard,
     task_run::TaskRunState,
 };
+use proctor_macros::boxed_futures;
 use proctor_playground::world;
 use proctor_verify::Rubric;
 
@@ -67,6 +68,7 @@ pub struct RescoredScenario {
     pub original: ScenarioRun,
 }
 
+#[boxed_futures]
 impl Engine {
     /// Judges a task run of a run again.
     pub async fn rescore(&self, id: TaskRunId, by: Rubrics) -> Result<Rescored, EngineError> {
@@ -106,7 +108,7 @@ impl Engine {
                 let owner = self.store().owner_of_benchmark(benchmark).await?;
                 let owner = owner.ok_or(EngineError::NotFound("benchmark"))?;
                 let task = self.with_draft_criteria(owner, benchmark, own).await?;
-                let rubric = Rubric::compile(&task);
+                let rubric = Rubric::compile(&task, &self.extensions().checks);
                 draft = (task, rubric);
                 (&draft.0, &draft.1)
             }
@@ -199,7 +201,7 @@ impl Engine {
             .map_err(|error| EngineError::Fault(error.to_string()))?
             .map_err(not_rescored)?;
         drop(leaving);
-        let rubric = Rubric::compile(&task);
+        let rubric = Rubric::compile(&task, &self.extensions().checks);
         let judging = Judging {
             task: &task,
             rubric: &rubric,

@@ -13,6 +13,7 @@ use proctor_core::{
     scoring::{Score, Scorecard},
     task_run::TaskRun,
 };
+use proctor_macros::boxed_futures;
 use proctor_store::{
     page::{Page, PageRequest},
     run_lists::{RunFilter, TaskRunFilter},
@@ -69,6 +70,7 @@ impl ScenarioRun {
     }
 }
 
+#[boxed_futures]
 impl Engine {
     /// One of the organization's scenario runs, as it stands now.
     pub async fn scenario_run(

@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
+use proctor_core::causes::with_causes;
 use proctor_core::{
     id::kinds::{OrganizationId, TaskRunId},
-    refused::Refused,
+    refused::{Refused, Step},
     task_run::{Cause, Fault, SlowScoring, TaskRun, TaskRunState},
 };
-use proctor_store::StoreError;
+use proctor_macros::boxed_futures;
+use proctor_store::{OnDisk, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use super::{Asked, ScenarioRun, TaskRunSnapshot};
@@ -18,9 +20,19 @@ use crate::{
     workspace::{Frozen, Judged, Limits, NotJudged},
 };
 
+/// What becomes of a task run that has its score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterScoring {
+    /// It stays, and may be scored again.
+    Stays,
+    /// It ends with it, in the same commit.
+    Ends,
+}
+
 /// How long is waited for a store that is out of reach.
 const PAUSE: Duration = Duration::from_secs(1);
 
+#[boxed_futures]
 impl Engine {
     /// Begins to score one of the organization's scenario runs, for the first time or again. While it is scored, asking again changes
     /// nothing.
@@ -31,23 +43,28 @@ impl Engine {
     ) -> Result<ScenarioRun, EngineError> {
         let asked = Asked::InBoxOf(organization);
         let found = self.task_run_snapshot(asked, id).await?;
-        let (after, has_begun) = self.begin_scoring(found).await?;
+        let (after, has_begun) = self.begin_scoring(found, OnDisk::AtOnce).await?;
         if has_begun {
             self.score_in_background(id);
         }
         self.with_findings(after).await
     }
 
-    /// Scores a task run in its box, and returns when that is done.
-    pub(crate) async fn score_now(&self, id: TaskRunId) -> Result<(), EngineError> {
+    /// Scores a task run in its box, and returns when that is done; `when` says how soon the score must be on disk.
+    pub(crate) async fn score_now(
+        &self,
+        id: TaskRunId,
+        when: OnDisk,
+        then: AfterScoring,
+    ) -> Result<(), EngineError> {
         let cancel = self.inner.closing.child_token();
         let is_first = self.inner.scorings.begin(id, cancel.clone());
         let begun = async {
             let found = self.task_run_snapshot(Asked::ByEngine, id).await?;
-            self.begin_scoring(found).await
+            self.begin_scoring(found, when).await
         };
         let outcome = match begun.await {
-            Ok(_) if is_first => self.carry_out_scoring(id, cancel).await,
+            Ok(_) if is_first => self.carry_out_scoring(id, when, then, cancel).await,
             other => other.map(drop),
         };
         self.inner.scorings.end(&id);
@@ -55,12 +72,16 @@ impl Engine {
     }
 
     /// A task run that is being scored, and whether that began just now.
-    async fn begin_scoring(&self, found: TaskRunSnapshot) -> Result<(TaskRun, bool), EngineError> {
+    async fn begin_scoring(
+        &self,
+        found: TaskRunSnapshot,
+        when: OnDisk,
+    ) -> Result<(TaskRun, bool), EngineError> {
         self.workshop()?;
         let (id, task) = (found.value().id, found.value().task);
         let limit = found.prepared.task(task)?.0.scoring_limit();
         let begin = |task_run: TaskRun, now| task_run.begin_scoring(now, limit);
-        let stepped = self.step(Some(found), id, begin, Vec::new()).await?;
+        let stepped = self.step(Some(found), id, when, begin, Vec::new()).await?;
         let has_begun = stepped.is_changed();
         let after = stepped.into_inner();
         if after.is_over() {
@@ -77,18 +98,21 @@ impl Engine {
         }
         let engine = self.clone();
         self.inner.tasks.spawn(async move {
-            let mut outcome = engine.carry_out_scoring(id, cancel.clone()).await;
+            let mut outcome = engine
+                .carry_out_scoring(id, OnDisk::AtOnce, AfterScoring::Stays, cancel.clone())
+                .await;
             // A store that is out of reach for a while must not leave a run that is scored for ever.
             while let Err(EngineError::Store(StoreError::Unavailable { .. })) = outcome
                 && !cancel.is_cancelled()
             {
                 tokio::time::sleep(PAUSE).await;
-                outcome = engine.carry_out_scoring(id, cancel.clone()).await;
+                outcome = engine
+                .carry_out_scoring(id, OnDisk::AtOnce, AfterScoring::Stays, cancel.clone())
+                .await;
             }
             engine.inner.scorings.end(&id);
             if let Err(error) = outcome {
-                let error = &error as &dyn std::error::Error;
-                tracing::error!(error, task_run = %id, "a scoring could not be carried out");
+                tracing::error!(error = %with_causes(&error), task_run = %id, "a scoring could not be carried out");
             }
         });
     }
@@ -97,6 +121,8 @@ impl Engine {
     async fn carry_out_scoring(
         &self,
         id: TaskRunId,
+        when: OnDisk,
+        then: AfterScoring,
         cancel: CancellationToken,
     ) -> Result<(), EngineError> {
         let found = self.task_run_snapshot(Asked::ByEngine, id).await?;
@@ -116,11 +142,19 @@ impl Engine {
                     Some(SlowScoring::Box) => Some(SlowScoring::Box),
                     Some(_) => Some(self.slow_scoring(found.value()).await?),
                 };
-                let record = |task_run: TaskRun, now| match slow {
-                    Some(why) => Ok(task_run.time_out_scoring(now, why)),
-                    None => task_run.record_score(now, judged.card.clone()),
+                let record = |task_run: TaskRun, now| {
+                    let scored = match slow {
+                        Some(why) => task_run.time_out_scoring(now, why),
+                        None => task_run.record_score(now, judged.card.clone())?,
+                    };
+                    match (then, scored) {
+                        (AfterScoring::Ends, Step::Changed(scored)) if !scored.is_over() => {
+                            scored.finish(now)
+                        }
+                        (_, scored) => Ok(scored),
+                    }
                 };
-                let written = self.step(Some(found), id, record, judged.criterion_runs);
+                let written = self.step(Some(found), id, when, record, judged.criterion_runs);
                 match written.await {
                     // It was stopped in between.
                     Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
@@ -135,10 +169,7 @@ impl Engine {
                 self.fail(id, Fault::new(Cause::ScorerError, why)).await
             }
             Err(NotJudged::Failed { fault, error }) => {
-                {
-                    let error: &(dyn std::error::Error + 'static) = &*error;
-                    tracing::warn!(error, task_run = %id, "a scenario run has no score");
-                }
+                tracing::warn!(error = %with_causes(&*error), task_run = %id, "a scenario run has no score");
                 self.fail(id, fault).await
             }
         }

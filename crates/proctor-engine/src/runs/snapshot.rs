@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use proctor_core::causes::with_causes;
 use proctor_core::{
     criterion_run::CriterionRun,
     id::kinds::{OrganizationId, RunId, TaskRunId},
@@ -11,6 +12,7 @@ use proctor_core::{
     time::Timestamp,
 };
 use proctor_store::{
+    OnDisk,
     progress::Progress,
     runs::{Revised, TalliedRun},
 };
@@ -221,12 +223,13 @@ impl Engine {
         Ok(snapshot)
     }
 
-    /// Takes a task run one step on, with what was found. Where it is done in a box, a clock that ran out goes before: a
+    /// Takes a task run one step on, with what was found; `when` says how soon that must be on disk. Where it is done in a box, a clock that ran out goes before: a
     /// playground is judged when its clock has run out (`crate::runs::expire`). What is over lets go of its workspace.
     pub(crate) async fn step(
         &self,
         known: Option<TaskRunSnapshot>,
         id: TaskRunId,
+        when: OnDisk,
         step: impl Fn(TaskRun, Timestamp) -> Result<Step<TaskRun>, Refused>,
         found: Vec<CriterionRun>,
     ) -> Result<Step<TaskRun>, EngineError> {
@@ -251,7 +254,10 @@ impl Engine {
                 };
                 let came_in_time = found.is_some();
                 let found = found.cloned().unwrap_or_default();
-                let progress = snapshot.progress(now, after.clone(), found);
+                let progress = Progress {
+                    on_disk: when,
+                    ..snapshot.progress(now, after.clone(), found)
+                };
                 Ok(Decision::Write(Box::new(progress), (after, came_in_time)))
             };
             let read = || self.snapshot_to_step(id);
@@ -300,8 +306,7 @@ impl Engine {
             match self.workspace(organization, prepared, after.task) {
                 Ok(workspace) => workspace.release(after).await,
                 Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::error!(error, task_run = %after.id, "a task run without its task");
+                    tracing::error!(error = %with_causes(&error), task_run = %after.id, "a task run without its task");
                 }
             }
         }

@@ -10,8 +10,10 @@ use proctor_core::{
     run::Run,
     task_run::{TaskRun, TaskRunState},
 };
+use proctor_macros::boxed_futures;
 use proctor_playground::world::World;
 use proctor_store::{
+    OnDisk,
     progress::Progress,
     repeatable::Made,
     runs::{Revised, TalliedRun},
@@ -63,6 +65,8 @@ struct Starting {
     profile: RunProfile,
     /// How it comes to its run.
     comes: Comes,
+    /// How soon its start must be on disk.
+    when: OnDisk,
 }
 
 /// How a task run comes to its run.
@@ -91,6 +95,7 @@ enum Begun {
     Before(TaskRun, Option<Run>),
 }
 
+#[boxed_futures]
 impl Engine {
     /// Starts a task run of a run; starting it again changes nothing.
     pub async fn start_task(&self, run: RunId, id: TaskRunId) -> Result<StartedTask, EngineError> {
@@ -121,6 +126,7 @@ impl Engine {
                 prepared: found.prepared,
                 profile,
                 comes: Comes::Planned(run),
+                when: OnDisk::AtOnce,
             })
             .await?;
         Ok(StartedTask {
@@ -138,15 +144,16 @@ impl Engine {
             .await?
         {
             Made::Before(task_run) => Ok(task_run.value),
-            Made::New(id) => self.start_scenario_as(id, new).await,
+            Made::New(id) => self.start_scenario_as(id, new, OnDisk::AtOnce).await,
         }
     }
 
-    /// The same under a name that was chosen before.
+    /// The same under a name that was chosen before; `when` says how soon it must be on disk.
     pub(crate) async fn start_scenario_as(
         &self,
         id: TaskRunId,
         new: NewScenarioRun,
+        when: OnDisk,
     ) -> Result<TaskRun, EngineError> {
         self.workshop()?;
         let (prepared, definition, general) = match new.run {
@@ -180,6 +187,7 @@ impl Engine {
                 prepared,
                 profile,
                 comes: new.run.map_or(Comes::Alone, Comes::Joining),
+                when,
             })
             .await?;
         Ok(started)
@@ -193,6 +201,7 @@ impl Engine {
             prepared,
             profile,
             comes,
+            when,
         } = starting;
         let (task, _) = prepared.task(task_run.task)?;
         let limit = prepared.benchmark.limit(task);
@@ -224,6 +233,7 @@ impl Engine {
             let opening = workspace.opening(&started)?;
             let mut progress = Progress {
                 playground: opening.playground.clone(),
+                on_disk: when,
                 ..Progress::default()
             };
             let mut admitted = None;

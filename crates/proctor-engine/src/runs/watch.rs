@@ -1,5 +1,6 @@
 //! What happens to task runs in boxes when nobody asks: boxes end, servers start again.
 
+use proctor_core::causes::with_causes;
 use proctor_core::{
     devbox::Initiator,
     id::kinds::{DevboxId, OrganizationId, TaskRunId},
@@ -21,8 +22,7 @@ impl Engine {
                 end = workshop.boxes.ended(organization, devbox) => end,
             };
             if let Err(error) = engine.lose_box(id, end).await {
-                let error = &error as &dyn std::error::Error;
-                tracing::error!(error, task_run = %id, "a scenario run without its devbox could not be ended");
+                tracing::error!(error = %with_causes(&error), task_run = %id, "a scenario run without its devbox could not be ended");
             }
         });
     }

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
 use futures::{StreamExt as _, stream};
+use proctor_core::causes::with_causes;
 use proctor_core::{
     devbox::{DevboxFailure, DevboxStatus, Initiator, ShutdownReason},
     id::kinds::{DevboxId, DevboxKind, OrganizationId},
@@ -125,7 +126,7 @@ impl Boxes for FleetBoxes {
                 Ok(None) => {}
                 Err(FleetError::NotFound { .. }) => return BoxEnd::Lost,
                 Err(error) => {
-                    tracing::warn!(error = &error as &dyn std::error::Error, %devbox, "a devbox cannot be watched");
+                    tracing::warn!(error = %with_causes(&error), %devbox, "a devbox cannot be watched");
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
             }

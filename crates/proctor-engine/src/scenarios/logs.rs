@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{BoxLog, LogStream};
 use crate::{engine::Engine, error::EngineError, runs::ScenarioRun};
+use proctor_macros::boxed_futures;
 
 /// A log as a file.
 pub struct LogFile {
@@ -19,6 +20,7 @@ pub struct LogFile {
     pub content: LogStream,
 }
 
+#[boxed_futures]
 impl Engine {
     /// The logs of a scenario run. Those of the box are opened one after the other, as they are read.
     pub async fn scenario_logs(

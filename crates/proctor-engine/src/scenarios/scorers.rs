@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
+use proctor_core::causes::with_causes;
 use proctor_core::{
     definition::{Check, Criterion, Task},
     devbox::DevboxStatus,
@@ -12,7 +13,7 @@ use proctor_core::{
 use proctor_devbox::{Error as DevboxError, LayerId, User};
 use proctor_fleet::{Fleet, FleetError, KeptDisk, Masks, Workplace};
 use proctor_scorers::{
-    JudgeError, JudgeOrder, Judgement, Mode, Redaction, Scored, ScoredState, Scorer,
+    JudgeError, JudgeOrder, Judgement, Mode, Redaction, Scored, ScoredState, ScorerKinds,
     ScoringFunction, judge, rejudge, settings::ScoringSettings,
 };
 
@@ -23,12 +24,15 @@ const SCORING: &str = "scoring-";
 
 /// Scores in the devboxes of a fleet.
 #[derive(Clone)]
-pub struct FleetJudge(Fleet);
+pub struct FleetJudge {
+    fleet: Fleet,
+    kinds: ScorerKinds,
+}
 
 impl FleetJudge {
-    /// Scores in the devboxes of this fleet.
-    pub const fn new(fleet: Fleet) -> Self {
-        Self(fleet)
+    /// Scores in the devboxes of this fleet, by scorers of these kinds.
+    pub const fn new(fleet: Fleet, kinds: ScorerKinds) -> Self {
+        Self { fleet, kinds }
     }
 
     /// The box as soon as it can be worked with; none if that takes longer than scoring may.
@@ -41,7 +45,7 @@ impl FleetJudge {
         ];
         let (organization, id) = (order.organization, order.devbox);
         let waited = self
-            .0
+            .fleet
             .wait_for(organization, id, &WANTED, order.time_limit)
             .await
             .map_err(failed)?;
@@ -49,10 +53,10 @@ impl FleetJudge {
             return Ok(None);
         };
         if record.status() == DevboxStatus::Suspended {
-            self.0.resume(organization, id).await.map_err(failed)?;
+            self.fleet.resume(organization, id).await.map_err(failed)?;
             let awake = [DevboxStatus::Running, DevboxStatus::Failure];
             let waited = self
-                .0
+                .fleet
                 .wait_for(organization, id, &awake, order.time_limit)
                 .await
                 .map_err(failed)?;
@@ -60,14 +64,14 @@ impl FleetJudge {
                 return Ok(None);
             }
         }
-        self.0.workplace(id).await.map(Some).map_err(failed)
+        self.fleet.workplace(id).await.map(Some).map_err(failed)
     }
 }
 
 #[async_trait]
 impl Judge for FleetJudge {
     async fn score(&self, order: ScoringOrder) -> Result<Scoring, ScoringError> {
-        let plan = Plan::of(&order)?;
+        let plan = Plan::of(&order, &self.kinds)?;
         let waited = tokio::select! {
             () = order.cancel.cancelled() => return Err(ScoringError::Cancelled),
             waited = self.workplace(&order) => waited?,
@@ -83,22 +87,22 @@ impl Judge for FleetJudge {
         let mut judging = self.judging(&order, &plan, Worker::at(&place, &plan));
         let freezing = self.begin_freezing(&order, &plan, &place).await?;
         judging.freeze = freezing.layer.clone();
-        let backend = self.0.backend().map_err(failed)?;
+        let backend = self.fleet.backend().map_err(failed)?;
         let judged = judge(&**backend, &*place.devbox, &judging).await;
         let disk = self.end_freezing(freezing, judged.as_ref().ok()).await;
         Ok(plan.scoring(judged.map_err(not_judged)?, disk))
     }
 
     async fn rescore(&self, order: ScoringOrder) -> Result<Scoring, ScoringError> {
-        let plan = Plan::of(&order)?;
-        let kept = self.0.kept_disk(order.task_run).await;
+        let plan = Plan::of(&order, &self.kinds)?;
+        let kept = self.fleet.kept_disk(order.task_run).await;
         let kept = kept.map_err(|error| match error {
             FleetError::Invalid(_) => ScoringError::NotKept(error.to_string()),
             other => failed(other),
         })?;
         let kept = kept.ok_or_else(gone)?;
         let judging = self.judging(&order, &plan, Worker::on(&kept, &plan));
-        let backend = self.0.backend().map_err(failed)?;
+        let backend = self.fleet.backend().map_err(failed)?;
         let judged = rejudge(&**backend, &kept.layer, &kept.spec, &judging).await;
         let judged = judged.map_err(|error| match error {
             JudgeError::Devbox(DevboxError::NoSuchLayer(_)) => gone(),
@@ -109,6 +113,10 @@ impl Judge for FleetJudge {
         })?;
         let disk = Disk::Kept(kept.layer.to_string());
         Ok(plan.scoring(judged, disk))
+    }
+
+    fn kinds(&self) -> ScorerKinds {
+        self.kinds.clone()
     }
 }
 
@@ -132,7 +140,7 @@ impl FleetJudge {
             Mode::Live | Mode::Quiet => false,
             Mode::Clone | Mode::Artifacts => true,
         };
-        let (fleet, task_run) = (&self.0, order.task_run);
+        let (fleet, task_run) = (&self.fleet, order.task_run);
         let begun = async {
             let not_kept = fleet.reason_not_to_freeze(task_run).await?;
             let layer = match &not_kept {
@@ -162,30 +170,29 @@ impl FleetJudge {
             .not_kept
             .or_else(|| judged.and_then(|judged| judged.not_frozen.clone()));
         let settled = match &not_kept {
-            None if is_frozen => self.0.keep_frozen(&layer).await,
-            None if self.0.closing().is_cancelled() => Ok(()),
-            _ => self.0.drop_frozen(&layer).await,
+            None if is_frozen => self.fleet.keep_frozen(&layer).await,
+            None if self.fleet.closing().is_cancelled() => Ok(()),
+            _ => self.fleet.drop_frozen(&layer).await,
         };
         match (settled, not_kept) {
             (Ok(()), None) => Disk::Kept(layer.to_string()),
             (Ok(()), Some(why)) => Disk::NotKept(why),
             (Err(error), _) => {
-                let told = &error as &dyn std::error::Error;
-                tracing::warn!(error = told, %layer, "what became of a frozen disk could not be noted");
+                tracing::warn!(error = %with_causes(&error), %layer, "what became of a frozen disk could not be noted");
                 Disk::NotKept(error.to_string())
             }
         }
     }
 
     fn judging(&self, order: &ScoringOrder, plan: &Plan, worker: Worker) -> JudgeOrder {
-        let name = self.0.store().fresh_id::<DevboxKind>().bare();
+        let name = self.fleet.store().fresh_id::<DevboxKind>().bare();
         let name = format!("{SCORING}{}", name.to_lowercase());
         JudgeOrder {
             custom: plan.contract.scripts.clone(),
             mode: plan.settings.mode,
             artifacts: plan.settings.artifacts.clone(),
             prepare: plan.launch_commands.clone(),
-            shown: Some(self.0.shown()),
+            shown: Some(self.fleet.shown()),
             working_directory: Some(worker.directory),
             home: Some(worker.home),
             environment: worker.environment,
@@ -245,11 +252,11 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(order: &ScoringOrder) -> Result<Self, ScoringError> {
+    fn of(order: &ScoringOrder, kinds: &ScorerKinds) -> Result<Self, ScoringError> {
         Ok(Self {
             settings: ScoringSettings::of_metadata(&order.task.metadata)
                 .map_err(|problems| ScoringError::Unfit(problems.to_string()))?,
-            contract: Contract::read(&order.task.criteria),
+            contract: Contract::read(&order.task.criteria, kinds),
             directory: order.task.working_directory().map(str::to_owned),
             launch_commands: launch_commands(&order.task),
         })
@@ -286,19 +293,18 @@ struct Contract {
 }
 
 impl Contract {
-    fn read(criteria: &[Criterion]) -> Self {
+    fn read(criteria: &[Criterion], kinds: &ScorerKinds) -> Self {
         let mut contract = Self::default();
         for criterion in criteria {
             let Check::Scorer(definition) = &criterion.check else {
                 continue;
             };
-            match Scorer::of(definition) {
+            match kinds.read(definition.as_value()) {
                 Ok(scorer) => {
                     if let Some(custom) = definition.custom()
-                        && let Some(script) = custom.bash_script.clone()
+                        && let Some(script) = custom.bash_script
                     {
-                        let kind = custom.custom_scorer_type.clone();
-                        contract.scripts.insert(kind, script);
+                        contract.scripts.insert(custom.custom_scorer_type, script);
                     }
                     contract.ids.push(criterion.id);
                     contract.functions.push(ScoringFunction {

@@ -12,10 +12,11 @@ use proctor_core::{
     devbox::DevboxRequest,
     id::kinds::{CriterionId, DevboxId, OrganizationId, TaskRunId},
     scoring::Score,
+    shell::quoted,
     task_run::{Cause, Fault},
 };
 use proctor_fleet::RequestProblem;
-use proctor_scorers::quoted;
+use proctor_scorers::ScorerKinds;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -327,4 +328,9 @@ pub trait Judge: Send + Sync {
     /// Runs the scorers of a task run on the disk that was kept when it was scored, in boxes made for it. Its own box need not
     /// be there any more.
     async fn rescore(&self, order: ScoringOrder) -> Result<Scoring, ScoringError>;
+
+    /// The kinds of scorers that it can run.
+    fn kinds(&self) -> ScorerKinds {
+        ScorerKinds::builtin()
+    }
 }

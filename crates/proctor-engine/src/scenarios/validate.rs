@@ -16,8 +16,10 @@ use super::{BoxCommand, CommandEnd};
 use crate::{
     engine::Engine,
     error::EngineError,
-    runs::{Asked, NewScenarioRun, ScenarioRun},
+    runs::{AfterScoring, Asked, NewScenarioRun, ScenarioRun},
 };
+use proctor_macros::boxed_futures;
+use proctor_store::OnDisk;
 
 /// How long a reference may take to be applied.
 const TIME_TO_APPLY: Duration = Duration::from_secs(600);
@@ -71,6 +73,7 @@ impl Trial {
     }
 }
 
+#[boxed_futures]
 impl Engine {
     /// Scores a box that nobody touched and one that the reference was applied to. With [`Validation::Reverse`] the box is
     /// solved to begin with, and the reference is taken back.
@@ -165,7 +168,10 @@ impl Engine {
             let boxes = &self.workshop()?.boxes;
             applied = Some(boxes.run(organization, devbox, command).await?);
         }
-        match self.score_now(id).await {
+        match self
+            .score_now(id, OnDisk::AtOnce, AfterScoring::Stays)
+            .await
+        {
             // The box failed and its run with it, which then says so; that is an answer too.
             Err(EngineError::Refused(Refused::TaskRunOver(_))) => {}
             other => other?,
@@ -174,7 +180,7 @@ impl Engine {
     }
 
     async fn end_trial(&self, id: TaskRunId) -> Result<(), EngineError> {
-        let ended = self.finish(id).await;
+        let ended = self.finish(id, OnDisk::AtOnce).await;
         match ended {
             Ok(_) => Ok(()),
             Err(_) => self.cancel(id).await.map(drop),

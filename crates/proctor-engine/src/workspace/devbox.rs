@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use proctor_core::causes::with_causes;
 use proctor_core::{
     definition::World,
     devbox::DevboxRequest,
@@ -189,8 +190,7 @@ impl Engine {
             return;
         };
         if let Err(error) = workshop.boxes.shut_down(organization, devbox).await {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, %devbox, "a devbox could not be ended");
+            tracing::warn!(error = %with_causes(&error), %devbox, "a devbox could not be ended");
         }
     }
 }

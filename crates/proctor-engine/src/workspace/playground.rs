@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use proctor_core::causes::with_causes;
 use proctor_core::{
     id::kinds::{DevboxId, OrganizationId},
     profile::RunProfile,
@@ -107,8 +108,7 @@ impl Workspace for PlaygroundWorkspace {
         match self.freeze(task_run, engine.now()).await {
             Ok(_) => {}
             Err(NotJudged::Engine(error)) => {
-                let error = &error as &dyn std::error::Error;
-                tracing::warn!(error, task_run = %task_run.id, "a world could not be frozen");
+                tracing::warn!(error = %with_causes(&error), task_run = %task_run.id, "a world could not be frozen");
             }
             Err(_) => {
                 tracing::warn!(task_run = %task_run.id, "a world could not be frozen");

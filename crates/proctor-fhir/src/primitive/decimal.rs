@@ -1,5 +1,7 @@
 //! Decimals and the interval that their significant digits stand for.
 
+use proctor_core::numeral::Numeral;
+
 /// A number as it was written, with the range of values that round to it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decimal {
@@ -12,33 +14,26 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// Reads `[-+]digits[.digits][e[-+]digits]`; none for anything else, and for what no 64-bit float can hold.
+    /// Reads a number; none for anything else, and for what no 64-bit float can hold.
     ///
     /// `100` stands for 99.5 up to 100.5 and `100.00` for 99.995 up to 100.005. A number with an exponent stands for a tenth
     /// of that width (`1e2` for 95 up to 105), as the standard's own example has it.
     pub fn parse(text: &str) -> Option<Self> {
-        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, Some(whole(exponent)?)),
-            None => (text, None),
+        let Numeral {
+            is_negative,
+            whole,
+            fraction,
+            exponent,
+        } = Numeral::read(text)?;
+        let exponent: Option<i32> = match exponent {
+            Some(exponent) => Some(exponent.parse().ok()?),
+            None => None,
         };
-        let (negative, digits) = match mantissa.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
-        };
-        let (integer, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let proper = !integer.is_empty()
-            && (fraction.is_empty() != digits.contains('.'))
-            && [integer, fraction]
-                .iter()
-                .all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
-        let value: f64 = text
-            .parse()
-            .ok()
-            .filter(|value: &f64| proper && value.is_finite())?;
+        let value: f64 = text.parse().ok().filter(|value: &f64| value.is_finite())?;
         let weight = exponent
             .unwrap_or(0)
             .checked_sub(i32::try_from(fraction.len()).ok()?)?;
-        let Some(magnitude) = format!("{integer}{fraction}")
+        let Some(magnitude) = format!("{whole}{fraction}")
             .parse::<i128>()
             .ok()
             .filter(|magnitude| *magnitude < i128::MAX / 1_000)
@@ -49,7 +44,7 @@ impl Decimal {
                 high: value,
             });
         };
-        let signed = if negative { -magnitude } else { magnitude };
+        let signed = if is_negative { -magnitude } else { magnitude };
         // Half of the last digit's weight; the edges are made as decimals so that they round as any other number does.
         let shift = if exponent.is_some() { 2 } else { 1 };
         let edge = |half: i128| {
@@ -67,10 +62,6 @@ impl Decimal {
             high: edge(5)?,
         })
     }
-}
-
-fn whole(text: &str) -> Option<i32> {
-    text.parse().ok()
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ mod prefix;
 #[cfg(test)]
 mod tests;
 
+use proctor_core::time::Timestamp;
+
 pub use criterion::{
     Criterion, DateCriterion, NearCriterion, NumberCriterion, QuantityCriterion,
     ReferenceCriterion, StringMatch, SystemCriterion, TokenCriterion, UriMatch,
@@ -26,8 +28,8 @@ pub use prefix::Prefix;
 /// What the meaning of a search depends on besides its text.
 #[derive(Debug, Clone, Copy)]
 pub struct QueryContext<'c> {
-    /// Now, in milliseconds since 1970: `ap` widens a date by its distance from now.
-    pub now: i64,
+    /// Now: `ap` widens a date by its distance from now.
+    pub now: Timestamp,
     /// The base URLs under which this server is known, without trailing slash: absolute references to it are local ones.
     pub own_bases: &'c [&'c str],
 }

@@ -153,10 +153,11 @@ impl Reader<'_> {
 
     /// A tenth of the distance from now, to both sides.
     fn approximate(&self, span: Span) -> Span {
-        let distance = if self.context.now < span.start {
-            span.start - self.context.now
-        } else if self.context.now >= span.end {
-            self.context.now - span.end
+        let now = self.context.now.as_millis();
+        let distance = if now < span.start {
+            span.start - now
+        } else if now >= span.end {
+            now - span.end
         } else {
             0
         };

@@ -1,5 +1,6 @@
 //! What searches find, kind by kind, and the laws that prefixes obey.
 
+use proctor_core::time::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -9,7 +10,7 @@ use crate::index::{IndexValue, NumberValue, extract};
 use crate::primitive::decimal::Decimal;
 use crate::primitive::moment::Span;
 
-const NOW: i64 = 1_700_000_000_000;
+const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
 fn context() -> QueryContext<'static> {
     QueryContext {

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use proctor_core::causes::with_causes;
 use proctor_core::{
     blueprint::{Blueprint, BuildFailure, Image, ImageDisk},
     mount::Mount,
@@ -263,7 +264,7 @@ impl Builder<'_> {
             Err(error) => Err(error),
         };
         if let Err(error) = removed {
-            tracing::warn!(%error, blueprint = %self.blueprint.id, "a build's devbox stays for now");
+            tracing::warn!(error = %with_causes(&error), blueprint = %self.blueprint.id, "a build's devbox stays for now");
         }
     }
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use proctor_core::causes::with_causes;
 use proctor_core::{canonical::Digest, id::kinds::BlueprintId};
 use proctor_store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
@@ -118,7 +119,7 @@ impl BuildLog {
         text.push(b'\n');
         open.bytes += if is_last { LARGEST } else { text.len() };
         if let Err(error) = open.file.write_all(&text) {
-            tracing::warn!(%error, "a build's log cannot be written");
+            tracing::warn!(error = %with_causes(&error), "a build's log cannot be written");
         }
     }
 
@@ -131,7 +132,7 @@ impl BuildLog {
     /// Removes the file of a log that was kept.
     pub(super) fn forget(spool: &Path, id: BlueprintId) {
         if let Err(error) = fs_err::remove_file(path(spool, id)) {
-            tracing::warn!(%error, "the file of a build's log stays");
+            tracing::warn!(error = %with_causes(&error), "the file of a build's log stays");
         }
     }
 }

@@ -21,6 +21,7 @@ use proctor_core::{
     },
 };
 use proctor_devbox::{Backend, BoxId, Limits};
+use proctor_macros::boxed_futures;
 use proctor_store::{Store, StoreError, repeatable::Made, runs::Revised};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -140,6 +141,7 @@ pub(crate) fn box_of(id: BlueprintId) -> BoxId {
         .expect("letters and digits make a name")
 }
 
+#[boxed_futures]
 impl Blueprints {
     /// Blueprints on a backend. Nothing is built until it is asked for, or until [`Blueprints::recover`].
     pub fn new(

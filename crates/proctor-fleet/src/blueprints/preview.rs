@@ -4,6 +4,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use proctor_core::{
     blueprint::Recipe,
     id::{Dialect, kinds::BlueprintId},
+    shell::quoted,
 };
 
 /// The Dockerfile. Tokens and secrets are not in it.
@@ -47,11 +48,6 @@ pub(super) fn render(recipe: &Recipe, base: Option<BlueprintId>) -> String {
     }
     lines.push(String::new());
     lines.join("\n")
-}
-
-/// A text as one word of a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// A text in the quotes of the exec form, on one line.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use proctor_core::causes::with_causes;
 use proctor_core::{blueprint::ImageDisk, devbox::DevboxBase};
 use proctor_devbox::{Error as BoxError, LayerId};
 use proctor_store::StoreError;
@@ -28,7 +29,7 @@ impl Blueprints {
         let mut stray: Vec<LayerId> = match self.inner.backend.layers().await {
             Ok(there) => there.into_iter().map(|layer| layer.id).collect(),
             Err(error) => {
-                tracing::warn!(%error, "the layers of deleted blueprints stay for now");
+                tracing::warn!(error = %with_causes(&error), "the layers of deleted blueprints stay for now");
                 return Ok(());
             }
         };
@@ -41,7 +42,9 @@ impl Blueprints {
                 match self.inner.backend.delete_layer(&layer).await {
                     Ok(()) | Err(BoxError::NoSuchLayer(_)) => {}
                     Err(BoxError::InUse { .. }) => left.push(layer),
-                    Err(error) => tracing::warn!(%error, %layer, "a layer stays for now"),
+                    Err(error) => {
+                        tracing::warn!(error = %with_causes(&error), %layer, "a layer stays for now");
+                    }
                 }
             }
             if left.is_empty() || left.len() == before {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use proctor_core::causes::with_causes;
 use proctor_core::{
     blueprint::{Blueprint, Build, BuildFailure, BuildOver},
     canonical::Digest,
@@ -31,7 +32,7 @@ impl Blueprints {
             match built {
                 Some(Ok(())) => {}
                 Some(Err(error)) => {
-                    tracing::error!(error = &error as &dyn std::error::Error, blueprint = %id, "a build cannot be recorded");
+                    tracing::error!(error = %with_causes(&error), blueprint = %id, "a build cannot be recorded");
                 }
                 None => this.remove_box(id).await,
             }
@@ -42,7 +43,7 @@ impl Blueprints {
         if let Ok(devbox) = self.inner.backend.open(&box_of(id)).await
             && let Err(error) = devbox.destroy().await
         {
-            tracing::warn!(%error, blueprint = %id, "a build's devbox stays for now");
+            tracing::warn!(error = %with_causes(&error), blueprint = %id, "a build's devbox stays for now");
         }
     }
 

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::Command;
 use crate::{error::FleetError, fleet::Fleet, live::Live};
+use proctor_core::causes::with_causes;
 
 /// How many names of commands that were let go are remembered.
 const MOST_REMEMBERED: usize = 10_000;
@@ -111,7 +112,7 @@ impl Fleet {
                 continue;
             };
             if let Err(error) = execution.forget().await {
-                tracing::warn!(devbox = %live.id, execution = %id, %error, "an old execution stays on disk");
+                tracing::warn!(devbox = %live.id, execution = %id, error = %with_causes(&error), "an old execution stays on disk");
             }
         }
     }

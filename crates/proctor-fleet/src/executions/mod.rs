@@ -14,6 +14,7 @@ use crate::{
     shells::{self, Turn},
     workplace::Workplace,
 };
+use proctor_macros::boxed_futures;
 
 mod command;
 mod following;
@@ -40,6 +41,7 @@ pub struct NewCommand {
     pub stdin: bool,
 }
 
+#[boxed_futures]
 impl Fleet {
     /// Runs a command. The answer comes as soon as it runs, or waits for its shell.
     pub async fn execute(

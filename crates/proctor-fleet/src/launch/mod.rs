@@ -5,19 +5,20 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use proctor_core::causes::with_causes;
 use proctor_core::{
-    devbox::{DevboxBase, DevboxFailure, DevboxStatus, ShutdownReason},
+    devbox::{DevboxBase, DevboxFailure, DevboxLife, DevboxStatus, ShutdownReason},
     time::Timestamp,
 };
 use proctor_devbox::{BoxRecord, Devbox, Error, ExecId, ExitCause, Network, Stream};
-use proctor_store::devboxes::DevboxRecord;
+use proctor_store::{OnDisk, devboxes::DevboxRecord};
 use secrecy::ExposeSecret as _;
 
 use self::box_plan::{caveats, spec};
 use crate::{
     accounts,
     devboxes::box_id,
-    error::{FleetError, chain},
+    error::FleetError,
     executions::Followed,
     fleet::Fleet,
     live::Live,
@@ -52,7 +53,7 @@ pub(crate) struct Outfit {
 impl From<FleetError> for NotLaunched {
     fn from(error: FleetError) -> Self {
         let failure = DevboxFailure::ExecutionFailed;
-        let message = chain(&error);
+        let message = with_causes(&error).to_string();
         Self { failure, message }
     }
 }
@@ -116,8 +117,10 @@ impl Fleet {
         }
         let now = self.now();
         live.touch(now);
-        live.step(
+        // A power cut ends every box: what it would undo of this is over by then.
+        live.step_when(
             self.store(),
+            OnDisk::WithTheNext,
             |life| life.run(now),
             |record| {
                 record.deadline = keep_alive_deadline(record, now);
@@ -248,7 +251,8 @@ impl Fleet {
             return Ok(true);
         }
         let now = self.now();
-        live.step(self.store(), |life| life.initialize(now), |_| {})
+        let initialize = |life: DevboxLife| life.initialize(now);
+        live.step_when(self.store(), OnDisk::WithTheNext, initialize, |_| {})
             .await?;
         for (number, command) in commands.iter().enumerate() {
             let name = format!("launch-{number}");
@@ -336,7 +340,7 @@ impl Fleet {
                 () = fleet.closing().cancelled() => return,
             }
             if let Err(error) = fleet.end(&live, ShutdownReason::EntrypointExit).await {
-                tracing::error!(devbox = %live.id, %error, "the end of a main program could not be noted");
+                tracing::error!(devbox = %live.id, error = %with_causes(&error), "the end of a main program could not be noted");
             }
         });
         Ok(())

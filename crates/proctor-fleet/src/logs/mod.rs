@@ -10,6 +10,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use proctor_core::causes::with_causes;
 use proctor_core::{
     id::kinds::{DevboxId, OrganizationId},
     time::Timestamp,
@@ -19,6 +20,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::{error::FleetError, fleet::Fleet};
+use proctor_macros::boxed_futures;
 
 mod lines;
 mod traces;
@@ -182,7 +184,9 @@ impl Log {
             Ok(()) => self
                 .length
                 .send_modify(|length| *length += text.len() as u64),
-            Err(error) => tracing::warn!(%error, "a devbox's log could not be written"),
+            Err(error) => {
+                tracing::warn!(error = %with_causes(&error), "a devbox's log could not be written");
+            }
         }
     }
 
@@ -281,6 +285,7 @@ impl LogTail {
     }
 }
 
+#[boxed_futures]
 impl Fleet {
     /// The last entries of a devbox's log, the oldest first.
     pub async fn logs(

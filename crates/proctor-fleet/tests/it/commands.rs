@@ -1,6 +1,7 @@
 use proctor_core::devbox::{DevboxSetup, DevboxStatus};
 use proctor_devbox::Stream;
 use proctor_fleet::{FleetError, Keeping, NewCommand, logs::LogFilter, output::Pieces};
+use proctor_testkit::eventually;
 use uuid::Uuid;
 
 use crate::support::{House, ended};
@@ -114,9 +115,10 @@ async fn secrets_are_in_the_environment_and_never_in_the_log() {
 
     house.fleet.shutdown(house.organization, id).await.unwrap();
     house.reaches(id, DevboxStatus::Shutdown).await;
-    while house.fleet.live_devboxes() > 0 {
-        tokio::task::yield_now().await;
-    }
+    eventually("no devbox is live", async || {
+        house.fleet.live_devboxes() == 0
+    })
+    .await;
     let logs = house
         .fleet
         .logs(house.organization, id, LogFilter::default())
@@ -148,9 +150,10 @@ async fn what_a_command_did_can_be_read_after_its_devbox_ended() {
     }
     house.fleet.shutdown(house.organization, id).await.unwrap();
     assert_eq!(ended(&going_on).await.0, 137);
-    while house.fleet.live_devboxes() > 0 {
-        tokio::task::yield_now().await;
-    }
+    eventually("no devbox is live", async || {
+        house.fleet.live_devboxes() == 0
+    })
+    .await;
     let found = house
         .fleet
         .command(house.organization, id, done.id)
@@ -239,9 +242,10 @@ async fn commands_that_ended_long_ago_are_let_go_and_never_run_again() {
         )
     };
     // What has ended is noted behind our back, and then the two oldest go.
-    while !is_gone(&house, commands[1]).await {
-        tokio::task::yield_now().await;
-    }
+    eventually("the old execution is gone", async || {
+        is_gone(&house, commands[1]).await
+    })
+    .await;
     assert!(is_gone(&house, commands[0]).await);
     for kept in &commands[2..] {
         let found = house.fleet.command(house.organization, id, *kept).await;
@@ -273,9 +277,10 @@ async fn commands_that_ended_long_ago_are_let_go_and_never_run_again() {
     // One that wrote much takes the place of all others, but is itself kept.
     let much = house.start(id, "head -c 5000 /dev/zero", None).await;
     assert_eq!(ended(&much).await.0, 0);
-    while !is_gone(&house, commands[4]).await {
-        tokio::task::yield_now().await;
-    }
+    eventually("the old execution is gone", async || {
+        is_gone(&house, commands[4]).await
+    })
+    .await;
     let found = house.fleet.command(house.organization, id, much.id).await;
     assert_eq!(found.unwrap().exit_status(), Some(0));
     drop(much);

@@ -8,6 +8,7 @@ use proctor_devbox::{Base, BoxId, BoxSpec, LayerId, User};
 use proctor_fleet::{KeepFrozen, KeptDisk};
 
 use crate::support::House;
+use proctor_testkit::eventually;
 
 /// A devbox of a task run, at work.
 async fn at_work(house: &House, setup: DevboxSetup) -> (TaskRunId, DevboxId) {
@@ -45,9 +46,10 @@ async fn kept(house: &House, task_run: TaskRunId) -> Option<KeptDisk> {
 async fn end(house: &House, devbox: DevboxId) {
     let (fleet, organization) = (&house.fleet, house.organization);
     fleet.shutdown(organization, devbox).await.unwrap();
-    while house.backend.open(&id_of(devbox)).await.is_ok() {
-        tokio::task::yield_now().await;
-    }
+    eventually("the box is gone", async || {
+        house.backend.open(&id_of(devbox)).await.is_err()
+    })
+    .await;
 }
 
 fn id_of(devbox: DevboxId) -> BoxId {
@@ -58,15 +60,13 @@ fn id_of(devbox: DevboxId) -> BoxId {
 async fn only(house: &House, wanted: &[&LayerId]) {
     let mut wanted: Vec<LayerId> = wanted.iter().copied().cloned().collect();
     wanted.sort();
-    loop {
+    eventually("only the wanted layers are there", async || {
         let there = house.backend.layers().await.unwrap();
         let mut there: Vec<LayerId> = there.into_iter().map(|layer| layer.id).collect();
         there.sort();
-        if there == wanted {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+        there == wanted
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use proctor_fleet::{DevboxChange, FleetError, FleetOptions, NewDevbox, RequestPr
 use proctor_store::page::{PageRequest, PageStart};
 
 use crate::support::House;
+use proctor_testkit::eventually;
 
 fn launching(commands: &[&str]) -> DevboxSetup {
     DevboxSetup {
@@ -56,9 +57,10 @@ async fn a_devbox_is_made_used_and_ended_and_leaves_nothing() {
         ),
         "{refused:?}"
     );
-    while house.fleet.live_devboxes() > 0 {
-        tokio::task::yield_now().await;
-    }
+    eventually("no devbox is live", async || {
+        house.fleet.live_devboxes() == 0
+    })
+    .await;
     assert_eq!(house.backend.list().await.unwrap(), []);
     house.end().await;
 }
@@ -112,9 +114,10 @@ async fn a_devbox_that_is_shut_down_while_it_launches_leaves_nothing() {
     let id = house.create(launching(&["sleep 1000"])).await.id;
     let ended = house.fleet.shutdown(house.organization, id).await.unwrap();
     assert_eq!(ended.status(), DevboxStatus::Shutdown);
-    while house.fleet.live_devboxes() > 0 {
-        tokio::task::yield_now().await;
-    }
+    eventually("no devbox is live", async || {
+        house.fleet.live_devboxes() == 0
+    })
+    .await;
     assert_eq!(house.backend.list().await.unwrap(), []);
     house.end().await;
 }

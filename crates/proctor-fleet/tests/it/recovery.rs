@@ -3,6 +3,7 @@ use proctor_devbox::{Base, BoxId, BoxSpec, Stream};
 use proctor_fleet::logs::LogFilter;
 
 use crate::support::{House, ended};
+use proctor_testkit::eventually;
 
 #[tokio::test]
 async fn everything_goes_on_after_the_server_was_gone() {
@@ -30,9 +31,10 @@ async fn everything_goes_on_after_the_server_was_gone() {
         )
         .await;
     let second = house.start(id, "pwd", Some("main")).await;
-    while work.tail(Stream::Stdout, 9).await.unwrap().text.is_empty() {
-        tokio::task::yield_now().await;
-    }
+    eventually("the command has printed something", async || {
+        !work.tail(Stream::Stdout, 9).await.unwrap().text.is_empty()
+    })
+    .await;
     let ids = (work.id, first.id, second.id);
     // What is kept of an execution keeps its backend.
     drop((work, first, second));
@@ -71,9 +73,10 @@ async fn everything_goes_on_after_the_server_was_gone() {
     assert_eq!(house.sh(suspended, "echo back").await.1, "back\n");
 
     house.fleet.shutdown(house.organization, id).await.unwrap();
-    while house.fleet.live_devboxes() > 1 {
-        tokio::task::yield_now().await;
-    }
+    eventually("one devbox is live", async || {
+        house.fleet.live_devboxes() <= 1
+    })
+    .await;
     let filter = LogFilter {
         execution: Some(work.to_string()),
         shell: None,

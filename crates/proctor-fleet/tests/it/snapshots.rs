@@ -6,6 +6,7 @@ use proctor_store::{
 };
 
 use crate::support::House;
+use proctor_testkit::{eventually, eventually_seen};
 
 #[tokio::test]
 async fn a_devbox_begins_where_a_snapshot_was_taken() {
@@ -75,9 +76,10 @@ async fn a_devbox_begins_where_a_snapshot_was_taken() {
         let snapshot = fleet.disk_snapshot(organization, snapshot.id);
         snapshot.await.unwrap().status
     };
-    while status().await != SnapshotStatus::Gone {
-        tokio::task::yield_now().await;
-    }
+    eventually("the snapshot is gone", async || {
+        status().await == SnapshotStatus::Gone
+    })
+    .await;
     assert_eq!(house.backend.layers().await.unwrap(), []);
     assert_eq!(house.fleet.live_devboxes(), 0);
     house.end().await;
@@ -95,20 +97,19 @@ async fn a_snapshot_in_the_background_is_complete_in_the_end() {
         .await
         .unwrap();
     assert_eq!(begun.status, SnapshotStatus::InProgress);
-    loop {
-        let now = house
-            .fleet
-            .disk_snapshot(house.organization, begun.id)
-            .await
-            .unwrap();
+    let taken = eventually_seen("the snapshot is taken", async || {
+        let snapshot = house.fleet.disk_snapshot(house.organization, begun.id);
+        let now = snapshot.await.unwrap();
         match now.status {
-            SnapshotStatus::InProgress => tokio::task::yield_now().await,
-            status => {
-                assert_eq!((status, now.error), (SnapshotStatus::Complete, None));
-                break;
-            }
+            SnapshotStatus::InProgress => Err("it is in progress"),
+            _ => Ok(now),
         }
-    }
+    })
+    .await;
+    assert_eq!(
+        (taken.status, taken.error),
+        (SnapshotStatus::Complete, None)
+    );
     busy.kill().await.unwrap();
     let record = house.fleet.devbox(house.organization, id).await.unwrap();
     assert_eq!(record.status(), DevboxStatus::Running);

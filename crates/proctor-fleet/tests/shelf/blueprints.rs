@@ -7,6 +7,7 @@ use proctor_devbox::{Base, LayerId};
 use proctor_fleet::blueprints::BlueprintError;
 
 use crate::support::{Shelf, sh, tar_of};
+use proctor_testkit::eventually;
 
 fn dockerfile(text: &str) -> Recipe {
     Recipe {
@@ -378,9 +379,10 @@ async fn a_build_that_was_interrupted_is_begun_again() {
         .unwrap()
         .id;
     // The first layer is there: the second step is at work.
-    while shelf.backend.layers().await.unwrap().is_empty() {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    eventually("there is a layer", async || {
+        !shelf.backend.layers().await.unwrap().is_empty()
+    })
+    .await;
     shelf.blueprints.close().await;
     let unfinished = shelf.store.unfinished_blueprints().await.unwrap();
     assert_eq!(

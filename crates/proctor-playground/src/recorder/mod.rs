@@ -24,6 +24,7 @@ use std::{
 };
 
 use proctor_core::{id::kinds::WorldId, time::Timestamp};
+use proctor_simulation::payload::pack;
 use proctor_store::{
     StoreError,
     journal::{AppendError, Event, Journal, NewEvent, SEAL},
@@ -35,7 +36,6 @@ use self::{
     progress::Progress,
     queue::{Entry, Queue, Standing, to_events},
 };
-use crate::payload::pack;
 
 /// How long notes wait for company.
 const NOTES_WAIT: Duration = Duration::from_millis(100);

@@ -2,28 +2,25 @@
 
 use std::{borrow::Cow, fmt};
 
-use proctor_core::{environment::SimulatorType, time::Timestamp};
+use proctor_core::time::Timestamp;
+use proctor_simulation::{
+    exchange::{Request, Response},
+    exhibits::Exhibits,
+    machine::{Answered, AnyMachine, Happened, NotTaken},
+    payload::unpack,
+    simulator::{Around, NotProvided, Provision},
+};
 use proctor_store::journal;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{CHANGE, LONE_CHANGE, LONE_LOOK, Origin, PROVISION};
-use crate::{
-    environment::Door,
-    exchange::{Request, Response},
-    exhibits::Exhibits,
-    fhir,
-    machine::{Answered, AnyMachine, Happened, NotTaken},
-    payload::unpack,
-    simulator::{Around, NotProvided, Provision},
-};
+use crate::environment::Door;
 
 /// The state of a playground.
 pub struct Contents {
     doors: Vec<Door>,
-    simulators: Vec<Box<dyn AnyMachine>>,
-    /// Which simulator is the first FHIR store: the others may look into it.
-    fhir: Option<usize>,
+    machines: Vec<Box<dyn AnyMachine>>,
     /// When something last happened.
     latest: Timestamp,
 }
@@ -61,14 +58,9 @@ pub(super) fn door_of(kind: &str, line: &[u8]) -> Result<usize, serde_json::Erro
 impl Contents {
     /// The state before anything happened.
     pub(super) fn branch(origin: &Origin) -> Self {
-        let branches = origin.blueprint.simulators.iter();
-        let simulators: Vec<_> = branches
-            .map(|branch| branch(origin.seed, &origin.base_url))
-            .collect();
         Self {
             doors: origin.blueprint.doors().to_vec(),
-            fhir: simulators.iter().position(|one| one.fhir().is_some()),
-            simulators,
+            machines: origin.blueprint.machines(origin.seed, &origin.base_url),
             latest: Timestamp::from_millis(i64::MIN),
         }
     }
@@ -90,7 +82,7 @@ impl Contents {
         let line = unpack(&event.payload)?;
         let door = door_of(&event.kind, &line)?;
         let number = self.behind(door).ok_or("there is no such sandbox")?;
-        Ok(self.simulators[number].replay(&line)?)
+        Ok(self.machines[number].replay(&line)?)
     }
 
     /// When something last happened.
@@ -100,7 +92,7 @@ impl Contents {
 
     /// The simulator behind a door.
     pub(super) fn simulator(&self, door: usize) -> Option<&dyn AnyMachine> {
-        Some(&*self.simulators[self.behind(door)?])
+        Some(&*self.machines[self.behind(door)?])
     }
 
     /// Whether a request is most likely answered without changing anything.
@@ -114,9 +106,9 @@ impl Contents {
         let now = request.at.max(self.latest);
         match self.behind(door) {
             Some(number) if self.is_for(door, request) => {
-                let store = self.fhir.filter(|store| *store != number);
-                let fhir = store.and_then(|store| self.simulators[store].fhir());
-                self.simulators[number].look(request, &Around { now, fhir })
+                let (before, after) = (&self.machines[..number], &self.machines[number + 1..]);
+                let around = Around::between(now, before, after);
+                self.machines[number].look(request, &around)
             }
             _ => Some(nothing_there(request)),
         }
@@ -126,13 +118,13 @@ impl Contents {
     pub(super) fn act(&mut self, door: usize, request: &Request) -> (Answered, Timestamp) {
         let now = request.at.max(self.latest);
         let is_for = self.is_for(door, request);
-        let answered = match self.inside(door) {
-            Some((simulator, fhir)) if is_for => {
+        let answered = match self.inside(door, now) {
+            Some((simulator, around)) if is_for => {
                 let mut request = Cow::Borrowed(request);
                 if request.at != now {
                     request.to_mut().at = now;
                 }
-                simulator.act(&request, &Around { now, fhir })
+                simulator.act(&request, &around)
             }
             _ => nothing_there(request),
         };
@@ -158,10 +150,10 @@ impl Contents {
         now: Timestamp,
     ) -> Result<(Happened, Timestamp), NotProvided> {
         let now = now.max(self.latest);
-        let Some((simulator, fhir)) = self.inside(door) else {
+        let Some((simulator, around)) = self.inside(door, now) else {
             return Err(NotProvided("there is no such simulator".to_owned()));
         };
-        let happened = simulator.provide(provision, &Around { now, fhir })?;
+        let happened = simulator.provide(provision, &around)?;
         self.latest = now;
         Ok((happened, now))
     }
@@ -169,8 +161,8 @@ impl Contents {
     /// What checks may look at, at the time `now`.
     pub fn exhibits(&self, now: Timestamp) -> Exhibits<'_> {
         let mut exhibits = Exhibits::at(now);
-        for simulator in &self.simulators {
-            simulator.exhibit(&mut exhibits);
+        for machine in &self.machines {
+            machine.exhibit(&mut exhibits);
         }
         exhibits
     }
@@ -180,47 +172,30 @@ impl Contents {
     pub fn credentials(origin: &Origin, prefix: &str) -> Vec<Value> {
         let contents = Self::branch(origin);
         let of = |door: &Door| {
-            let simulator = &contents.simulators[door.simulator_number];
-            of_door(door.kind, simulator.credentials(prefix))
+            let machine = &contents.machines[door.machine];
+            door.plugin.credentials(machine.credentials(prefix))
         };
         contents.doors.iter().map(of).collect()
     }
 
-    /// The number of the simulator behind a door.
+    /// The number of the machine behind a door.
     fn behind(&self, door: usize) -> Option<usize> {
-        self.doors.get(door).map(|door| door.simulator_number)
+        self.doors.get(door).map(|door| door.machine)
     }
 
-    /// The simulator behind a door, and the FHIR store that it may look into.
-    fn inside(&mut self, door: usize) -> Option<(&mut dyn AnyMachine, Option<&fhir::State>)> {
+    /// The simulator behind a door, and what it sees around it.
+    fn inside(&mut self, door: usize, now: Timestamp) -> Option<(&mut dyn AnyMachine, Around<'_>)> {
         let number = self.behind(door)?;
-        match self.fhir {
-            Some(store) if store != number => {
-                let both = self.simulators.get_disjoint_mut([number, store]);
-                let [simulator, store] = both.ok()?;
-                Some((&mut **simulator, store.fhir()))
-            }
-            _ => Some((&mut **self.simulators.get_mut(number)?, None)),
-        }
+        let (before, rest) = self.machines.split_at_mut_checked(number)?;
+        let (machine, after) = rest.split_first_mut()?;
+        Some((&mut **machine, Around::between(now, before, after)))
     }
 
     /// Whether the path is one of the door's.
     fn is_for(&self, door: usize, request: &Request) -> bool {
-        crate::environment::kind_of_path(&request.path) == self.doors.get(door).map(|one| one.kind)
+        let door = self.doors.get(door);
+        door.is_some_and(|door| door.is_at(&request.path))
     }
-}
-
-/// What belongs to a door, where one machine is behind several.
-fn of_door(kind: SimulatorType, mut credentials: Value) -> Value {
-    if let Value::Object(members) = &mut credentials {
-        let is_clearinghouse = |name: &str| name == "clearinghouse_url";
-        match kind {
-            SimulatorType::Payer => members.retain(|name, _| !is_clearinghouse(name)),
-            SimulatorType::Clearinghouse => members.retain(|name, _| is_clearinghouse(name)),
-            _ => {}
-        }
-    }
-    credentials
 }
 
 /// The answer at a door that does not know the path.

@@ -4,6 +4,7 @@ use proctor_core::{
     id::kinds::{EventId, WorldId},
     time::Timestamp,
 };
+use proctor_simulation::payload::unpack;
 use proctor_store::journal;
 use serde_json::{Value, value::RawValue};
 use sha2::{Digest as _, Sha256};
@@ -11,7 +12,6 @@ use sha2::{Digest as _, Sha256};
 use super::{
     BadEvent, CHANGE, Contents, LONE_CHANGE, LONE_LOOK, LOOK, Origin, PROVISION, contents::door_of,
 };
-use crate::payload::unpack;
 
 /// Something that happened at a door of a world, for people to look at.
 #[derive(Clone, Debug, PartialEq)]

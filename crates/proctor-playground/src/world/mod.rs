@@ -20,6 +20,7 @@ use proctor_core::{
     id::kinds::WorldId,
     time::{Clock, Timestamp},
 };
+use proctor_simulation::{exhibits::Exhibits, seed::Seed, simulator::NotProvided};
 use proctor_store::{
     StoreError,
     journal::{self, Journal, SEAL},
@@ -34,10 +35,7 @@ pub use self::{
 };
 use crate::{
     environment::Blueprint,
-    exhibits::Exhibits,
     recorder::{Epoch, NotRecorded, Recorder},
-    seed::Seed,
-    simulator::NotProvided,
 };
 
 /// The kind of a journal's event that changed something.

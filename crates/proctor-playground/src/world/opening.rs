@@ -1,16 +1,16 @@
 //! How a playground begins: its scenario happens at once, all of it or nothing.
 
-use proctor_core::time::Timestamp;
+use proctor_core::{environment::SimulatorType, time::Timestamp};
+use proctor_simulation::{
+    payload::pack,
+    scenario::Step,
+    simulator::{NotProvided, Provision},
+};
 use proctor_store::journal::{AppendError, NewEvent};
 use serde_json::json;
 
 use super::{
     Contents, OPENING, OpenError, Origin, PROVISION, Surroundings, World, current::Current, line,
-};
-use crate::{
-    payload::pack,
-    scenario::Step,
-    simulator::{NotProvided, Provision},
 };
 
 /// Why a playground could not begin. Nothing of it was written.
@@ -108,7 +108,7 @@ impl World {
 }
 
 fn no_simulator(step: &Step) -> NotProvided {
-    let kinds: Vec<&str> = step.targets().iter().map(|kind| kind.as_str()).collect();
+    let kinds: Vec<&str> = step.targets().iter().map(SimulatorType::as_str).collect();
     let named = match &step.simulator {
         Some(name) => format!(" named '{name}'"),
         None => String::new(),

@@ -1,18 +1,19 @@
 //! What is done to a world: requests of agents, and what its owner puts in.
 
+use proctor_core::causes::with_causes;
 use proctor_core::{environment::Dataset, time::Timestamp};
+use proctor_simulation::{
+    exchange::{Request, Response},
+    machine::{Happened, NotTaken},
+    simulator::Provision,
+};
 
 use super::{
     CHANGE, LOOK, PROVISION, TRIES, World, WorldError,
     current::{Closed, Current},
     line,
 };
-use crate::{
-    exchange::{Request, Response},
-    machine::{Happened, NotTaken},
-    recorder::{Epoch, NotRecorded, Ticket},
-    simulator::Provision,
-};
+use crate::recorder::{Epoch, NotRecorded, Ticket};
 
 /// Why something did not happen in memory.
 enum NotDone {
@@ -46,8 +47,7 @@ impl World {
         let why = match error {
             WorldError::Frozen => NotTaken::Frozen,
             error => {
-                let error = &error as &dyn std::error::Error;
-                tracing::warn!(error, "a request could not be recorded");
+                tracing::warn!(error = %with_causes(&error), "a request could not be recorded");
                 NotTaken::Unavailable
             }
         };

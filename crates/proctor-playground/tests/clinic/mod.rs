@@ -8,12 +8,14 @@ use proctor_core::{
     id::kinds::{DatasetId, SimulatorId, WorldId},
     time::{Clock, ManualClock, Timestamp},
 };
+use proctor_fhir_store::{FhirPlugin, State};
+use proctor_office::voice::VoicePlugin;
 use proctor_playground::{
     environment::Blueprint,
-    exchange::Request,
-    scenario::Step,
-    seed::Seed,
     world::{Origin, Rehearsal, Surroundings, World},
+};
+use proctor_simulation::{
+    exchange::Request, registry::SimulatorRegistry, scenario::Step, seed::Seed,
 };
 use proctor_store::{Store, StoreOptions};
 use serde_json::{Value, json};
@@ -56,7 +58,7 @@ fn environment() -> Environment {
         name: "Clinic".to_owned(),
         simulators: vec![Simulator {
             id: SimulatorId::from_uuid(Uuid::from_u128(1)),
-            kind: SimulatorType::Fhir,
+            kind: SimulatorType::named("Fhir"),
             name: "EHR".to_owned(),
             config: Value::Null,
             datasets: vec![Dataset {
@@ -69,10 +71,17 @@ fn environment() -> Environment {
     }
 }
 
+/// The simulators that the tests know; the environment has only the first.
+pub(crate) fn registry() -> SimulatorRegistry {
+    SimulatorRegistry::default()
+        .with(FhirPlugin)
+        .with(VoicePlugin)
+}
+
 pub(crate) fn origin(number: u128) -> Origin {
     Origin {
         id: WorldId::from_uuid(Uuid::from_u128(number)),
-        blueprint: Arc::new(Blueprint::read(&environment()).unwrap()),
+        blueprint: Arc::new(Blueprint::read(&environment(), &registry()).unwrap()),
         seed: Seed::from_number(7),
         base_url: "http://localhost/v1/task-runs/tr_1".to_owned(),
     }
@@ -106,6 +115,6 @@ pub(crate) async fn ask(
 }
 
 pub(crate) async fn patients(world: &World) -> usize {
-    let count = world.look(|exhibits| exhibits.fhir[0].resource_count());
+    let count = world.look(|exhibits| exhibits.evidence::<State>().unwrap()[0].resource_count());
     count.await.unwrap()
 }

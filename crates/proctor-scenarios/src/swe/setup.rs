@@ -1,7 +1,7 @@
 //! The commands that put an instance's repository into a box.
 
 use base64::Engine as _;
-use proctor_scorers::quoted;
+use proctor_core::shell::quoted;
 
 use super::{Collection, Instance, Repository};
 

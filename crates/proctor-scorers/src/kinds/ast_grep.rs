@@ -5,6 +5,7 @@
 
 use async_trait::async_trait;
 use futures::{StreamExt as _, stream};
+use proctor_core::shell::quoted;
 use proctor_devbox::Error as DevboxError;
 use tokio::io::AsyncReadExt as _;
 
@@ -13,9 +14,8 @@ use crate::{
     bench::{Bench, Ran, Script},
     code::{CodeLanguage, CodePattern, CodeSearch, Match},
     error::JudgeError,
-    members::Members,
+    members::{Members, ReadMembers as _},
     scored::Finding,
-    shell::quoted,
 };
 
 /// The largest file that is searched; generated code is larger.

@@ -6,7 +6,7 @@ use super::Kind;
 use crate::{
     bench::{Bench, Ended, Script},
     error::JudgeError,
-    members::Members,
+    members::{Members, ReadMembers as _},
     scored::Finding,
 };
 

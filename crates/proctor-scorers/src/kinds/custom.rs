@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use serde_json::Value;
 
 use super::Kind;
 use crate::{
     bench::{Bench, Script},
     error::JudgeError,
-    members::Members,
+    members::{Members, ReadMembers as _},
     output,
     scored::Finding,
 };
@@ -36,11 +35,7 @@ impl Kind for Custom {
         let scorer_type = members.text("custom_scorer_type");
         let context = match members.optional("scorer_params") {
             None => Some("{}".to_owned()),
-            Some(parameters @ Value::Object(_)) => Some(parameters.to_string()),
-            Some(_) => {
-                members.refuse("scorer_params", "must be an object");
-                None
-            }
+            Some(parameters) => parameters.object().map(|_| parameters.value().to_string()),
         };
         let context = context.filter(|context| {
             let fits = context.len() <= LONGEST;

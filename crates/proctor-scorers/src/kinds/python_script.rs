@@ -6,16 +6,17 @@
 //! modules of the box.
 
 use async_trait::async_trait;
+use proctor_core::shell::quoted;
 
 use super::Kind;
 use crate::{
     bench::{Bench, Ended, Ran, Script},
     error::JudgeError,
-    members::Members,
+    members::{Members, ReadMembers as _},
     output,
     python_version::{Constraint, Release},
     scored::Finding,
-    shell::{NOT_RUN, PRELUDE, encoded, quoted},
+    shell::{NOT_RUN, PRELUDE, encoded},
 };
 
 /// A program, the packages it needs, and the versions of Python that it works with.

@@ -4,14 +4,16 @@
 //! nothing of them remains when the command fails or takes too long, and not even when the server is killed meanwhile.
 
 use async_trait::async_trait;
+use proctor_core::shell::quoted;
+use serde_json::{Map, Value, json};
 
 use super::Kind;
 use crate::{
     bench::{Bench, Ended, Script},
     error::JudgeError,
-    members::Members,
+    members::{Members, ReadMembers as _},
     scored::Finding,
-    shell::{PRELUDE, encoded, limited_loader, quoted},
+    shell::{PRELUDE, encoded, limited_loader},
 };
 
 /// Test files and the command that runs them.
@@ -42,6 +44,18 @@ impl Kind for TestBased {
         })
     }
 
+    fn kept(members: &Members<'_>) -> Map<String, Value> {
+        let mut kept = members.asked_for();
+        if let Some(files) = kept.get_mut("test_files") {
+            *files = members
+                .objects("test_files")
+                .iter()
+                .map(kept_file)
+                .collect();
+        }
+        kept
+    }
+
     async fn score(&self, bench: &Bench<'_>) -> Result<Finding, JudgeError> {
         let undoing = self.undoing(&bench.scratch());
         let text = self.script(&undoing, bench.limit.as_secs_f64());
@@ -54,6 +68,12 @@ impl Kind for TestBased {
         );
         bench.finding(&script, Ended::by_status_if_run).await
     }
+}
+
+/// A file of a test as it is kept: with what is in it, also if that is nothing.
+fn kept_file(members: &Members<'_>) -> Value {
+    let contents = members.optional_text("file_contents").unwrap_or_default();
+    json!({"file_path": members.text("file_path"), "file_contents": contents})
 }
 
 fn read_file(members: &Members<'_>) -> Option<TestFile> {

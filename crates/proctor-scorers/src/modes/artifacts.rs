@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use proctor_core::shell::quoted;
 use proctor_devbox::{BoxSpec, Devbox, LayerId, Network, Property, User};
 
 use super::{
@@ -14,7 +15,6 @@ use crate::{
     bench::{Bench, Ran, Script},
     error::JudgeError,
     judge::Judging,
-    shell::quoted,
 };
 
 /// The variable by which scorers find the program that runs the agent's code.

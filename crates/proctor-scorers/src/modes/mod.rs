@@ -6,6 +6,7 @@ mod transfer;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use proctor_core::causes::with_causes;
 use proctor_devbox::{Backend, Base, BoxSpec, Devbox, ExecSpec, LayerId, User};
 
 pub(crate) use self::artifacts::artifacts;
@@ -116,7 +117,7 @@ pub(crate) async fn silence(judging: &Judging<'_>, devbox: &dyn Devbox) -> Resul
             execution.wait().await?;
         }
         Err(error @ proctor_devbox::Error::CannotRun { .. }) => {
-            tracing::debug!(%error, "the box has no shell; its executions were ended all the same");
+            tracing::debug!(error = %with_causes(&error), "the box has no shell; its executions were ended all the same");
         }
         Err(error) => return Err(error.into()),
     }

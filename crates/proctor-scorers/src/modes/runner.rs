@@ -3,13 +3,11 @@
 
 use std::path::PathBuf;
 
+use proctor_core::causes::with_causes;
+use proctor_core::shell::quoted;
 use proctor_devbox::{Devbox, Error as DevboxError, FileMode, Shared, User};
 
-use crate::{
-    error::JudgeError,
-    order::JudgeOrder,
-    shell::{TRUSTED_PATH, quoted},
-};
+use crate::{error::JudgeError, order::JudgeOrder, shell::TRUSTED_PATH};
 
 /// Where it lies in the box.
 pub(super) const PATH: &str = "/opt/proctor/agent";
@@ -77,7 +75,7 @@ impl Drop for Runner {
         if let Some(shown) = &self.shown
             && let Err(error) = fs_err::remove_dir_all(shown)
         {
-            tracing::debug!(%error, "what a box was shown is left to the next start");
+            tracing::debug!(error = %with_causes(&error), "what a box was shown is left to the next start");
         }
     }
 }

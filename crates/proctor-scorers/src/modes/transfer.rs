@@ -4,12 +4,12 @@
 //! as far as its paths lie below what was named, and every file arrives as a plain file of root's.
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use proctor_core::shell::quoted;
 use proctor_devbox::{Devbox, Error as DevboxError, FileMode, User, error::FileProblem};
 
 use crate::{
     bench::{Bench, Ran, Script},
     error::JudgeError,
-    shell::quoted,
 };
 
 /// How many files are taken over at most.

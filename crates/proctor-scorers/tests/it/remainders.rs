@@ -99,7 +99,7 @@ async fn test_files_go_away_by_themselves_when_nobody_waits_for_the_scorer_any_m
     );
     let gone = agent
         .does(&format!(
-            "for i in $(seq 100); do [ -e {WORK}/secret.txt ] || break; sleep 0.1; done; ls -A {WORK}; ls -A /tmp"
+            "left() {{ ls -A {WORK}; ls -A /tmp; }}; for i in $(seq 100); do [ -n \"$(left)\" ] || break; sleep 0.1; done; left"
         ))
         .await;
     assert_eq!(gone, "");

@@ -14,7 +14,9 @@ use proctor_devbox::{
     Backend, Base, BoxId, BoxSpec, Devbox, ExecId, ExecSpec, How, Property, Stream, User,
     local::{LocalBackend, LocalConfig},
 };
-use proctor_scorers::{JudgeOrder, Judgement, Scored, ScoringFunction, judge, read_contract};
+use proctor_scorers::{
+    JudgeOrder, Judgement, Scored, ScorerKinds, ScoringFunction, judge, read_contract,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -157,5 +159,6 @@ pub(crate) fn functions(scorers: &[Value]) -> Vec<ScoringFunction> {
         .enumerate()
         .map(|(place, scorer)| json!({"name": format!("s{place}"), "weight": weight, "scorer": scorer}))
         .collect();
-    read_contract(&json!({"scoring_function_parameters": functions})).unwrap()
+    let contract = json!({"scoring_function_parameters": functions});
+    read_contract(&ScorerKinds::builtin(), &contract).unwrap()
 }

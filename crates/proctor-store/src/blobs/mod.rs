@@ -8,8 +8,10 @@ use object_store::{
     ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload, WriteMultipart,
 };
 use proctor_core::canonical::{Digest, Hasher};
+use proctor_core::causes::with_causes;
 
 use crate::{StoreError, fault};
+use proctor_macros::boxed_futures;
 
 pub use place::BlobPlace;
 
@@ -41,6 +43,7 @@ const PARTS_AT_ONCE: usize = 4;
 /// Bytes as they arrive.
 pub type ByteStream = BoxStream<'static, Result<Bytes, object_store::Error>>;
 
+#[boxed_futures]
 impl Blobs {
     /// Blobs apart from all others, although they may have the same content: whoever owns the area can delete them
     /// without asking.
@@ -90,7 +93,7 @@ impl Blobs {
         };
         if let Some(refused) = refused {
             if let Err(error) = upload.abort().await {
-                tracing::warn!(%error, "an upload that was given up leaves something behind");
+                tracing::warn!(error = %with_causes(&error), "an upload that was given up leaves something behind");
             }
             return Err(refused);
         }

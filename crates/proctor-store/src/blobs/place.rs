@@ -13,6 +13,7 @@ use object_store::{
     ObjectStore, ObjectStoreExt as _, RetryConfig, aws::AmazonS3Builder, local::LocalFileSystem,
     prefix::PrefixStore,
 };
+use proctor_core::causes::with_causes;
 use proctor_core::time::Timestamp;
 
 use super::Blobs;
@@ -181,21 +182,6 @@ fn forget_files(unfinished: &Path, before: SystemTime) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// What an error says, with what caused it where that is not said already.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        next = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -47,9 +47,10 @@ pub(crate) struct DatabaseOptions {
 }
 
 /// When something that was written is on disk. It is seen by everybody and outlives the process in any case; this is about power cuts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDisk {
     /// Before anybody hears that it was written.
+    #[default]
     AtOnce,
     /// Together with whatever is written after it and waited for. For what means nothing without that, or what a power cut undoes anyway.
     WithTheNext,
@@ -175,8 +176,13 @@ impl Database {
 
     /// Begins a transaction that writes. Dropping it undoes it.
     pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
+        self.begin_when(OnDisk::AtOnce).await
+    }
+
+    /// The same; `when` says how soon it must be on disk after its commit.
+    pub(crate) async fn begin_when(&self, when: OnDisk) -> Result<Transaction, StoreError> {
         let statements = match &self.driver {
-            Driver::Sqlite(sqlite) => Statements::Sqlite(sqlite.begin().await?),
+            Driver::Sqlite(sqlite) => Statements::Sqlite(sqlite.begin(when).await?),
             Driver::Postgres(pool) => Statements::Postgres(pool.begin().await?),
         };
         Ok(self.transaction(statements))
@@ -202,7 +208,9 @@ impl Database {
     /// [`Database::wants_back_a_connection`].
     pub(crate) async fn write_connection(&self) -> Result<WriteConnection, StoreError> {
         let connection = match &self.driver {
-            Driver::Sqlite(sqlite) => Connection::Sqlite(Some(sqlite.writer().await?)),
+            Driver::Sqlite(sqlite) => {
+                Connection::Sqlite(Some(sqlite.writer(OnDisk::AtOnce).await?))
+            }
             Driver::Postgres(pool) => Connection::Postgres(pool.acquire().await?),
         };
         Ok(WriteConnection::new(connection, Arc::clone(&self.counters)))

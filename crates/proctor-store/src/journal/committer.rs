@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use proctor_core::causes::with_causes;
 use proctor_core::id::kinds::WorldId;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -112,7 +113,7 @@ impl Committer {
             }
             Err(error) => {
                 tracing::warn!(
-                    error = &error as &dyn std::error::Error,
+                    error = %with_causes(&error),
                     appends = batch.len(),
                     "journal commit failed"
                 );

@@ -31,6 +31,7 @@ pub use self::{
     verify::{Broken, Flaw, Verified},
 };
 use crate::{StoreError, database::Database, error::DatabaseError};
+use proctor_macros::boxed_futures;
 
 /// How many appends may wait for the disk before further ones wait to be taken.
 const QUEUE: usize = 4096;
@@ -95,6 +96,7 @@ struct Counters {
     failures: AtomicU64,
 }
 
+#[boxed_futures]
 impl Journal {
     pub(crate) fn open(database: Database) -> Self {
         let (appends, queue) = mpsc::channel(QUEUE);

@@ -27,7 +27,7 @@ pub(crate) fn environment(name: &str) -> EnvironmentDraft {
 
 fn simulator(name: &str, datasets: &[DatasetId]) -> SimulatorDraft {
     SimulatorDraft {
-        kind: SimulatorType::Fhir,
+        kind: SimulatorType::named("Fhir"),
         name: name.to_owned(),
         config: Map::from_iter([("strict".to_owned(), Value::Bool(true))]),
         datasets: datasets.to_vec(),

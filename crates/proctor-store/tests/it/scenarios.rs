@@ -3,7 +3,6 @@ use std::collections::BTreeMap;
 use proctor_core::{
     definition::{Check, Validation},
     devbox::DevboxDefinition,
-    document::Document,
     id::kinds::OrganizationId,
     scoring::Weight,
 };
@@ -28,7 +27,7 @@ fn scorer(name: &str) -> ScoringFunction {
     ScoringFunction {
         name: name.to_owned(),
         weight: Weight::default(),
-        scorer: Document::of(json!({"type": "command_scorer", "command": name})),
+        scorer: json!({"type": "command_scorer", "command": name}).into(),
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Order {
 
 const LONGEST_ORDER: usize = 16 << 10;
 /// The most descriptors in a packet: those of the layers, of the disk and of everything that a box sees of the host.
-const MOST_FDS: usize = 3 + crate::check::MOST_SHARED;
+const MOST_FDS: usize = 3 + proctor_devbox_types::MOST_SHARED;
 
 /// Sends an order and one end of the connection to its supervisor.
 pub fn send_order(

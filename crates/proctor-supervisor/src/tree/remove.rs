@@ -3,23 +3,24 @@
 use std::{
     ffi::{CStr, CString},
     io,
+    mem::MaybeUninit,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::Path,
 };
 
 use rustix::{
-    fs::{AtFlags, CWD, Mode, RenameFlags},
+    fs::{AtFlags, CWD, FileType, Mode, RawDir, RenameFlags, SeekFrom},
     io::Errno,
 };
 
-use super::{DIRECTORY, names, path_handle};
+use super::{DIRECTORY, path_handle};
 
 /// Removes `root` and everything below it. A tree that is not there is fine.
 ///
 /// Directories far down are moved up into `root` first, so a tree of any depth takes few descriptors and little stack.
 pub fn remove(root: &Path) -> io::Result<()> {
     let name = CString::new(root.as_os_str().as_encoded_bytes()).map_err(io::Error::other)?;
-    match remove_flat(CWD, &name) {
+    match remove_flat(CWD, &name, FileType::Unknown) {
         Ok(true) | Err(Errno::NOENT) => return Ok(()),
         Ok(false) => {}
         Err(errno) => return Err(errno.into()),
@@ -30,6 +31,7 @@ pub fn remove(root: &Path) -> io::Result<()> {
         moved: 0,
     };
     loop {
+        rustix::fs::seek(&top, SeekFrom::Start(0))?;
         remover.empty(top.as_fd(), FARTHEST)?;
         // What was moved up came after the names were read.
         match rustix::fs::unlinkat(CWD, &name, AtFlags::REMOVEDIR) {
@@ -51,8 +53,8 @@ struct Remover<'a> {
 impl Remover<'_> {
     /// Removes what is in `directory`; full directories more than `levels` below it are moved up.
     fn empty(&mut self, directory: BorrowedFd<'_>, levels: usize) -> io::Result<()> {
-        for name in names(directory)? {
-            if remove_flat(directory, &name)? {
+        for (name, kind) in names(directory)? {
+            if remove_flat(directory, &name, kind)? {
                 continue;
             }
             let below = open_directory(directory, &name)?;
@@ -81,17 +83,34 @@ impl Remover<'_> {
 }
 
 /// Removes what is not a directory or an empty one. `false`: it is a full directory.
-fn remove_flat(parent: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<bool> {
-    match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => return Ok(true),
-        Err(Errno::ISDIR | Errno::PERM) => {}
-        Err(errno) => return Err(errno),
+fn remove_flat(parent: BorrowedFd<'_>, name: &CStr, kind: FileType) -> rustix::io::Result<bool> {
+    if kind != FileType::Directory {
+        match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => return Ok(true),
+            Err(Errno::ISDIR | Errno::PERM) => {}
+            Err(errno) => return Err(errno),
+        }
     }
     match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
         Ok(()) => Ok(true),
         Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
         Err(errno) => Err(errno),
     }
+}
+
+/// The names in a directory from where it is read, and what they are as far as the file system says so. All at once: whoever changes
+/// the directory meanwhile must not read it.
+fn names(directory: BorrowedFd<'_>) -> rustix::io::Result<Vec<(CString, FileType)>> {
+    let mut names = Vec::new();
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            names.push((entry.file_name().to_owned(), entry.file_type()));
+        }
+    }
+    Ok(names)
 }
 
 /// Opens a directory that is to be removed, whatever its mode.

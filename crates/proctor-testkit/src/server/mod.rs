@@ -3,6 +3,7 @@
 //! Only the tests and benchmarks of the program's own crate know where the program is, so they say it:
 //! `env!("CARGO_BIN_EXE_proctor")`.
 
+pub mod authoring;
 mod bench;
 mod caller;
 mod leftovers;

@@ -1,6 +1,8 @@
 //! `hl7-structural`: the messages that the agent sent, and what is expected in one of them.
 
 use proctor_hl7::{Message, Path, Value as Hl7Value};
+use proctor_office::hl7::SentMessage;
+use proctor_simulation::exhibits::Exhibits;
 use serde_json::{Value, json};
 
 use crate::{
@@ -12,7 +14,6 @@ use crate::{
     outcome::Outcome,
     reader::{Object, left_out_or},
     registry::Check,
-    sight::{ReadMessage, Sight},
     template::{Failed, Scope},
 };
 
@@ -33,8 +34,37 @@ enum Place {
     AckCode,
 }
 
+/// The messages of a world.
+pub(crate) struct Messages<'w> {
+    /// How many were sent.
+    sent: usize,
+    /// Those that can be read, oldest first.
+    readable: Vec<ReadMessage<'w>>,
+}
+
+/// A message that can be read.
+pub(crate) struct ReadMessage<'w> {
+    sent: &'w SentMessage,
+    message: Message<'w>,
+}
+
 impl Check for Structural {
     const NAME: &'static str = "hl7-structural";
+
+    /// None without an HL7 simulator.
+    type View<'w> = Option<Messages<'w>>;
+
+    fn view<'w>(exhibits: &'w Exhibits<'w>) -> Self::View<'w> {
+        let sent: Vec<&SentMessage> = exhibits.evidence()?;
+        let readable = sent.iter().filter_map(|sent| {
+            let message = Message::parse(sent.payload.as_bytes()).ok()?;
+            Some(ReadMessage { sent, message })
+        });
+        Some(Messages {
+            readable: readable.collect(),
+            sent: sent.len(),
+        })
+    }
 
     fn read(assertion: &Object<'_>) -> Option<Self> {
         let parse = |text: &str| text.parse::<Path>().map(Place::Inside);
@@ -59,15 +89,15 @@ impl Check for Structural {
         })
     }
 
-    fn run(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
+    fn run(&self, messages: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
         let wanted = bind(&self.correlation, scope)?;
         let fields = bind(&self.fields, scope)?;
-        let (Some(sent), Some(messages)) = (&sight.exhibits.hl7_sent, sight.messages()) else {
+        let Some(Messages { sent, readable }) = messages else {
             return Err(Failed("the playground has no HL7 simulator".to_owned()));
         };
         // The latest first, so that it is chosen among equals.
-        let readable: Vec<&ReadMessage<'_>> = messages.iter().rev().collect();
-        let unreadable = sent.len() - readable.len();
+        let readable: Vec<&ReadMessage<'_>> = readable.iter().rev().collect();
+        let unreadable = sent - readable.len();
         let (matches, others) = correlated(readable, &wanted, Manner::AsText, &read);
         let question = Question {
             noun: "message",
@@ -80,7 +110,7 @@ impl Check for Structural {
             },
         };
         let settled = question.best(&matches, || {
-            let mut said = match (sent.len(), wanted.is_empty()) {
+            let mut said = match (sent, wanted.is_empty()) {
                 (0, _) => "no message was sent".to_owned(),
                 (_, true) => "no message that can be read was sent".to_owned(),
                 (_, false) => near_misses("message", &others, &wanted, Manner::AsText, &read),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use proctor_playground::exhibits::{Exhibits, StateRow};
+use proctor_simulation::exhibits::{Exhibits, StateRow};
 use serde_json::{Value, json};
 
 use crate::{
@@ -15,7 +15,6 @@ use crate::{
     outcome::Outcome,
     reader::{Node, Object},
     registry::Check,
-    sight::Sight,
     template::{Failed, Scope, scalar_text},
 };
 
@@ -40,6 +39,12 @@ enum Place {
 
 impl Check for StateMatch {
     const NAME: &'static str = "portal-state-match";
+
+    type View<'w> = &'w Exhibits<'w>;
+
+    fn view<'w>(exhibits: &'w Exhibits<'w>) -> Self::View<'w> {
+        exhibits
+    }
 
     fn read(assertion: &Object<'_>) -> Option<Self> {
         let correlation = assertion
@@ -83,10 +88,10 @@ impl Check for StateMatch {
         })
     }
 
-    fn run(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
+    fn run(&self, exhibits: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
         let narrowing = bind(&self.narrowing, scope)?;
         let fields = bind(&self.fields, scope)?;
-        let rows = sight.exhibits.rows.get(self.resource.as_str());
+        let rows = exhibits.rows.get(self.resource.as_str());
         let rows: Vec<&StateRow<'_>> = rows.into_iter().flatten().rev().collect();
         let (matches, others) = correlated(rows, &narrowing, Manner::Typed, &read);
         let question = Question {
@@ -103,7 +108,7 @@ impl Check for StateMatch {
         };
         let settled = question.best(&matches, || {
             if others.is_empty() {
-                return missing_resource(&self.resource, sight.exhibits);
+                return missing_resource(&self.resource, exhibits);
             }
             let noun = format!("row of {}", self.resource);
             near_misses(&noun, &others, &narrowing, Manner::Typed, &read)

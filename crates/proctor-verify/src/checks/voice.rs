@@ -1,14 +1,16 @@
 //! `voice-transcript`: what was said on the telephone, and what should never have been.
 
+use std::cell::OnceCell;
+
 use proctor_core::phrase::Phrase;
-use proctor_playground::exhibits::Speaker;
+use proctor_office::voice::{Call, Speaker, Turn};
+use proctor_simulation::exhibits::Exhibits;
 use serde_json::{Value, json};
 
 use crate::{
     outcome::Outcome,
-    reader::{Node, Object, left_out_or},
+    reader::{AssertionNode as _, Node, Object, left_out_or},
     registry::Check,
-    sight::{Sight, Stretch},
     template::{Failed, Scope, Template},
 };
 
@@ -26,8 +28,62 @@ struct Spoken {
     turn: Option<usize>,
 }
 
+/// What was said in a world.
+pub(crate) struct Calls<'w> {
+    /// How many calls there were.
+    count: usize,
+    /// What was said in all of them, in order.
+    stretches: Vec<Stretch<'w>>,
+}
+
+/// Turns of one speaker that follow one another in one call.
+pub(crate) struct Stretch<'w> {
+    speaker: Speaker,
+    /// The number of its first turn among all turns of all calls.
+    first: usize,
+    turns: &'w [Turn],
+    folded: OnceCell<Vec<Phrase>>,
+}
+
+impl Stretch<'_> {
+    /// What was said, turn by turn.
+    fn phrases(&self) -> &[Phrase] {
+        let fold = || {
+            self.turns
+                .iter()
+                .map(|turn| Phrase::fold(&turn.text))
+                .collect()
+        };
+        self.folded.get_or_init(fold)
+    }
+}
+
 impl Check for Transcript {
     const NAME: &'static str = "voice-transcript";
+
+    /// None without a telephone.
+    type View<'w> = Option<Calls<'w>>;
+
+    fn view<'w>(exhibits: &'w Exhibits<'w>) -> Self::View<'w> {
+        let calls: Vec<&Call> = exhibits.evidence()?;
+        let mut stretches = Vec::new();
+        let mut number = 0;
+        for call in &calls {
+            for turns in call.turns.chunk_by(|one, next| one.speaker == next.speaker) {
+                stretches.push(Stretch {
+                    speaker: turns[0].speaker,
+                    first: number,
+                    turns,
+                    folded: OnceCell::new(),
+                });
+                number += turns.len();
+            }
+        }
+        Some(Calls {
+            count: calls.len(),
+            stretches,
+        })
+    }
 
     fn read(assertion: &Object<'_>) -> Option<Self> {
         let speaker = left_out_or(assertion.optional("speaker"), |node| {
@@ -52,10 +108,10 @@ impl Check for Transcript {
         })
     }
 
-    fn run(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
+    fn run(&self, calls: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
         let wanted = fill(&self.wanted, scope)?;
         let forbidden = fill(&self.forbidden, scope)?;
-        let (Some(calls), Some(stretches)) = (&sight.exhibits.calls, sight.stretches()) else {
+        let Some(Calls { count, stretches }) = calls else {
             return Err(Failed("the playground has no telephone".to_owned()));
         };
         let is_meant = |one: &&Stretch<'_>| self.speaker.is_none_or(|who| who == one.speaker);
@@ -68,7 +124,7 @@ impl Check for Transcript {
         let evidence = json!({
             "phraseResults": wanted.iter().chain(&forbidden).map(Spoken::to_value).collect::<Value>(),
         });
-        if calls.is_empty() {
+        if *count == 0 {
             let details = "no call was made".to_owned();
             return Ok(Outcome::nothing(details, evidence));
         }

@@ -1,7 +1,12 @@
 //! `x12-response`: the transactions that were answered, and what is expected in one of them.
 
-use proctor_playground::exhibits::X12Response;
-use proctor_x12::{interchange::Interchange, path::Path, segment::Segment};
+use proctor_payer::X12Response;
+use proctor_simulation::exhibits::Exhibits;
+use proctor_x12::{
+    interchange::{Document, Interchange},
+    path::Path,
+    segment::Segment,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -12,7 +17,6 @@ use crate::{
     outcome::Outcome,
     reader::Object,
     registry::Check,
-    sight::{ReadAnswer, Sight},
     template::{Failed, Scope},
 };
 
@@ -35,8 +39,37 @@ struct Candidate<'d> {
 /// Segments that stand around transactions.
 const ENVELOPE: [&str; 5] = ["ISA", "GS", "GE", "IEA", "TA1"];
 
+/// The answers of a world.
+pub(crate) struct Answers<'w> {
+    /// All of them.
+    responses: Vec<&'w X12Response>,
+    /// Those that can be read, oldest first.
+    readable: Vec<ReadAnswer<'w>>,
+}
+
+/// An answer that can be read.
+pub(crate) struct ReadAnswer<'w> {
+    response: &'w X12Response,
+    document: Document,
+}
+
 impl Check for Response {
     const NAME: &'static str = "x12-response";
+
+    /// None without a clearinghouse.
+    type View<'w> = Option<Answers<'w>>;
+
+    fn view<'w>(exhibits: &'w Exhibits<'w>) -> Self::View<'w> {
+        let responses: Vec<&X12Response> = exhibits.evidence()?;
+        let readable = responses.iter().filter_map(|response| {
+            let document = Document::read(response.raw.as_bytes()).ok()?;
+            Some(ReadAnswer { response, document })
+        });
+        Some(Answers {
+            readable: readable.collect(),
+            responses,
+        })
+    }
 
     fn read(assertion: &Object<'_>) -> Option<Self> {
         let parse = str::parse::<Path>;
@@ -65,14 +98,18 @@ impl Check for Response {
         })
     }
 
-    fn run(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
+    fn run(&self, answers: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
         let wanted = bind(&self.correlation, scope)?;
         let fields = bind(&self.fields, scope)?;
-        let (Some(responses), Some(answers)) = (&sight.exhibits.x12, sight.answers()) else {
+        let Some(Answers {
+            responses,
+            readable,
+        }) = answers
+        else {
             return Err(Failed("the playground has no clearinghouse".to_owned()));
         };
         // The latest first, so that it is chosen among equals.
-        let candidates = answers
+        let candidates = readable
             .iter()
             .rev()
             .filter(|answer| answer.response.transaction == self.transaction)

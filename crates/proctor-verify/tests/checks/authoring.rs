@@ -1,13 +1,13 @@
 //! What authors are told.
 
-use proctor_core::{definition::Check, document::Document};
-use proctor_verify::{Severity, lint, problems};
+use proctor_core::definition::Check;
+use proctor_verify::{CheckRegistry, lint, problems};
 use serde_json::{Value, json};
 
 use crate::support::{World, criterion, task};
 
 fn said(assertion: &Value) -> String {
-    let lines = problems(assertion)
+    let lines = problems(assertion, &CheckRegistry::shipped())
         .into_iter()
         .map(|problem| problem.to_string());
     lines.collect::<Vec<_>>().join("\n")
@@ -86,8 +86,8 @@ fn a_task_is_linted_as_a_whole() {
     );
     unlucky.input_entity = None;
     let mut scorer = criterion("Runs a program", Value::Null);
-    scorer.check = Check::Scorer(Document::of(json!({"type": "command"})));
-    let remarks = lint(&task(vec![
+    scorer.check = Check::Scorer(json!({"type": "command"}).into());
+    let task = task(vec![
         criterion(
             "The appointment is booked with Dr. Rivera",
             json!({
@@ -105,12 +105,10 @@ fn a_task_is_linted_as_a_whole() {
             "All is well",
             json!({"assert": "sftp-file-present", "path_glob": "a/{{entity.mrn}}/*", "fields": [{"path": "x", "expected": "{{order.total}}"}]}),
         ),
-    ]));
+    ]);
+    let remarks = lint(&task, &CheckRegistry::shipped());
     let lines = remarks.iter().map(|remark| {
-        let severity = match remark.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        };
+        let severity = remark.problem.severity.as_str();
         format!("{severity}: {}", remark.problem)
     });
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"));

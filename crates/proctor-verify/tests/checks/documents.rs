@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use proctor_playground::exhibits::Speaker::{Agent, Caller};
-use proctor_verify::{lint, problems};
+use proctor_office::voice::Speaker::{Agent, Caller};
+use proctor_verify::{CheckRegistry, lint, problems};
 use serde_json::{Value, json};
 
 use crate::support::{World, criterion, task};
@@ -59,9 +59,16 @@ fn every_example_is_understood_and_holds() {
     assert!(examples.len() >= 10, "the examples are found");
     let world = described();
     for example in examples {
-        assert_eq!(problems(&example), [], "{example}");
         assert_eq!(
-            lint(&task(vec![criterion("It", example.clone())])),
+            problems(&example, &CheckRegistry::shipped()),
+            [],
+            "{example}"
+        );
+        assert_eq!(
+            lint(
+                &task(vec![criterion("It", example.clone())]),
+                &CheckRegistry::shipped()
+            ),
             [],
             "{example}"
         );

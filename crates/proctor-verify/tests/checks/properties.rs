@@ -1,8 +1,8 @@
 //! What holds for any assertion and any world.
 
 use proctor_core::scoring::Score;
-use proctor_playground::exhibits::Speaker::{Agent, Caller};
-use proctor_verify::{Rubric, problems};
+use proctor_office::voice::Speaker::{Agent, Caller};
+use proctor_verify::{CheckRegistry, Rubric, problems};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -138,7 +138,10 @@ fn assertion() -> impl Strategy<Value = Value> {
 }
 
 fn holds_for_any(assertion: Value) -> Result<(), TestCaseError> {
-    let rubric = Rubric::compile(&task(vec![criterion("It", assertion.clone())]));
+    let rubric = Rubric::compile(
+        &task(vec![criterion("It", assertion.clone())]),
+        &CheckRegistry::shipped(),
+    );
     for world in [busy(), World::untouched(), World::default()] {
         let exhibits = world.exhibits();
         let first = rubric.judge(&exhibits, &context()).findings.remove(0);
@@ -149,7 +152,9 @@ fn holds_for_any(assertion: Value) -> Result<(), TestCaseError> {
         prop_assert_eq!(first.evidence.to_string(), again.evidence.to_string());
         prop_assert_eq!(&first, &again);
         if first.details.starts_with("unsupported") {
-            prop_assert!(!first.passed && !problems(&assertion).is_empty());
+            prop_assert!(
+                !first.passed && !problems(&assertion, &CheckRegistry::shipped()).is_empty()
+            );
         }
     }
     Ok(())

@@ -11,11 +11,15 @@ use proctor_core::{
     scoring::{Score, Weight},
     time::Timestamp,
 };
-use proctor_playground::{
-    exhibits::{Call, Exhibits, SentMessage, Speaker, StateRow, StoredFile, Turn, X12Response},
-    fhir::{Base, Seed, Settings, State, rest::Request},
+use proctor_fhir_store::{Base, Seed, Settings, State, rest::Request};
+use proctor_office::{
+    files::StoredFile,
+    hl7::SentMessage,
+    voice::{Call, Speaker, Turn},
 };
-use proctor_verify::{Context, Finding, Judgement, judge};
+use proctor_payer::X12Response;
+use proctor_simulation::exhibits::{Exhibits, StateRow};
+use proctor_verify::{CheckRegistry, Context, Finding, Judgement, judge};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -159,19 +163,22 @@ impl World {
             let rows = rows.iter().map(|(key, fields)| row((key, fields)));
             (name.as_str(), rows.collect())
         });
-        let files = self.files.as_ref().map(|files| {
-            let files = files.iter().map(|(path, file)| (path.as_str(), file));
-            files.collect()
-        });
-        Exhibits {
-            now: context().now,
-            fhir: self.fhir.iter().collect(),
-            hl7_sent: self.hl7.as_ref().map(|sent| sent.iter().collect()),
-            rows: rows.collect(),
-            files,
-            calls: self.calls.as_ref().map(|calls| calls.iter().collect()),
-            x12: self.x12.as_ref().map(|answers| answers.iter().collect()),
+        let mut exhibits = Exhibits::at(context().now);
+        exhibits.rows = rows.collect();
+        exhibits.show(&self.fhir);
+        if let Some(sent) = &self.hl7 {
+            exhibits.show(sent);
         }
+        if let Some(files) = &self.files {
+            exhibits.show_named(files.iter().map(|(path, file)| (path.as_str(), file)));
+        }
+        if let Some(calls) = &self.calls {
+            exhibits.show(calls);
+        }
+        if let Some(answers) = &self.x12 {
+            exhibits.show(answers);
+        }
+        exhibits
     }
 
     /// What is found out about one assertion.
@@ -182,7 +189,12 @@ impl World {
     }
 
     pub(crate) fn judge(&self, task: &Task) -> Judgement {
-        judge(task, &self.exhibits(), &context())
+        judge(
+            task,
+            &CheckRegistry::shipped(),
+            &self.exhibits(),
+            &context(),
+        )
     }
 }
 

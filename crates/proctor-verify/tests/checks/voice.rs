@@ -1,6 +1,6 @@
 //! `voice-transcript`.
 
-use proctor_playground::exhibits::Speaker::{Agent, Caller};
+use proctor_office::voice::Speaker::{Agent, Caller};
 use serde_json::{Value, json};
 
 use crate::support::{World, all_shown};

@@ -12,7 +12,7 @@ use proctor_core::{
     scoring::Weight,
 };
 use proctor_engine::{
-    Engine,
+    Engine, Extensions,
     runs::{Created, NewRun, Taken},
 };
 use proctor_store::{
@@ -93,7 +93,13 @@ impl Clinic {
             .publish_benchmark(organization, &record, digest, slug, Visibility::Private)
             .await
             .unwrap();
-        let engine = Engine::new(store, Arc::new(SystemClock), "http://localhost", None);
+        let engine = Engine::new(
+            store,
+            Arc::new(SystemClock),
+            "http://localhost",
+            None,
+            Extensions::shipped(),
+        );
         Self {
             engine,
             organization,
@@ -131,10 +137,10 @@ fn environment() -> Environment {
                    "name": [{"family": format!("Family{number}"), "given": ["Ada"]}]})
         })
         .collect();
-    let simulator = |number: u128, kind: SimulatorType, datasets| Simulator {
+    let simulator = |number: u128, kind: &'static str, datasets| Simulator {
         id: proctor_core::id::kinds::SimulatorId::from_uuid(Uuid::from_u128(number)),
-        kind,
-        name: kind.as_str().to_owned(),
+        kind: SimulatorType::named(kind),
+        name: kind.to_owned(),
         config: Value::Null,
         datasets,
     };
@@ -147,11 +153,11 @@ fn environment() -> Environment {
     Environment {
         name: "Clinic".to_owned(),
         simulators: vec![
-            simulator(1, SimulatorType::Fhir, vec![dataset]),
-            simulator(2, SimulatorType::Hl7, Vec::new()),
-            simulator(3, SimulatorType::Files, Vec::new()),
-            simulator(4, SimulatorType::Fax, Vec::new()),
-            simulator(5, SimulatorType::Payer, Vec::new()),
+            simulator(1, "Fhir", vec![dataset]),
+            simulator(2, "Hl7", Vec::new()),
+            simulator(3, "Files", Vec::new()),
+            simulator(4, "Fax", Vec::new()),
+            simulator(5, "Payer", Vec::new()),
         ],
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use http::Method;
 use proctor_core::time::Timestamp;
 use proctor_engine::runs::Rubrics;
-use proctor_playground::exchange::Request;
+use proctor_simulation::exchange::Request;
 use proctor_testkit::figures::{Report, median};
 use serde_json::json;
 

@@ -10,6 +10,7 @@ use proctor_benchmarks::{
     pull, push, take,
 };
 use proctor_core::time::Clock as _;
+use proctor_engine::Extensions;
 use proctor_store::ambient::SystemClock;
 use serde_json::{Value, json};
 
@@ -62,7 +63,11 @@ fn read(path: &Path) -> anyhow::Result<Result<ReadFile, Report>> {
         Some(parent) if parent != Path::new("") => parent.to_owned(),
         _ => ".".into(),
     };
-    Ok(ReadFile::read(source, &Folder::Directory(folder)))
+    Ok(ReadFile::read(
+        source,
+        &Folder::Directory(folder),
+        &Extensions::shipped(),
+    ))
 }
 
 /// What is to be told about a file.
@@ -116,7 +121,7 @@ async fn prove(file: &ReadFile) -> anyhow::Result<Result<Proof, String>> {
     let server = Embedded::start(data.path(), SocketAddr::from(([127, 0, 0, 1], 0))).await?;
     let api = Api::new(&server.url, server.key.clone())?;
     let proof = taken(&api, file).await;
-    server.stop().await;
+    server.stop().await?;
     if let Ok(telemetry) = telemetry {
         telemetry.shutdown();
     }
@@ -129,17 +134,33 @@ async fn prove(file: &ReadFile) -> anyhow::Result<Result<Proof, String>> {
 
 async fn taken(api: &Api, file: &ReadFile) -> Result<Proof, TakeError> {
     let version = push(api, &file.content, true).await?.version.unwrap_or(1);
+    let extensions = Extensions::shipped();
     let mut lost = Vec::new();
     let solver = enroll(api, Agent::Oracle).await?;
-    let oracle = take(&solver, &file.content, version, Agent::Oracle, |task| {
-        for check in task.checks.iter().filter(|check| check.score < 1.0) {
-            let details = check.details.as_deref().unwrap_or_default();
-            lost.push(format!("{}: {}: {details}", task.name, check.label));
-        }
-    })
+    let oracle = take(
+        &solver,
+        &file.content,
+        version,
+        Agent::Oracle,
+        &extensions,
+        |task| {
+            for check in task.checks.iter().filter(|check| check.score < 1.0) {
+                let details = check.details.as_deref().unwrap_or_default();
+                lost.push(format!("{}: {}: {details}", task.name, check.label));
+            }
+        },
+    )
     .await?;
     let solver = enroll(api, Agent::Null).await?;
-    let null = take(&solver, &file.content, version, Agent::Null, |_| {}).await?;
+    let null = take(
+        &solver,
+        &file.content,
+        version,
+        Agent::Null,
+        &extensions,
+        |_| {},
+    )
+    .await?;
     Ok(Proof {
         oracle: oracle.score,
         null: null.score,

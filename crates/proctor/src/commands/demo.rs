@@ -8,6 +8,7 @@ use proctor_api::telemetry::{self, TelemetryOptions};
 use proctor_benchmarks::{
     Agent, Api, BenchmarkFile, SHIPPED, Taken, enroll, push, push_scenarios, take, take_scenarios,
 };
+use proctor_engine::Extensions;
 use proctor_scenarios::ScenarioSet;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ pub(crate) async fn run(arguments: Demo) -> anyhow::Result<Exit> {
     let results = match examined {
         Ok(results) => results,
         Err(failure) => {
-            server.stop().await;
+            server.stop().await?;
             return Err(failure);
         }
     };
@@ -51,7 +52,7 @@ pub(crate) async fn run(arguments: Demo) -> anyhow::Result<Exit> {
         waiting.spawn(signals::stop(stopping.clone()));
         stopping.cancelled().await;
     }
-    server.stop().await;
+    server.stop().await?;
     telemetry.shutdown();
     let is_right = results.iter().all(Outcome::is_right);
     Ok(if is_right { Exit::Fine } else { Exit::No })
@@ -159,12 +160,13 @@ async fn examine_clinics(
         let pushed = push(api, file, true).await?;
         versions.push(pushed.version.unwrap_or(1));
     }
+    let extensions = Extensions::shipped();
     let mut results = Vec::new();
     for agent in AGENTS {
         let solver = enroll(api, agent).await?;
         for (file, version) in files.iter().zip(&versions) {
             bar.set_message(format!("{agent} takes {}", file.slug.as_str()));
-            let taken = take(&solver, file, *version, agent, |_| bar.inc(1)).await?;
+            let taken = take(&solver, file, *version, agent, &extensions, |_| bar.inc(1)).await?;
             results.push(Outcome {
                 benchmark: format!("{}@{version}", file.slug.as_str()),
                 name: file.name.clone(),

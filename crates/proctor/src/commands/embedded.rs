@@ -2,24 +2,19 @@
 
 use std::{net::SocketAddr, path::Path};
 
-use proctor_api::{
-    Api, ApiOptions, ApiState,
-    metrics::Metrics,
-    server::{Server, ServerOptions},
-};
-use proctor_engine::Engine;
+use proctor_api::{ApiOptions, server::ServerOptions};
 use proctor_store::{
     Store,
     credentials::{KeyOwner, PlainKey},
 };
 use secrecy::SecretString;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    devboxes::{Devboxes, Supplies},
+    devboxes::Supplies,
     exit::WrongUse,
+    running::{Opened, Running, Terms},
     settings::Settings,
-    storage,
 };
 
 /// A server at work.
@@ -28,12 +23,7 @@ pub(crate) struct Embedded {
     pub(crate) url: String,
     /// A key of its organization.
     pub(crate) key: SecretString,
-    store: Store,
-    engine: Engine,
-    devboxes: Devboxes,
-    state: ApiState,
-    stop: CancellationToken,
-    tasks: TaskTracker,
+    running: Running,
 }
 
 impl Embedded {
@@ -43,61 +33,41 @@ impl Embedded {
             data: Some(data.to_owned()),
             ..Settings::default()
         };
-        let storage = storage::open(&settings).await?;
-        let metrics = Metrics::new();
         let options = ServerOptions {
             listen,
             ..ServerOptions::default()
         };
-        let server = Server::bind(options, metrics.clone()).await?;
-        let key = organization_key(&storage.store).await?;
-        let url = format!("http://{}", server.local_addr());
-        let devboxes = Devboxes::open(data, &storage, Supplies::default()).await?;
-        let workshop = Some(devboxes.workshop());
-        let engine = Engine::new(storage.store.clone(), storage.clock, &url, workshop);
-        let options = ApiOptions::default();
-        let offered = Some(devboxes.offered());
-        let state = ApiState::new(options, engine.clone(), offered, storage.ids, metrics);
-        engine.run().await?;
-        let router = Api::new().into_router(state.clone());
-        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let stopping = stop.clone();
-        tasks.spawn(async move { server.serve(router, stopping).await });
+        let opened = Opened::open(&settings, options).await?;
+        let key = organization_key(opened.store()).await?;
+        let terms = Terms {
+            public_url: None,
+            is_tls: false,
+            api: ApiOptions::default(),
+            supplies: Supplies::default(),
+        };
+        let running = opened.start(data, terms).await?;
         Ok(Self {
-            url,
+            url: running.url.clone(),
             key,
-            store: storage.store,
-            engine,
-            devboxes,
-            state,
-            stop,
-            tasks,
+            running,
         })
     }
 
     /// Whether tasks can be done in boxes here: tried, not guessed.
     pub(crate) async fn has_devboxes(&self) -> bool {
-        match self.devboxes.fleet.backend() {
-            Ok(backend) => backend.doctor().await.usable(),
-            Err(_) => false,
-        }
+        self.running.has_devboxes().await
     }
 
     /// What stops it.
     pub(crate) fn stopping(&self) -> CancellationToken {
-        self.stop.clone()
+        self.running.stopping()
     }
 
     /// Stops it, and waits until all is on disk.
-    pub(crate) async fn stop(self) {
-        self.stop.cancel();
-        self.devboxes.fleet.stop_waiting();
-        self.tasks.close();
-        self.tasks.wait().await;
-        self.state.finish_tasks().await;
-        self.engine.close().await;
-        self.devboxes.close().await;
-        self.store.close().await;
+    pub(crate) async fn stop(self) -> anyhow::Result<()> {
+        self.stopping().cancel();
+        self.running.finish().await?;
+        Ok(())
     }
 }
 

@@ -4,12 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use proctor_api::telemetry::{self, TelemetryOptions};
 use proctor_core::{canonical::Digest, id::IdSource};
-use proctor_playground::fhir::{
-    Seed, Validation,
+use proctor_fhir_server::{
     beginning::BeginError,
     serve::{Bound, ServeError, ServeOptions},
-    smart::Smart,
 };
+use proctor_fhir_store::{Seed, Validation, smart::Smart};
 use proctor_store::ambient::{RandomIds, SystemClock};
 use serde_json::json;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};

@@ -22,7 +22,7 @@ use crate::{
 /// Does what was asked for.
 pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
-        Command::Serve(arguments) => serve::run(arguments).await,
+        Command::Serve(arguments) => serve::run(*arguments).await,
         Command::Keys(arguments) => keys::run(arguments).await,
         Command::VerifyJournal(arguments) => verify_journal::run(arguments).await,
         Command::Benchmark(arguments) => benchmark::run(arguments).await,

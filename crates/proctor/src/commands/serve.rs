@@ -1,15 +1,13 @@
 //! `proctor serve`.
 
-use std::{net::SocketAddr, num::NonZeroU32, time::Duration};
+use std::{num::NonZeroU32, time::Duration};
 
 use anyhow::Context as _;
 use proctor_api::{
-    Api, ApiOptions, ApiState, RateLimit,
-    metrics::Metrics,
-    server::{Drained, Server, ServerOptions, TlsFiles},
+    ApiOptions, RateLimit,
+    server::{Drained, ServerOptions, TlsFiles},
     telemetry::{self, TelemetryOptions},
 };
-use proctor_engine::Engine;
 use proctor_fleet::KeepFrozen;
 use proctor_store::{
     Store,
@@ -17,83 +15,48 @@ use proctor_store::{
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::task::TaskTracker;
 
 use crate::{
     cli::Serve,
     commands::signals,
-    devboxes::{Devboxes, Supplies, stop_waiting},
+    devboxes::{self, Supplies},
     exit::{Exit, WrongUse},
+    running::{Opened, Terms},
     settings::{LogFormat, ServeSettings},
-    storage,
 };
 
 /// The variable that chooses the first key.
 const BOOTSTRAP_KEY: &str = "PROCTOR_BOOTSTRAP_KEY";
-/// How often old answers are forgotten.
-const SWEEP: Duration = Duration::from_secs(3600);
 
 pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
     let (settings, serve) = arguments.settings.complete_for_serve(arguments.serve)?;
     let server_options = server_options(&serve)?;
+    let backend = match &serve.backend {
+        Some(name) => devboxes::backend(name)?,
+        None => Supplies::default().backend,
+    };
     let telemetry = telemetry::install(&telemetry_options(&serve))
         .context(WrongUse("logs cannot be set up".to_owned()))?;
-    let storage = storage::open(&settings).await?;
-    let metrics = Metrics::new();
-    // Before the first key is made and shown: a port that is taken must not cost it.
-    let server = Server::bind(server_options, metrics.clone()).await?;
-    let first_key = first_start(&storage.store).await?;
-    let scheme = if serve.tls_cert.is_some() {
-        "https"
-    } else {
-        "http"
+    let opened = Opened::open(&settings, server_options).await?;
+    let first_key = first_start(opened.store()).await?;
+    let terms = Terms {
+        public_url: serve.public_url.clone(),
+        is_tls: serve.tls_cert.is_some(),
+        api: api_options(&serve),
+        supplies: Supplies {
+            backend,
+            images: serve.images.clone().unwrap_or_default(),
+            code_mirrors: serve.code_mirrors.clone(),
+            keep_frozen: keep_frozen(&serve),
+            exact_disks: serve.exact_disks.unwrap_or(false),
+        },
     };
-    let public_url = match &serve.public_url {
-        Some(url) => url.clone(),
-        None => format!("{scheme}://{}", server.local_addr()),
-    };
-    let supplies = Supplies {
-        images: serve.images.clone().unwrap_or_default(),
-        code_mirrors: serve.code_mirrors.clone(),
-        keep_frozen: keep_frozen(&serve),
-        exact_disks: serve.exact_disks.unwrap_or(false),
-    };
-    let devboxes = Devboxes::open(&settings.data_directory(), &storage, supplies).await?;
-    let engine = Engine::new(
-        storage.store.clone(),
-        storage.clock,
-        &public_url,
-        Some(devboxes.workshop()),
-    );
-    // A server that listens everywhere does not know its name: links then lead to where the request went.
-    let knows_its_name = serve.public_url.is_some() || serve.tls_cert.is_some();
-    let options = ApiOptions {
-        public_url: knows_its_name.then_some(public_url),
-        ..api_options(&serve)
-    };
-    let offered = Some(devboxes.offered());
-    let state = ApiState::new(options, engine.clone(), offered, storage.ids, metrics);
-    engine.run().await?;
-    let router = Api::new().into_router(state.clone());
-
-    let shutdown = CancellationToken::new();
+    let running = opened.start(&settings.data_directory(), terms).await?;
     let tasks = TaskTracker::new();
-    tasks.spawn(signals::stop(shutdown.clone()));
-    tasks.spawn(sweep(storage.store.clone(), shutdown.clone()));
-    let fleet = devboxes.fleet.clone();
-    tasks.spawn(stop_waiting(fleet, shutdown.clone()));
-    announce(
-        arguments.json,
-        scheme,
-        server.local_addr(),
-        first_key.as_ref(),
-    );
-
-    let drained = server.serve(router, shutdown).await;
-    state.finish_tasks().await;
-    engine.close().await;
-    devboxes.close().await;
-    storage.store.close().await;
+    tasks.spawn(signals::stop(running.stopping()));
+    announce(arguments.json, &running.url, first_key.as_ref());
+    let drained = running.finish().await?;
     telemetry.shutdown();
     if let Drained::CutShort { connections } = drained {
         eprintln!(
@@ -119,8 +82,7 @@ async fn first_start(store: &Store) -> anyhow::Result<Option<SecretString>> {
     Ok(made.filter(|_| show).map(|(_, issued)| issued.secret))
 }
 
-fn announce(json: bool, scheme: &str, address: SocketAddr, first_key: Option<&SecretString>) {
-    let url = format!("{scheme}://{address}");
+fn announce(json: bool, url: &str, first_key: Option<&SecretString>) {
     let first_key = first_key.map(|key| key.expose_secret());
     if json {
         println!(
@@ -203,26 +165,5 @@ fn api_options(settings: &ServeSettings) -> ApiOptions {
                 .unwrap_or_else(|| a_seconds_worth(per_minute)),
         }),
         ..default
-    }
-}
-
-/// Forgets, now and then, what is too old to be asked for.
-async fn sweep(store: Store, shutdown: CancellationToken) {
-    while tokio::time::timeout(SWEEP, shutdown.cancelled())
-        .await
-        .is_err()
-    {
-        if let Err(error) = store.forget_old_requests().await {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "old answers could not be forgotten"
-            );
-        }
-        if let Err(error) = proctor_fleet::objects::sweep(&store).await {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "objects whose time is over stay for now"
-            );
-        }
     }
 }

@@ -7,7 +7,7 @@ use proctor_store::benchmarks::BenchmarkDraft;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::{extract::Checks, problem::Problem, runloop::ids};
+use crate::{error::ApiError, extract::Checks, runloop::ids};
 
 const NAME: usize = 500;
 const TEXT: usize = 100_000;
@@ -51,7 +51,7 @@ pub(crate) struct BenchmarkScenarioUpdateParameters {
 }
 
 impl BenchmarkCreateParameters {
-    pub(super) fn into_parts(self) -> Result<(BenchmarkDraft, Vec<TaskId>), Problem> {
+    pub(super) fn into_parts(self) -> Result<(BenchmarkDraft, Vec<TaskId>), ApiError> {
         let mut checks = Checks::default();
         let name = checks.text("name", self.name, 1..=NAME);
         let scenarios = self.scenario_ids.unwrap_or_default();
@@ -77,7 +77,7 @@ impl BenchmarkCreateParameters {
 
 impl BenchmarkUpdateParameters {
     /// The scenarios that it shall have, if they change.
-    pub(super) fn scenarios(&self) -> Result<Option<Vec<TaskId>>, Problem> {
+    pub(super) fn scenarios(&self) -> Result<Option<Vec<TaskId>>, ApiError> {
         let Some(texts) = &self.scenario_ids else {
             return Ok(None);
         };
@@ -88,7 +88,7 @@ impl BenchmarkUpdateParameters {
     }
 
     /// The benchmark as it shall be.
-    pub(super) fn apply(&self, old: &BenchmarkDraft) -> Result<BenchmarkDraft, Problem> {
+    pub(super) fn apply(&self, old: &BenchmarkDraft) -> Result<BenchmarkDraft, ApiError> {
         let mut checks = Checks::default();
         let mut draft = old.clone();
         if let Some(name) = checks.optional_text("name", self.name.clone(), 1..=NAME) {
@@ -128,7 +128,7 @@ impl BenchmarkUpdateParameters {
 
 impl BenchmarkScenarioUpdateParameters {
     /// What is to be added, and what removed.
-    pub(super) fn into_parts(self) -> Result<(Vec<TaskId>, Vec<TaskId>), Problem> {
+    pub(super) fn into_parts(self) -> Result<(Vec<TaskId>, Vec<TaskId>), ApiError> {
         let mut checks = Checks::default();
         let add = self.scenarios_to_add.unwrap_or_default();
         let add = ids::read_all(&mut checks, "scenarios_to_add", &add);

@@ -24,8 +24,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, Query},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -36,7 +36,7 @@ pub(super) async fn find(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: BenchmarkId,
-) -> Result<Found, Problem> {
+) -> Result<Found, ApiError> {
     found(id, state.store().suite(caller.id(), id).await?)
 }
 
@@ -45,7 +45,7 @@ async fn find_own(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: BenchmarkId,
-) -> Result<Found, Problem> {
+) -> Result<Found, ApiError> {
     let benchmark = find(state, caller, id).await?;
     if benchmark.public {
         return Err(ids::public(id));
@@ -56,7 +56,7 @@ async fn find_own(
 async fn view(
     state: &ApiState,
     benchmark: Found,
-) -> Result<Json<BenchmarkDefinitionView>, Problem> {
+) -> Result<Json<BenchmarkDefinitionView>, ApiError> {
     let mut tasks = state.store().scenarios_in(&[benchmark.id()]).await?;
     let tasks = tasks.remove(&benchmark.id()).unwrap_or_default();
     Ok(Json(BenchmarkDefinitionView::of(benchmark, &tasks)))
@@ -65,7 +65,7 @@ async fn view(
 async fn list_view(
     state: &ApiState,
     page: Page<Found>,
-) -> Result<Json<BenchmarkDefinitionListView>, Problem> {
+) -> Result<Json<BenchmarkDefinitionListView>, ApiError> {
     let ids: Vec<BenchmarkId> = page.items.iter().map(Placed::id).collect();
     let tasks = state.store().scenarios_in(&ids).await?;
     Ok(Json(BenchmarkDefinitionListView::of(page, &tasks)))
@@ -77,7 +77,7 @@ async fn check_scenarios(
     caller: &OrganizationCaller,
     field: &str,
     scenarios: &[TaskId],
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     let unknown = state.store().not_scenarios(caller.id(), scenarios).await?;
     let mut checks = Checks::default();
     for id in unknown {
@@ -87,13 +87,19 @@ async fn check_scenarios(
 }
 
 /// Makes a benchmark.
-#[utoipa::path(post, path = "/v1/benchmarks", tag = "Runloop: benchmarks", request_body = BenchmarkCreateParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark", body = BenchmarkDefinitionView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/benchmarks",
+    tag = "Runloop: benchmarks",
+    request_body = BenchmarkCreateParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark", body = BenchmarkDefinitionView)),
+)]
 pub(crate) async fn create_runloop_benchmark(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<BenchmarkCreateParameters>,
-) -> Result<Json<BenchmarkDefinitionView>, Problem> {
+) -> Result<Json<BenchmarkDefinitionView>, ApiError> {
     let (draft, scenarios) = body.into_parts()?;
     check_scenarios(&state, &caller, "scenario_ids", &scenarios).await?;
     let draft = state
@@ -110,14 +116,26 @@ pub(crate) async fn create_runloop_benchmark(
 }
 
 /// Lists the organization's benchmarks.
-#[utoipa::path(get, path = "/v1/benchmarks", tag = "Runloop: benchmarks", params(SoughtQuery, RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmarks that are not archived, newest first", body = BenchmarkDefinitionListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/benchmarks",
+    tag = "Runloop: benchmarks",
+    params(SoughtQuery, RunloopPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The benchmarks that are not archived, newest first",
+            body = BenchmarkDefinitionListView,
+        ),
+    ),
+)]
 pub(crate) async fn list_runloop_benchmarks(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(sought): Query<SoughtQuery>,
     RunloopPage(page): RunloopPage<BenchmarkKind>,
-) -> Result<Json<BenchmarkDefinitionListView>, Problem> {
+) -> Result<Json<BenchmarkDefinitionListView>, ApiError> {
     let whose = Whose::Own(caller.id());
     let sought = sought.into_sought();
     let page = state.store().suites(whose, &sought, page).await?;
@@ -125,27 +143,45 @@ pub(crate) async fn list_runloop_benchmarks(
 }
 
 /// Lists the benchmarks that are open to everybody.
-#[utoipa::path(get, path = "/v1/benchmarks/list_public", tag = "Runloop: benchmarks", params(SoughtQuery, RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The public benchmarks, newest first", body = BenchmarkDefinitionListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/benchmarks/list_public",
+    tag = "Runloop: benchmarks",
+    params(SoughtQuery, RunloopPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The public benchmarks, newest first",
+            body = BenchmarkDefinitionListView,
+        ),
+    ),
+)]
 pub(crate) async fn list_public_benchmarks(
     State(state): State<ApiState>,
     _: OrganizationCaller,
     Query(sought): Query<SoughtQuery>,
     RunloopPage(page): RunloopPage<BenchmarkKind>,
-) -> Result<Json<BenchmarkDefinitionListView>, Problem> {
+) -> Result<Json<BenchmarkDefinitionListView>, ApiError> {
     let sought = sought.into_sought();
     let page = state.store().suites(Whose::Public, &sought, page).await?;
     list_view(&state, page).await
 }
 
 /// Shows a benchmark.
-#[utoipa::path(get, path = "/v1/benchmarks/{id}", tag = "Runloop: benchmarks", params(("id" = String, Path, description = "The benchmark's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark", body = BenchmarkDefinitionView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/benchmarks/{id}",
+    tag = "Runloop: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark", body = BenchmarkDefinitionView)),
+)]
 pub(crate) async fn get_runloop_benchmark(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
-) -> Result<Json<BenchmarkDefinitionView>, Problem> {
+) -> Result<Json<BenchmarkDefinitionView>, ApiError> {
     let benchmark = find(&state, &caller, id).await?;
     view(&state, benchmark).await
 }
@@ -153,14 +189,23 @@ pub(crate) async fn get_runloop_benchmark(
 /// Changes a benchmark.
 ///
 /// Fields that are absent or null stay as they are. Runs that have begun keep what they began with.
-#[utoipa::path(post, path = "/v1/benchmarks/{id}", tag = "Runloop: benchmarks", params(("id" = String, Path, description = "The benchmark's id")), request_body = BenchmarkUpdateParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark as it is now", body = BenchmarkDefinitionView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/benchmarks/{id}",
+    tag = "Runloop: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    request_body = BenchmarkUpdateParameters,
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The benchmark as it is now", body = BenchmarkDefinitionView),
+    ),
+)]
 pub(crate) async fn update_runloop_benchmark(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
     Json(body): Json<BenchmarkUpdateParameters>,
-) -> Result<Json<BenchmarkDefinitionView>, Problem> {
+) -> Result<Json<BenchmarkDefinitionView>, ApiError> {
     let scenarios = body.scenarios()?;
     if let Some(scenarios) = &scenarios {
         check_scenarios(&state, &caller, "scenario_ids", scenarios).await?;
@@ -178,14 +223,23 @@ pub(crate) async fn update_runloop_benchmark(
 /// Takes scenarios out of a benchmark and puts others in.
 ///
 /// First those to remove are taken out, then those to add are put behind the rest.
-#[utoipa::path(post, path = "/v1/benchmarks/{id}/scenarios", tag = "Runloop: benchmarks", params(("id" = String, Path, description = "The benchmark's id")), request_body = BenchmarkScenarioUpdateParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark as it is now", body = BenchmarkDefinitionView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/benchmarks/{id}/scenarios",
+    tag = "Runloop: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    request_body = BenchmarkScenarioUpdateParameters,
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The benchmark as it is now", body = BenchmarkDefinitionView),
+    ),
+)]
 pub(crate) async fn update_benchmark_scenarios(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
     Json(body): Json<BenchmarkScenarioUpdateParameters>,
-) -> Result<Json<BenchmarkDefinitionView>, Problem> {
+) -> Result<Json<BenchmarkDefinitionView>, ApiError> {
     let (add, remove) = body.into_parts()?;
     check_scenarios(&state, &caller, "scenarios_to_add", &add).await?;
     change(&state, &caller, id, |standing| {
@@ -225,8 +279,8 @@ async fn change(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: BenchmarkId,
-    decide: impl Fn(&Standing<'_>) -> Result<(BenchmarkDraft, Option<Vec<TaskId>>), Problem>,
-) -> Result<Json<BenchmarkDefinitionView>, Problem> {
+    decide: impl Fn(&Standing<'_>) -> Result<(BenchmarkDraft, Option<Vec<TaskId>>), ApiError>,
+) -> Result<Json<BenchmarkDefinitionView>, ApiError> {
     for _ in 0..TRIES {
         let benchmark = find_own(state, caller, id).await?;
         if benchmark.archived {
@@ -254,14 +308,20 @@ async fn change(
 }
 
 /// Lists the scenarios of a benchmark.
-#[utoipa::path(get, path = "/v1/benchmarks/{id}/definitions", tag = "Runloop: benchmarks", params(("id" = String, Path, description = "The benchmark's id"), RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The scenarios, newest first", body = ScenarioListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/benchmarks/{id}/definitions",
+    tag = "Runloop: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id"), RunloopPageQuery),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The scenarios, newest first", body = ScenarioListView)),
+)]
 pub(crate) async fn list_benchmark_definitions(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
     RunloopPage(page): RunloopPage<TaskKind>,
-) -> Result<Json<ScenarioListView>, Problem> {
+) -> Result<Json<ScenarioListView>, ApiError> {
     find(&state, &caller, id).await?;
     let page = state.store().scenarios_of(id, page).await?;
     let is_own =
@@ -272,24 +332,36 @@ pub(crate) async fn list_benchmark_definitions(
 /// Puts a benchmark away.
 ///
 /// No list shows it, and it can be neither changed nor run, until it is taken out again.
-#[utoipa::path(post, path = "/v1/benchmarks/{id}/archive", tag = "Runloop: benchmarks", params(("id" = String, Path, description = "The benchmark's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark", body = BenchmarkDefinitionView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/benchmarks/{id}/archive",
+    tag = "Runloop: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark", body = BenchmarkDefinitionView)),
+)]
 pub(crate) async fn archive_runloop_benchmark(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
-) -> Result<Json<BenchmarkDefinitionView>, Problem> {
+) -> Result<Json<BenchmarkDefinitionView>, ApiError> {
     put_away(&state, &caller, id, true).await
 }
 
 /// Takes a benchmark out again.
-#[utoipa::path(post, path = "/v1/benchmarks/{id}/unarchive", tag = "Runloop: benchmarks", params(("id" = String, Path, description = "The benchmark's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark", body = BenchmarkDefinitionView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/benchmarks/{id}/unarchive",
+    tag = "Runloop: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark", body = BenchmarkDefinitionView)),
+)]
 pub(crate) async fn unarchive_runloop_benchmark(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
-) -> Result<Json<BenchmarkDefinitionView>, Problem> {
+) -> Result<Json<BenchmarkDefinitionView>, ApiError> {
     put_away(&state, &caller, id, false).await
 }
 
@@ -298,7 +370,7 @@ async fn put_away(
     caller: &OrganizationCaller,
     id: BenchmarkId,
     archived: bool,
-) -> Result<Json<BenchmarkDefinitionView>, Problem> {
+) -> Result<Json<BenchmarkDefinitionView>, ApiError> {
     find_own(state, caller, id).await?;
     state
         .store()
@@ -311,13 +383,19 @@ async fn put_away(
 /// Opens a benchmark and its scenarios to everybody, for good.
 ///
 /// Everybody may read and run it from now on, and nobody may change it any more.
-#[utoipa::path(post, path = "/v1/benchmarks/{id}/publish", tag = "Runloop: benchmarks", params(("id" = String, Path, description = "The benchmark's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark", body = BenchmarkDefinitionView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/benchmarks/{id}/publish",
+    tag = "Runloop: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark", body = BenchmarkDefinitionView)),
+)]
 pub(crate) async fn publish_runloop_benchmark(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
-) -> Result<Json<BenchmarkDefinitionView>, Problem> {
+) -> Result<Json<BenchmarkDefinitionView>, ApiError> {
     let benchmark = find(&state, &caller, id).await?;
     if benchmark.owner != caller.id() {
         return Err(ids::public(id));
@@ -340,24 +418,35 @@ pub(crate) async fn publish_runloop_benchmark(
 }
 
 /// Lists the keys that the metadata of the organization's benchmarks has.
-#[utoipa::path(get, path = "/v1/benchmarks/metadata/keys", tag = "Runloop: benchmarks", security(("organization_key" = [])),
-    responses((status = 200, description = "The keys", body = MetadataKeysView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/benchmarks/metadata/keys",
+    tag = "Runloop: benchmarks",
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The keys", body = MetadataKeysView)),
+)]
 pub(crate) async fn list_benchmark_metadata_keys(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
-) -> Result<Json<MetadataKeysView>, Problem> {
+) -> Result<Json<MetadataKeysView>, ApiError> {
     let labels = state.store().benchmark_labels(caller.id()).await?;
     Ok(Json(MetadataKeysView::of(labels)))
 }
 
 /// Lists the values that a key has in the metadata of the organization's benchmarks.
-#[utoipa::path(get, path = "/v1/benchmarks/metadata/keys/{key}/values", tag = "Runloop: benchmarks", params(("key" = String, Path, description = "The key")), security(("organization_key" = [])),
-    responses((status = 200, description = "The values", body = MetadataValuesView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/benchmarks/metadata/keys/{key}/values",
+    tag = "Runloop: benchmarks",
+    params(("key" = String, Path, description = "The key")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The values", body = MetadataValuesView)),
+)]
 pub(crate) async fn list_benchmark_metadata_values(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(MetadataKey(key)): Path<MetadataKey>,
-) -> Result<Json<MetadataValuesView>, Problem> {
+) -> Result<Json<MetadataValuesView>, ApiError> {
     let labels = state.store().benchmark_labels(caller.id()).await?;
     Ok(Json(MetadataValuesView::of(labels, key)))
 }

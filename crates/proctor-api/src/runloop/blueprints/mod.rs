@@ -16,8 +16,8 @@ use utoipa::IntoParams;
 use super::page::{RunloopPage, RunloopPageQuery};
 use crate::{
     auth::OrganizationCaller,
+    error::{ApiError, ApiErrorKind},
     extract::{Checks, Json, Path, Query},
-    problem::{Problem, ProblemKind},
     state::ApiState,
 };
 
@@ -41,7 +41,7 @@ pub(crate) struct BlueprintListQuery {
 
 impl BlueprintListQuery {
     /// What to look for; `None` for a status that no blueprint ever has here.
-    fn read(self) -> Result<Option<BlueprintFilter>, Problem> {
+    fn read(self) -> Result<Option<BlueprintFilter>, ApiError> {
         let mut checks = Checks::default();
         let status = match self.status.filter(|word| !word.is_empty()) {
             None => None,
@@ -66,24 +66,32 @@ impl BlueprintListQuery {
     }
 }
 
-fn builder(state: &ApiState) -> Result<&Blueprints, Problem> {
+fn builder(state: &ApiState) -> Result<&Blueprints, ApiError> {
     state.blueprints().ok_or_else(|| {
-        Problem::new(
-            ProblemKind::NotImplemented,
+        ApiError::new(
+            ApiErrorKind::NotImplemented,
             "this server has no devboxes and builds no blueprints; 'proctor doctor' says what is missing",
         )
     })
 }
 
 /// Lists the blueprints.
-#[utoipa::path(get, path = "/v1/blueprints", tag = "Runloop: blueprints", params(RunloopPageQuery, BlueprintListQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The blueprints, newest first", body = BlueprintListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/blueprints",
+    tag = "Runloop: blueprints",
+    params(RunloopPageQuery, BlueprintListQuery),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The blueprints, newest first", body = BlueprintListView),
+    ),
+)]
 pub(crate) async fn list_blueprints(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     RunloopPage(page): RunloopPage<BlueprintKind>,
     Query(query): Query<BlueprintListQuery>,
-) -> Result<Json<BlueprintListView>, Problem> {
+) -> Result<Json<BlueprintListView>, ApiError> {
     let Some(filter) = query.read()? else {
         return Ok(Json(BlueprintListView::nothing(page.count)));
     };
@@ -92,51 +100,83 @@ pub(crate) async fn list_blueprints(
 }
 
 /// Lists the blueprints that are open to everybody. There is no way to make one so: the list is empty.
-#[utoipa::path(get, path = "/v1/blueprints/list_public", tag = "Runloop: blueprints", params(RunloopPageQuery, BlueprintListQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The blueprints that are open to everybody", body = BlueprintListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/blueprints/list_public",
+    tag = "Runloop: blueprints",
+    params(RunloopPageQuery, BlueprintListQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The blueprints that are open to everybody",
+            body = BlueprintListView,
+        ),
+    ),
+)]
 pub(crate) async fn list_public_blueprints(
     _: OrganizationCaller,
     RunloopPage(page): RunloopPage<BlueprintKind>,
     Query(query): Query<BlueprintListQuery>,
-) -> Result<Json<BlueprintListView>, Problem> {
+) -> Result<Json<BlueprintListView>, ApiError> {
     query.read()?;
     Ok(Json(BlueprintListView::nothing(page.count)))
 }
 
 /// Takes a recipe and begins to build it.
-#[utoipa::path(post, path = "/v1/blueprints", tag = "Runloop: blueprints", request_body = BlueprintParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The blueprint, which is being built", body = BlueprintView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/blueprints",
+    tag = "Runloop: blueprints",
+    request_body = BlueprintParameters,
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The blueprint, which is being built", body = BlueprintView),
+    ),
+)]
 pub(crate) async fn create_blueprint(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<BlueprintParameters>,
-) -> Result<Json<BlueprintView>, Problem> {
+) -> Result<Json<BlueprintView>, ApiError> {
     let recipe = body.read()?;
     let blueprint = builder(&state)?.create(caller.id(), recipe).await?;
     Ok(Json(BlueprintView::of(blueprint)))
 }
 
 /// Shows the Dockerfile that a recipe amounts to, and builds nothing.
-#[utoipa::path(post, path = "/v1/blueprints/preview", tag = "Runloop: blueprints", request_body = BlueprintParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The Dockerfile", body = BlueprintPreviewView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/blueprints/preview",
+    tag = "Runloop: blueprints",
+    request_body = BlueprintParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The Dockerfile", body = BlueprintPreviewView)),
+)]
 pub(crate) async fn preview_blueprint(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<BlueprintParameters>,
-) -> Result<Json<BlueprintPreviewView>, Problem> {
+) -> Result<Json<BlueprintPreviewView>, ApiError> {
     let recipe = body.read()?;
     let dockerfile = builder(&state)?.preview(caller.id(), &recipe).await?;
     Ok(Json(BlueprintPreviewView { dockerfile }))
 }
 
 /// Shows a blueprint, also one that was deleted.
-#[utoipa::path(get, path = "/v1/blueprints/{id}", tag = "Runloop: blueprints", params(("id" = String, Path, description = "The blueprint's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The blueprint", body = BlueprintView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/blueprints/{id}",
+    tag = "Runloop: blueprints",
+    params(("id" = String, Path, description = "The blueprint's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The blueprint", body = BlueprintView)),
+)]
 pub(crate) async fn get_blueprint(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BlueprintId>,
-) -> Result<Json<BlueprintView>, Problem> {
+) -> Result<Json<BlueprintView>, ApiError> {
     let found: Option<Blueprint> = state
         .store()
         .blueprint(caller.id(), id)
@@ -147,25 +187,43 @@ pub(crate) async fn get_blueprint(
 }
 
 /// Deletes a blueprint. Devboxes that were made from it stay.
-#[utoipa::path(post, path = "/v1/blueprints/{id}/delete", tag = "Runloop: blueprints", params(("id" = String, Path, description = "The blueprint's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "What the blueprint was", body = BlueprintView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/blueprints/{id}/delete",
+    tag = "Runloop: blueprints",
+    params(("id" = String, Path, description = "The blueprint's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "What the blueprint was", body = BlueprintView)),
+)]
 pub(crate) async fn delete_blueprint(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BlueprintId>,
-) -> Result<Json<BlueprintView>, Problem> {
+) -> Result<Json<BlueprintView>, ApiError> {
     let blueprint = builder(&state)?.delete(caller.id(), id).await?;
     Ok(Json(BlueprintView::of(blueprint)))
 }
 
 /// Shows what a build said so far.
-#[utoipa::path(get, path = "/v1/blueprints/{id}/logs", tag = "Runloop: blueprints", params(("id" = String, Path, description = "The blueprint's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The lines of the log, oldest first", body = BlueprintLogsView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/blueprints/{id}/logs",
+    tag = "Runloop: blueprints",
+    params(("id" = String, Path, description = "The blueprint's id")),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The lines of the log, oldest first",
+            body = BlueprintLogsView,
+        ),
+    ),
+)]
 pub(crate) async fn get_blueprint_logs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BlueprintId>,
-) -> Result<Json<BlueprintLogsView>, Problem> {
+) -> Result<Json<BlueprintLogsView>, ApiError> {
     let lines = builder(&state)?.logs(caller.id(), id).await?;
     Ok(Json(BlueprintLogsView {
         blueprint_id: id.wire(Dialect::Runloop),

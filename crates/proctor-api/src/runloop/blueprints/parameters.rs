@@ -17,8 +17,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
+    error::ApiError,
     extract::Checks,
-    problem::Problem,
     runloop::{agents::checked_commands, labels, launch_parameters::LaunchParametersBody},
 };
 
@@ -86,7 +86,7 @@ pub(crate) struct CodeMountParameters {
 
 impl BlueprintParameters {
     /// The recipe, if everything in it makes sense by itself.
-    pub(super) fn read(self) -> Result<Recipe, Problem> {
+    pub(super) fn read(self) -> Result<Recipe, ApiError> {
         let mut checks = Checks::default();
         let base = base(
             &mut checks,

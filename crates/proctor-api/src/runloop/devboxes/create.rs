@@ -12,8 +12,8 @@ use utoipa::ToSchema;
 use super::views::DevboxView;
 use crate::{
     auth::OrganizationCaller,
+    error::{ApiError, ApiErrorKind, render::RunloopError},
     extract::{Checks, Json},
-    problem::{Problem, ProblemKind, render::RunloopError},
     runloop::{
         labels,
         launch_parameters::LaunchParametersBody,
@@ -71,7 +71,7 @@ struct NamedRequest {
 
 impl DevboxCreateParameters {
     /// The devbox that the client means.
-    fn read(self) -> Result<NamedRequest, Problem> {
+    fn read(self) -> Result<NamedRequest, ApiError> {
         self.check_offered()?;
         let mut checks = Checks::default();
         let name = checks.optional_text("name", self.name, 0..=LONGEST_NAME);
@@ -121,7 +121,7 @@ impl DevboxCreateParameters {
     }
 
     /// Refuses what would be silently missing.
-    fn check_offered(&self) -> Result<(), Problem> {
+    fn check_offered(&self) -> Result<(), ApiError> {
         let some =
             |map: &Option<BTreeMap<String, Value>>| map.as_ref().is_some_and(|map| !map.is_empty());
         let what = if self.tunnel.is_some() {
@@ -134,7 +134,7 @@ impl DevboxCreateParameters {
             return Ok(());
         };
         let message = format!("{what} are not offered by this server");
-        Err(Problem::new(ProblemKind::NotImplemented, message))
+        Err(ApiError::new(ApiErrorKind::NotImplemented, message))
     }
 }
 
@@ -182,13 +182,26 @@ fn variables(
 }
 
 /// Makes a devbox. It is still provisioning when this answers.
-#[utoipa::path(post, path = "/v1/devboxes", tag = "Runloop: devboxes", request_body = DevboxCreateParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The devbox", body = DevboxView), (status = 501, description = "It asks for what this server does not offer", body = RunloopError)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes",
+    tag = "Runloop: devboxes",
+    request_body = DevboxCreateParameters,
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The devbox", body = DevboxView),
+        (
+            status = 501,
+            description = "It asks for what this server does not offer",
+            body = RunloopError,
+        ),
+    ),
+)]
 pub(crate) async fn create_devbox(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<DevboxCreateParameters>,
-) -> Result<Json<DevboxView>, Problem> {
+) -> Result<Json<DevboxView>, ApiError> {
     let fleet = state.fleet()?;
     let NamedRequest {
         name,
@@ -206,12 +219,25 @@ pub(crate) async fn create_devbox(
 }
 
 /// Makes a devbox. Clients wait for it with wait_for_status.
-#[utoipa::path(post, path = "/v1/devboxes/create_and_await_running", tag = "Runloop: devboxes", request_body = DevboxCreateParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The devbox, still provisioning", body = DevboxView), (status = 501, description = "It asks for what this server does not offer", body = RunloopError)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/create_and_await_running",
+    tag = "Runloop: devboxes",
+    request_body = DevboxCreateParameters,
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The devbox, still provisioning", body = DevboxView),
+        (
+            status = 501,
+            description = "It asks for what this server does not offer",
+            body = RunloopError,
+        ),
+    ),
+)]
 pub(crate) async fn create_devbox_and_await_running(
     state: State<ApiState>,
     caller: OrganizationCaller,
     body: Json<DevboxCreateParameters>,
-) -> Result<Json<DevboxView>, Problem> {
+) -> Result<Json<DevboxView>, ApiError> {
     create_devbox(state, caller, body).await
 }

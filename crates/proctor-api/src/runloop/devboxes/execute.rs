@@ -13,8 +13,8 @@ use uuid::Uuid;
 use super::lives::patience;
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, Query},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -33,12 +33,12 @@ pub(crate) struct OutputQuery {
 }
 
 impl OutputQuery {
-    pub(super) fn lines(&self) -> Result<usize, Problem> {
+    pub(super) fn lines(&self) -> Result<usize, ApiError> {
         match self.last_n.as_deref() {
             None | Some("") => Ok(USUAL_LINES),
             Some(text) => text
                 .parse()
-                .map_err(|_| Problem::field("last_n", "must be a whole number")),
+                .map_err(|_| ApiError::field("last_n", "must be a whole number")),
         }
     }
 }
@@ -61,7 +61,7 @@ pub(crate) struct ExecuteParameters {
 }
 
 impl ExecuteParameters {
-    fn read(self) -> Result<NewCommand, Problem> {
+    fn read(self) -> Result<NewCommand, ApiError> {
         let mut checks = Checks::default();
         let command = checks.required("command", self.command);
         let id = self.command_id.filter(|text| !text.is_empty());
@@ -105,7 +105,7 @@ pub(crate) struct ExecutionView {
 }
 
 impl ExecutionView {
-    pub(super) async fn of(command: &Command, lines: usize) -> Result<Self, Problem> {
+    pub(super) async fn of(command: &Command, lines: usize) -> Result<Self, ApiError> {
         // The status first: what it had written by then is in what is read after it.
         let exit_status = command.exit_status();
         let stdout = command.tail(Stream::Stdout, lines).await?;
@@ -143,21 +143,30 @@ async fn start(
     caller: &OrganizationCaller,
     devbox: DevboxId,
     body: ExecuteParameters,
-) -> Result<Arc<Command>, Problem> {
+) -> Result<Arc<Command>, ApiError> {
     let new = body.read()?;
     Ok(state.fleet()?.execute(caller.id(), devbox, new).await?)
 }
 
 /// Runs a command and waits a while for its end.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/execute", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id"), OutputQuery), request_body = ExecuteParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The command, which may still run", body = ExecutionView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/execute",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id"), OutputQuery),
+    request_body = ExecuteParameters,
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The command, which may still run", body = ExecutionView),
+    ),
+)]
 pub(crate) async fn execute_in_devbox(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
     Query(query): Query<OutputQuery>,
     Json(body): Json<ExecuteParameters>,
-) -> Result<Json<ExecutionView>, Problem> {
+) -> Result<Json<ExecutionView>, ApiError> {
     let lines = query.lines()?;
     let patience = patience(body.optimistic_timeout, LONGEST_WAIT)?;
     let command = start(&state, &caller, id, body).await?;
@@ -169,36 +178,54 @@ pub(crate) async fn execute_in_devbox(
 }
 
 /// Runs a command and does not wait for its end.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/execute_async", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id")), request_body = ExecuteParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The command, which may still run", body = ExecutionView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/execute_async",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id")),
+    request_body = ExecuteParameters,
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The command, which may still run", body = ExecutionView),
+    ),
+)]
 pub(crate) async fn execute_in_devbox_async(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
     Json(body): Json<ExecuteParameters>,
-) -> Result<Json<ExecutionView>, Problem> {
+) -> Result<Json<ExecutionView>, ApiError> {
     let command = start(&state, &caller, id, body).await?;
     Ok(Json(ExecutionView::of(&command, USUAL_LINES).await?))
 }
 
 /// Runs a command and waits for its end, however long that takes.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/execute_sync", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id")), request_body = ExecuteParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The command, which has ended", body = SyncExecutionView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/execute_sync",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id")),
+    request_body = ExecuteParameters,
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The command, which has ended", body = SyncExecutionView),
+    ),
+)]
 pub(crate) async fn execute_in_devbox_sync(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
     Json(body): Json<ExecuteParameters>,
-) -> Result<Json<SyncExecutionView>, Problem> {
+) -> Result<Json<SyncExecutionView>, ApiError> {
     if body.attach_stdin == Some(true) {
         let message = "is for execute_async: nothing can be sent to a command that is waited for";
-        return Err(Problem::field("attach_stdin", message));
+        return Err(ApiError::field("attach_stdin", message));
     }
     let command = start(&state, &caller, id, body).await?;
     let exit_status = tokio::select! {
         completed = command.completed() => completed?,
         () = state.fleet()?.closing().cancelled() => {
-            return Err(Problem::unavailable(
+            return Err(ApiError::unavailable(
                 "the server is about to end; the command goes on",
                 Duration::from_secs(5),
             ));

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::{ApiError, ApiErrorKind},
     extract::{Json, Path, PathParameter, Query, shortened},
-    problem::{Problem, ProblemKind},
     state::ApiState,
 };
 
@@ -27,9 +27,9 @@ use crate::{
 pub(crate) struct ExecutionName(pub(super) Uuid);
 
 impl PathParameter for ExecutionName {
-    fn parse(text: &str, _: Dialect) -> Result<Self, Problem> {
+    fn parse(text: &str, _: Dialect) -> Result<Self, ApiError> {
         Uuid::parse_str(text).map(Self).map_err(|_| {
-            Problem::not_found(format!(
+            ApiError::not_found(format!(
                 "no execution '{}': its id is a UUID",
                 shortened(text)
             ))
@@ -71,7 +71,7 @@ pub(super) async fn find(
     caller: &OrganizationCaller,
     devbox: DevboxId,
     ExecutionName(id): ExecutionName,
-) -> Result<Arc<Command>, Problem> {
+) -> Result<Arc<Command>, ApiError> {
     Ok(state.fleet()?.command(caller.id(), devbox, id).await?)
 }
 
@@ -81,43 +81,67 @@ async fn find_awake(
     caller: &OrganizationCaller,
     devbox: DevboxId,
     ExecutionName(id): ExecutionName,
-) -> Result<Arc<Command>, Problem> {
+) -> Result<Arc<Command>, ApiError> {
     let fleet = state.fleet()?;
     Ok(fleet.command_awake(caller.id(), devbox, id).await?)
 }
 
 /// Shows a command.
-#[utoipa::path(get, path = "/v1/devboxes/{id}/executions/{execution_id}", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id"), ("execution_id" = String, Path, description = "The execution's id"), OutputQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The command", body = ExecutionView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/devboxes/{id}/executions/{execution_id}",
+    tag = "Runloop: devboxes",
+    params(
+        ("id" = String, Path, description = "The devbox's id"),
+        ("execution_id" = String, Path, description = "The execution's id"),
+        OutputQuery,
+    ),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The command", body = ExecutionView)),
+)]
 pub(crate) async fn get_execution(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path((devbox, execution)): Path<(DevboxId, ExecutionName)>,
     Query(query): Query<OutputQuery>,
-) -> Result<Json<ExecutionView>, Problem> {
+) -> Result<Json<ExecutionView>, ApiError> {
     let command = find(&state, &caller, devbox, execution).await?;
     Ok(Json(ExecutionView::of(&command, query.lines()?).await?))
 }
 
 /// Waits until a command has one of several statuses.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/executions/{execution_id}/wait_for_status", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id"), ("execution_id" = String, Path, description = "The execution's id"), OutputQuery), request_body = ExecutionWaitParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The command, which has one of them", body = ExecutionView), (status = 408, description = "It has none of them yet; ask again")))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/executions/{execution_id}/wait_for_status",
+    tag = "Runloop: devboxes",
+    params(
+        ("id" = String, Path, description = "The devbox's id"),
+        ("execution_id" = String, Path, description = "The execution's id"),
+        OutputQuery,
+    ),
+    request_body = ExecutionWaitParameters,
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The command, which has one of them", body = ExecutionView),
+        (status = 408, description = "It has none of them yet; ask again"),
+    ),
+)]
 pub(crate) async fn wait_for_execution_status(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path((devbox, execution)): Path<(DevboxId, ExecutionName)>,
     Query(query): Query<OutputQuery>,
     Json(body): Json<ExecutionWaitParameters>,
-) -> Result<Json<ExecutionView>, Problem> {
+) -> Result<Json<ExecutionView>, ApiError> {
     let lines = query.lines()?;
     let statuses = body.statuses.unwrap_or_default();
     if statuses.is_empty() {
-        return Err(Problem::field("statuses", "at least one is required"));
+        return Err(ApiError::field("statuses", "at least one is required"));
     }
     for word in &statuses {
         if !matches!(word.as_str(), "queued" | "running" | "completed") {
             let message = format!("'{}' is no status of an execution", shortened(word));
-            return Err(Problem::field("statuses", message));
+            return Err(ApiError::field("statuses", message));
         }
     }
     let patience = patience(body.timeout_seconds, LONGEST_WAIT)?;
@@ -137,41 +161,60 @@ pub(crate) async fn wait_for_execution_status(
             "the execution is not {} yet; ask again",
             statuses.join(" or ")
         );
-        return Err(Problem::new(ProblemKind::TimedOut, message));
+        return Err(ApiError::new(ApiErrorKind::TimedOut, message));
     }
     Ok(Json(ExecutionView::of(&command, lines).await?))
 }
 
 /// Ends a command and everything that it started. What has ended stays as it is.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/executions/{execution_id}/kill", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id"), ("execution_id" = String, Path, description = "The execution's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The command, which has ended", body = ExecutionView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/executions/{execution_id}/kill",
+    tag = "Runloop: devboxes",
+    params(
+        ("id" = String, Path, description = "The devbox's id"),
+        ("execution_id" = String, Path, description = "The execution's id"),
+    ),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The command, which has ended", body = ExecutionView)),
+)]
 pub(crate) async fn kill_execution(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path((devbox, execution)): Path<(DevboxId, ExecutionName)>,
     Query(query): Query<OutputQuery>,
-) -> Result<Json<ExecutionView>, Problem> {
+) -> Result<Json<ExecutionView>, ApiError> {
     let command = find_awake(&state, &caller, devbox, execution).await?;
     command.kill().await?;
     Ok(Json(ExecutionView::of(&command, query.lines()?).await?))
 }
 
 /// Sends text to the standard input of a command, or ends it, or interrupts the command.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/executions/{execution_id}/send_std_in", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id"), ("execution_id" = String, Path, description = "The execution's id")), request_body = SendStdInParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "Whether it was sent", body = SendStdInView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/executions/{execution_id}/send_std_in",
+    tag = "Runloop: devboxes",
+    params(
+        ("id" = String, Path, description = "The devbox's id"),
+        ("execution_id" = String, Path, description = "The execution's id"),
+    ),
+    request_body = SendStdInParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "Whether it was sent", body = SendStdInView)),
+)]
 pub(crate) async fn send_to_execution(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path((devbox, execution)): Path<(DevboxId, ExecutionName)>,
     Json(body): Json<SendStdInParameters>,
-) -> Result<Json<SendStdInView>, Problem> {
+) -> Result<Json<SendStdInView>, ApiError> {
     if body.text.is_none() && body.signal.is_none() {
-        return Err(Problem::field("text", "either this or signal is required"));
+        return Err(ApiError::field("text", "either this or signal is required"));
     }
     if repeatable::was_begun_before() {
         let message = "whether this input arrived before the server ended is not known; look at what the command \
              wrote, and send what is missing with another x-request-id";
-        return Err(Problem::new(ProblemKind::Conflict, message));
+        return Err(ApiError::new(ApiErrorKind::Conflict, message));
     }
     let command = find_awake(&state, &caller, devbox, execution).await?;
     let send = async {
@@ -184,7 +227,7 @@ pub(crate) async fn send_to_execution(
             Some("INTERRUPT") => Ok(command.interrupt().await?),
             Some(other) => {
                 let message = format!("'{}' is none of EOF, INTERRUPT", shortened(other));
-                Err(Sent::Problem(Problem::field("signal", message)))
+                Err(Sent::Wrong(ApiError::field("signal", message)))
             }
         }
     };
@@ -192,7 +235,7 @@ pub(crate) async fn send_to_execution(
         Ok(()) => true,
         Err(Sent::Fleet(FleetError::Box(Error::StdinClosed))) => false,
         Err(Sent::Fleet(error)) => return Err(error.into()),
-        Err(Sent::Problem(problem)) => return Err(problem),
+        Err(Sent::Wrong(error)) => return Err(error),
     };
     Ok(Json(SendStdInView {
         devbox_id: command.devbox.wire(Dialect::Runloop),
@@ -204,7 +247,7 @@ pub(crate) async fn send_to_execution(
 /// Why nothing was sent.
 enum Sent {
     Fleet(FleetError),
-    Problem(Problem),
+    Wrong(ApiError),
 }
 
 impl From<FleetError> for Sent {

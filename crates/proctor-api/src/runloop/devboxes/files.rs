@@ -21,8 +21,8 @@ use utoipa::ToSchema;
 use super::views::EmptyView;
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Json, Path},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -65,8 +65,8 @@ pub(crate) struct UploadFileForm {
     file: String,
 }
 
-fn required(field: &'static str, value: Option<String>) -> Result<String, Problem> {
-    value.ok_or_else(|| Problem::field(field, "is required"))
+fn required(field: &'static str, value: Option<String>) -> Result<String, ApiError> {
+    value.ok_or_else(|| ApiError::field(field, "is required"))
 }
 
 fn body_of(content: FileContent, content_type: &'static str) -> Response {
@@ -79,14 +79,28 @@ fn body_of(content: FileContent, content_type: &'static str) -> Response {
 }
 
 /// Reads a text file.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/read_file_contents", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id")), request_body = ReadFileParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "What is in the file", body = String, content_type = "text/plain")))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/read_file_contents",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id")),
+    request_body = ReadFileParameters,
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "What is in the file",
+            body = String,
+            content_type = "text/plain",
+        ),
+    ),
+)]
 pub(crate) async fn read_devbox_file(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
     Json(body): Json<ReadFileParameters>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let path = required("file_path", body.file_path)?;
     let fleet = state.fleet()?;
     let content = fleet.read_file(caller.id(), id, &path, None).await?;
@@ -94,14 +108,21 @@ pub(crate) async fn read_devbox_file(
 }
 
 /// Writes a text file.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/write_file_contents", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id")), request_body = WriteFileParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "It was written", body = EmptyView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/write_file_contents",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id")),
+    request_body = WriteFileParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "It was written", body = EmptyView)),
+)]
 pub(crate) async fn write_devbox_file(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
     Json(body): Json<WriteFileParameters>,
-) -> Result<Json<EmptyView>, Problem> {
+) -> Result<Json<EmptyView>, ApiError> {
     let path = required("file_path", body.file_path)?;
     let contents = required("contents", body.contents)?;
     let fleet = state.fleet()?;
@@ -112,14 +133,28 @@ pub(crate) async fn write_devbox_file(
 }
 
 /// Downloads a file.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/download_file", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id")), request_body = DownloadFileParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The file", body = Vec<u8>, content_type = "application/octet-stream")))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/download_file",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id")),
+    request_body = DownloadFileParameters,
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The file",
+            body = Vec<u8>,
+            content_type = "application/octet-stream",
+        ),
+    ),
+)]
 pub(crate) async fn download_devbox_file(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
     Json(body): Json<DownloadFileParameters>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let path = required("path", body.path)?;
     let fleet = state.fleet()?;
     let content = fleet.read_file(caller.id(), id, &path, None).await?;
@@ -127,18 +162,25 @@ pub(crate) async fn download_devbox_file(
 }
 
 /// Uploads a file of any size.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/upload_file", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id")), request_body(content = UploadFileForm, content_type = "multipart/form-data"), security(("organization_key" = [])),
-    responses((status = 200, description = "It was written", body = EmptyView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/upload_file",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id")),
+    request_body(content = UploadFileForm, content_type = "multipart/form-data"),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "It was written", body = EmptyView)),
+)]
 pub(crate) async fn upload_devbox_file(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
     mut request: Request,
-) -> Result<Json<EmptyView>, Problem> {
+) -> Result<Json<EmptyView>, ApiError> {
     // The disk of the devbox is the limit.
     DefaultBodyLimit::disable().apply(&mut request);
     let form = Multipart::from_request(request, &state).await;
-    let mut form = form.map_err(|error| Problem::bad_request(error.body_text()))?;
+    let mut form = form.map_err(|error| ApiError::bad_request(error.body_text()))?;
     let fleet = state.fleet()?;
     let (mut path, mut kept) = (None, None);
     while let Some(field) = form
@@ -161,49 +203,49 @@ pub(crate) async fn upload_devbox_file(
         }
     }
     let path = required("path", path)?;
-    let mut kept = kept.ok_or_else(|| Problem::field("file", "is required"))?;
+    let mut kept = kept.ok_or_else(|| ApiError::field("file", "is required"))?;
     fleet.write_file(caller.id(), id, &path, &mut kept).await?;
     Ok(Json(EmptyView {}))
 }
 
 /// A form that ends early is the client's fault, everything else is told as it is.
-fn cut_short(error: FleetError) -> Problem {
+fn cut_short(error: FleetError) -> ApiError {
     match error {
         FleetError::Box(Error::Platform { source, .. })
             if source
                 .get_ref()
                 .is_some_and(|cause| cause.is::<MultipartError>()) =>
         {
-            Problem::bad_request(format!("the form could not be read to its end: {source}"))
+            ApiError::bad_request(format!("the form could not be read to its end: {source}"))
         }
         other => other.into(),
     }
 }
 
-fn unreadable(error: &MultipartError) -> Problem {
-    Problem::bad_request(format!("the form cannot be read: {}", error.body_text()))
+fn unreadable(error: &MultipartError) -> ApiError {
+    ApiError::bad_request(format!("the form cannot be read: {}", error.body_text()))
 }
 
-async fn text(mut field: Field<'_>) -> Result<String, Problem> {
+async fn text(mut field: Field<'_>) -> Result<String, ApiError> {
     let mut bytes = Vec::new();
     while let Some(chunk) = field.chunk().await.map_err(|error| unreadable(&error))? {
         bytes.extend_from_slice(&chunk);
         if bytes.len() > LONGEST_PATH {
-            return Err(Problem::field("path", "is too long"));
+            return Err(ApiError::field("path", "is too long"));
         }
     }
-    String::from_utf8(bytes).map_err(|_| Problem::field("path", "must be UTF-8"))
+    String::from_utf8(bytes).map_err(|_| ApiError::field("path", "must be UTF-8"))
 }
 
 /// Keeps a file on disk that has no name there.
-async fn keep(mut field: Field<'_>) -> Result<tokio::fs::File, Problem> {
+async fn keep(mut field: Field<'_>) -> Result<tokio::fs::File, ApiError> {
     use tokio::io::AsyncSeekExt as _;
-    let file = tempfile::tempfile().map_err(Problem::internal)?;
+    let file = tempfile::tempfile().map_err(ApiError::internal)?;
     let mut file = tokio::fs::File::from_std(file);
     while let Some(chunk) = field.chunk().await.map_err(|error| unreadable(&error))? {
-        file.write_all(&chunk).await.map_err(Problem::internal)?;
+        file.write_all(&chunk).await.map_err(ApiError::internal)?;
     }
-    file.flush().await.map_err(Problem::internal)?;
-    file.rewind().await.map_err(Problem::internal)?;
+    file.flush().await.map_err(ApiError::internal)?;
+    file.rewind().await.map_err(ApiError::internal)?;
     Ok(file)
 }

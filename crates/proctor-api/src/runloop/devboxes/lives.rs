@@ -17,8 +17,8 @@ use utoipa::{IntoParams, ToSchema};
 use super::views::{DevboxListView, DevboxUsageView, DevboxView, EmptyView};
 use crate::{
     auth::OrganizationCaller,
+    error::{ApiError, ApiErrorKind},
     extract::{Checks, Json, Path, Query, shortened},
-    problem::{Problem, ProblemKind},
     runloop::page::{RunloopPage, RunloopPageQuery},
     state::ApiState,
 };
@@ -55,37 +55,43 @@ pub(crate) struct DevboxWaitParameters {
 }
 
 /// A wait in seconds, within bounds.
-pub(crate) fn patience(seconds: Option<f64>, most: Duration) -> Result<Duration, Problem> {
+pub(crate) fn patience(seconds: Option<f64>, most: Duration) -> Result<Duration, ApiError> {
     match seconds {
         None => Ok(most),
         Some(seconds) if seconds >= 0.0 => Ok(Duration::try_from_secs_f64(seconds)
             .unwrap_or(most)
             .min(most)),
-        Some(_) => Err(Problem::field("timeout_seconds", "must not be negative")),
+        Some(_) => Err(ApiError::field("timeout_seconds", "must not be negative")),
     }
 }
 
 /// A status that clients may ask for; one that no devbox has is none.
-fn status(field: &str, word: &str) -> Result<Option<DevboxStatus>, Problem> {
+fn status(field: &str, word: &str) -> Result<Option<DevboxStatus>, ApiError> {
     match DevboxStatus::from_name(word) {
         Some(status) => Ok(Some(status)),
         None if NEVER.contains(&word) => Ok(None),
         None => {
             let message = format!("'{}' is no status of a devbox", shortened(word));
-            Err(Problem::field(field, message))
+            Err(ApiError::field(field, message))
         }
     }
 }
 
 /// Lists the devboxes.
-#[utoipa::path(get, path = "/v1/devboxes", tag = "Runloop: devboxes", params(DevboxListQuery, RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The devboxes, newest first", body = DevboxListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/devboxes",
+    tag = "Runloop: devboxes",
+    params(DevboxListQuery, RunloopPageQuery),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The devboxes, newest first", body = DevboxListView)),
+)]
 pub(crate) async fn list_devboxes(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(query): Query<DevboxListQuery>,
     RunloopPage(page): RunloopPage<DevboxKind>,
-) -> Result<Json<DevboxListView>, Problem> {
+) -> Result<Json<DevboxListView>, ApiError> {
     let wanted = match query.status.as_deref() {
         None | Some("") => None,
         Some(word) => match status("status", word)? {
@@ -108,26 +114,39 @@ pub(crate) async fn list_devboxes(
 }
 
 /// Shows a devbox.
-#[utoipa::path(get, path = "/v1/devboxes/{id}", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The devbox", body = DevboxView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/devboxes/{id}",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The devbox", body = DevboxView)),
+)]
 pub(crate) async fn get_devbox(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
-) -> Result<Json<DevboxView>, Problem> {
+) -> Result<Json<DevboxView>, ApiError> {
     let record = state.fleet()?.devbox(caller.id(), id).await?;
     Ok(Json(DevboxView::of(record)))
 }
 
 /// Gives a devbox another name or other notes.
-#[utoipa::path(post, path = "/v1/devboxes/{id}", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id")), request_body = DevboxUpdateParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The devbox", body = DevboxView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id")),
+    request_body = DevboxUpdateParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The devbox", body = DevboxView)),
+)]
 pub(crate) async fn update_devbox(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
     Json(body): Json<DevboxUpdateParameters>,
-) -> Result<Json<DevboxView>, Problem> {
+) -> Result<Json<DevboxView>, ApiError> {
     let mut checks = Checks::default();
     let name = checks.optional_text("name", body.name, 0..=1000);
     checks.finish()?;
@@ -140,17 +159,27 @@ pub(crate) async fn update_devbox(
 }
 
 /// Waits until a devbox has one of several statuses.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/wait_for_status", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id")), request_body = DevboxWaitParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The devbox, which has one of them", body = DevboxView), (status = 408, description = "It has none of them yet; ask again")))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/wait_for_status",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id")),
+    request_body = DevboxWaitParameters,
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The devbox, which has one of them", body = DevboxView),
+        (status = 408, description = "It has none of them yet; ask again"),
+    ),
+)]
 pub(crate) async fn wait_for_devbox_status(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
     Json(body): Json<DevboxWaitParameters>,
-) -> Result<Json<DevboxView>, Problem> {
+) -> Result<Json<DevboxView>, ApiError> {
     let words = body.statuses.unwrap_or_default();
     if words.is_empty() {
-        return Err(Problem::field("statuses", "at least one is required"));
+        return Err(ApiError::field("statuses", "at least one is required"));
     }
     let mut statuses = Vec::new();
     for word in &words {
@@ -163,69 +192,99 @@ pub(crate) async fn wait_for_devbox_status(
         .await?;
     match waited {
         Some(record) => Ok(Json(DevboxView::of(record))),
-        None => Err(Problem::new(
-            ProblemKind::TimedOut,
+        None => Err(ApiError::new(
+            ApiErrorKind::TimedOut,
             format!("the devbox is not {} yet; ask again", words.join(" or ")),
         )),
     }
 }
 
 /// Ends a devbox. What has ended stays as it is.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/shutdown", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The devbox", body = DevboxView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/shutdown",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The devbox", body = DevboxView)),
+)]
 pub(crate) async fn shutdown_devbox(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
-) -> Result<Json<DevboxView>, Problem> {
+) -> Result<Json<DevboxView>, ApiError> {
     let record = state.fleet()?.shutdown(caller.id(), id).await?;
     Ok(Json(DevboxView::of(record)))
 }
 
 /// Gives a devbox as much time again as it had at first.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/keep_alive", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "It was noted", body = EmptyView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/keep_alive",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "It was noted", body = EmptyView)),
+)]
 pub(crate) async fn keep_devbox_alive(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
-) -> Result<Json<EmptyView>, Problem> {
+) -> Result<Json<EmptyView>, ApiError> {
     state.fleet()?.keep_alive(caller.id(), id).await?;
     Ok(Json(EmptyView {}))
 }
 
 /// Brings a devbox to a stand: processes keep their memory and do nothing.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/suspend", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The devbox, suspending", body = DevboxView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/suspend",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The devbox, suspending", body = DevboxView)),
+)]
 pub(crate) async fn suspend_devbox(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
-) -> Result<Json<DevboxView>, Problem> {
+) -> Result<Json<DevboxView>, ApiError> {
     let record = state.fleet()?.suspend(caller.id(), id).await?;
     Ok(Json(DevboxView::of(record)))
 }
 
 /// Brings a suspended devbox back.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/resume", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The devbox, provisioning", body = DevboxView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/resume",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The devbox, provisioning", body = DevboxView)),
+)]
 pub(crate) async fn resume_devbox(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
-) -> Result<Json<DevboxView>, Problem> {
+) -> Result<Json<DevboxView>, ApiError> {
     let record = state.fleet()?.resume(caller.id(), id).await?;
     Ok(Json(DevboxView::of(record)))
 }
 
 /// Shows what a devbox has used, by its size and the time it was there.
-#[utoipa::path(get, path = "/v1/devboxes/{id}/usage", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "What it has used", body = DevboxUsageView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/devboxes/{id}/usage",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "What it has used", body = DevboxUsageView)),
+)]
 pub(crate) async fn get_devbox_usage(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
-) -> Result<Json<DevboxUsageView>, Problem> {
+) -> Result<Json<DevboxUsageView>, ApiError> {
     let record = state.fleet()?.devbox(caller.id(), id).await?;
     let now = state.store().now();
     let end = record.life.ended_at();

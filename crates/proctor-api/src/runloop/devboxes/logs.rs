@@ -10,8 +10,8 @@ use utoipa::{IntoParams, ToSchema};
 use super::streams::{Events, event, events};
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Json, Path, Query},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -94,28 +94,49 @@ impl DevboxLogView {
 }
 
 /// Shows what happened in a devbox, the last 5000 lines of it.
-#[utoipa::path(get, path = "/v1/devboxes/{id}/logs", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id"), DevboxLogQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The log, the oldest line first", body = DevboxLogListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/devboxes/{id}/logs",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id"), DevboxLogQuery),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The log, the oldest line first", body = DevboxLogListView),
+    ),
+)]
 pub(crate) async fn list_devbox_logs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
     Query(query): Query<DevboxLogQuery>,
-) -> Result<Json<DevboxLogListView>, Problem> {
+) -> Result<Json<DevboxLogListView>, ApiError> {
     let entries = state.fleet()?.logs(caller.id(), id, query.filter()).await?;
     let logs = entries.into_iter().map(DevboxLogView::of).collect();
     Ok(Json(DevboxLogListView { logs }))
 }
 
 /// Streams what happens in a devbox, from the beginning until it ends.
-#[utoipa::path(get, path = "/v1/devboxes/{id}/logs/tail", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id"), DevboxLogQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The log as it grows", body = DevboxLogView, content_type = "text/event-stream")))]
+#[utoipa::path(
+    get,
+    path = "/v1/devboxes/{id}/logs/tail",
+    tag = "Runloop: devboxes",
+    params(("id" = String, Path, description = "The devbox's id"), DevboxLogQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The log as it grows",
+            body = DevboxLogView,
+            content_type = "text/event-stream",
+        ),
+    ),
+)]
 pub(crate) async fn tail_devbox_logs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
     Query(query): Query<DevboxLogQuery>,
-) -> Result<Events, Problem> {
+) -> Result<Events, ApiError> {
     let tail = state
         .fleet()?
         .tail_logs(caller.id(), id, query.filter())

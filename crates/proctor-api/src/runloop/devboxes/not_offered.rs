@@ -2,8 +2,8 @@
 
 use crate::{
     auth::OrganizationCaller,
+    error::{ApiError, ApiErrorKind},
     extract::Json,
-    problem::{Problem, ProblemKind},
     runloop::devboxes::views::EmptyView,
 };
 
@@ -11,10 +11,16 @@ use crate::{
 macro_rules! not_offered {
     ($($(#[$doc:meta])* $name:ident: $method:ident $path:literal ($($params:tt)*), $message:literal;)*) => {$(
         $(#[$doc])*
-        #[utoipa::path($method, path = $path, tag = "Runloop: devboxes", params($($params)*), security(("organization_key" = [])),
-            responses((status = 501, description = "Not offered by this server")))]
-        pub(crate) async fn $name(_: OrganizationCaller) -> Result<Json<EmptyView>, Problem> {
-            Err(Problem::new(ProblemKind::NotImplemented, $message))
+        #[utoipa::path(
+            $method,
+            path = $path,
+            tag = "Runloop: devboxes",
+            params($($params)*),
+            security(("organization_key" = [])),
+            responses((status = 501, description = "Not offered by this server")),
+        )]
+        pub(crate) async fn $name(_: OrganizationCaller) -> Result<Json<EmptyView>, ApiError> {
+            Err(ApiError::new(ApiErrorKind::NotImplemented, $message))
         }
     )*};
 }

@@ -15,8 +15,8 @@ use utoipa::{IntoParams, ToSchema};
 use super::views::EmptyView;
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, Query},
-    problem::Problem,
     runloop::{
         ids,
         labels::{LabelFilter, LabelQuery},
@@ -36,7 +36,7 @@ pub(crate) struct SnapshotParameters {
 }
 
 impl SnapshotParameters {
-    fn read(self) -> Result<SnapshotChange, Problem> {
+    fn read(self) -> Result<SnapshotChange, ApiError> {
         let mut checks = Checks::default();
         let name = checks.optional_text("name", self.name, 0..=1000);
         let commit_message = checks.optional_text("commit_message", self.commit_message, 0..=1000);
@@ -48,7 +48,7 @@ impl SnapshotParameters {
         })
     }
 
-    fn read_new(self) -> Result<NewSnapshot, Problem> {
+    fn read_new(self) -> Result<NewSnapshot, ApiError> {
         let read = self.read()?;
         Ok(NewSnapshot {
             name: read.name.filter(|name| !name.is_empty()),
@@ -126,28 +126,42 @@ pub(crate) struct SnapshotStatusView {
 }
 
 /// Takes a snapshot of a devbox's disk and waits for it.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/snapshot_disk", tag = "Runloop: disk snapshots", params(("id" = String, Path, description = "The devbox's id")), request_body = SnapshotParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The snapshot, complete", body = SnapshotView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/snapshot_disk",
+    tag = "Runloop: disk snapshots",
+    params(("id" = String, Path, description = "The devbox's id")),
+    request_body = SnapshotParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The snapshot, complete", body = SnapshotView)),
+)]
 pub(crate) async fn snapshot_devbox_disk(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
     Json(body): Json<SnapshotParameters>,
-) -> Result<Json<SnapshotView>, Problem> {
+) -> Result<Json<SnapshotView>, ApiError> {
     let new = body.read_new()?;
     let snapshot = state.fleet()?.snapshot(caller.id(), id, new).await?;
     Ok(Json(SnapshotView::of(snapshot)))
 }
 
 /// Takes a snapshot of a devbox's disk in the background.
-#[utoipa::path(post, path = "/v1/devboxes/{id}/snapshot_disk_async", tag = "Runloop: disk snapshots", params(("id" = String, Path, description = "The devbox's id")), request_body = SnapshotParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The snapshot, in progress", body = SnapshotView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/{id}/snapshot_disk_async",
+    tag = "Runloop: disk snapshots",
+    params(("id" = String, Path, description = "The devbox's id")),
+    request_body = SnapshotParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The snapshot, in progress", body = SnapshotView)),
+)]
 pub(crate) async fn snapshot_devbox_disk_async(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<DevboxId>,
     Json(body): Json<SnapshotParameters>,
-) -> Result<Json<SnapshotView>, Problem> {
+) -> Result<Json<SnapshotView>, ApiError> {
     let new = body.read_new()?;
     let fleet = state.fleet()?;
     let snapshot = fleet.snapshot_in_background(caller.id(), id, new).await?;
@@ -155,15 +169,21 @@ pub(crate) async fn snapshot_devbox_disk_async(
 }
 
 /// Lists the disk snapshots.
-#[utoipa::path(get, path = "/v1/devboxes/disk_snapshots", tag = "Runloop: disk snapshots", params(SnapshotListQuery, LabelQuery, RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The snapshots, newest first", body = SnapshotListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/devboxes/disk_snapshots",
+    tag = "Runloop: disk snapshots",
+    params(SnapshotListQuery, LabelQuery, RunloopPageQuery),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The snapshots, newest first", body = SnapshotListView)),
+)]
 pub(crate) async fn list_disk_snapshots(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(query): Query<SnapshotListQuery>,
     LabelFilter(metadata): LabelFilter,
     RunloopPage(page): RunloopPage<SnapshotKind>,
-) -> Result<Json<SnapshotListView>, Problem> {
+) -> Result<Json<SnapshotListView>, ApiError> {
     let filter = SnapshotFilter {
         devbox: ids::read_optional("devbox_id", query.devbox_id.as_deref())?,
         blueprint: ids::read_optional("source_blueprint_id", query.source_blueprint_id.as_deref())?,
@@ -179,13 +199,19 @@ pub(crate) async fn list_disk_snapshots(
 }
 
 /// Shows how far a snapshot is.
-#[utoipa::path(get, path = "/v1/devboxes/disk_snapshots/{id}/status", tag = "Runloop: disk snapshots", params(("id" = String, Path, description = "The snapshot's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "How far it is", body = SnapshotStatusView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/devboxes/disk_snapshots/{id}/status",
+    tag = "Runloop: disk snapshots",
+    params(("id" = String, Path, description = "The snapshot's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "How far it is", body = SnapshotStatusView)),
+)]
 pub(crate) async fn get_disk_snapshot_status(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<SnapshotId>,
-) -> Result<Json<SnapshotStatusView>, Problem> {
+) -> Result<Json<SnapshotStatusView>, ApiError> {
     let snapshot = state.fleet()?.disk_snapshot(caller.id(), id).await?;
     let status = match snapshot.status {
         SnapshotStatus::InProgress => "in_progress",
@@ -201,14 +227,21 @@ pub(crate) async fn get_disk_snapshot_status(
 }
 
 /// Gives a snapshot another name or other notes.
-#[utoipa::path(post, path = "/v1/devboxes/disk_snapshots/{id}", tag = "Runloop: disk snapshots", params(("id" = String, Path, description = "The snapshot's id")), request_body = SnapshotParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The snapshot", body = SnapshotView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/disk_snapshots/{id}",
+    tag = "Runloop: disk snapshots",
+    params(("id" = String, Path, description = "The snapshot's id")),
+    request_body = SnapshotParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The snapshot", body = SnapshotView)),
+)]
 pub(crate) async fn update_disk_snapshot(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<SnapshotId>,
     Json(body): Json<SnapshotParameters>,
-) -> Result<Json<SnapshotView>, Problem> {
+) -> Result<Json<SnapshotView>, ApiError> {
     let change = body.read()?;
     let fleet = state.fleet()?;
     let snapshot = fleet.update_disk_snapshot(caller.id(), id, &change).await?;
@@ -216,13 +249,19 @@ pub(crate) async fn update_disk_snapshot(
 }
 
 /// Deletes a snapshot. Devboxes that were made from it stay as they are.
-#[utoipa::path(post, path = "/v1/devboxes/disk_snapshots/{id}/delete", tag = "Runloop: disk snapshots", params(("id" = String, Path, description = "The snapshot's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "It is deleted", body = EmptyView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/devboxes/disk_snapshots/{id}/delete",
+    tag = "Runloop: disk snapshots",
+    params(("id" = String, Path, description = "The snapshot's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "It is deleted", body = EmptyView)),
+)]
 pub(crate) async fn delete_disk_snapshot(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<SnapshotId>,
-) -> Result<Json<EmptyView>, Problem> {
+) -> Result<Json<EmptyView>, ApiError> {
     state.fleet()?.delete_disk_snapshot(caller.id(), id).await?;
     Ok(Json(EmptyView {}))
 }

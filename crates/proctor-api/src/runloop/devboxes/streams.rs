@@ -20,8 +20,8 @@ use utoipa::{IntoParams, ToSchema};
 use super::executions::{ExecutionName, find};
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Path, Query},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -42,12 +42,12 @@ pub(crate) struct StreamQuery {
 }
 
 impl StreamQuery {
-    fn offset(&self) -> Result<u64, Problem> {
+    fn offset(&self) -> Result<u64, ApiError> {
         match self.offset.as_deref() {
             None | Some("") => Ok(0),
             Some(text) => text
                 .parse()
-                .map_err(|_| Problem::field("offset", "must be a whole number")),
+                .map_err(|_| ApiError::field("offset", "must be a whole number")),
         }
     }
 }
@@ -79,7 +79,7 @@ async fn output(
     path: (DevboxId, ExecutionName),
     query: &StreamQuery,
     stream: Stream,
-) -> Result<Events, Problem> {
+) -> Result<Events, ApiError> {
     let offset = query.offset()?;
     let command = find(state, caller, path.0, path.1).await?;
     let closing = state.fleet()?.closing().clone();
@@ -150,25 +150,59 @@ fn remains(command: &Command, stream: Stream, offset: u64) -> Option<Piece> {
 }
 
 /// Streams what a command writes to standard output.
-#[utoipa::path(get, path = "/v1/devboxes/{id}/executions/{execution_id}/stream_stdout_updates", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id"), ("execution_id" = String, Path, description = "The execution's id"), StreamQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "Pieces of output until the command has ended and everything was sent", body = OutputChunkView, content_type = "text/event-stream")))]
+#[utoipa::path(
+    get,
+    path = "/v1/devboxes/{id}/executions/{execution_id}/stream_stdout_updates",
+    tag = "Runloop: devboxes",
+    params(
+        ("id" = String, Path, description = "The devbox's id"),
+        ("execution_id" = String, Path, description = "The execution's id"),
+        StreamQuery,
+    ),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "Pieces of output until the command has ended and everything was sent",
+            body = OutputChunkView,
+            content_type = "text/event-stream",
+        ),
+    ),
+)]
 pub(crate) async fn stream_execution_stdout(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(path): Path<(DevboxId, ExecutionName)>,
     Query(query): Query<StreamQuery>,
-) -> Result<Events, Problem> {
+) -> Result<Events, ApiError> {
     output(&state, &caller, path, &query, Stream::Stdout).await
 }
 
 /// Streams what a command writes to standard error.
-#[utoipa::path(get, path = "/v1/devboxes/{id}/executions/{execution_id}/stream_stderr_updates", tag = "Runloop: devboxes", params(("id" = String, Path, description = "The devbox's id"), ("execution_id" = String, Path, description = "The execution's id"), StreamQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "Pieces of output until the command has ended and everything was sent", body = OutputChunkView, content_type = "text/event-stream")))]
+#[utoipa::path(
+    get,
+    path = "/v1/devboxes/{id}/executions/{execution_id}/stream_stderr_updates",
+    tag = "Runloop: devboxes",
+    params(
+        ("id" = String, Path, description = "The devbox's id"),
+        ("execution_id" = String, Path, description = "The execution's id"),
+        StreamQuery,
+    ),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "Pieces of output until the command has ended and everything was sent",
+            body = OutputChunkView,
+            content_type = "text/event-stream",
+        ),
+    ),
+)]
 pub(crate) async fn stream_execution_stderr(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(path): Path<(DevboxId, ExecutionName)>,
     Query(query): Query<StreamQuery>,
-) -> Result<Events, Problem> {
+) -> Result<Events, ApiError> {
     output(&state, &caller, path, &query, Stream::Stderr).await
 }

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
+    error::ApiError,
     extract::{Checks, shortened},
-    problem::Problem,
     runloop::{ids, profile::check_variables},
     state::ApiState,
 };
@@ -117,12 +117,12 @@ impl BenchmarkJobCreateParameters {
         self,
         state: &ApiState,
         organization: OrganizationId,
-    ) -> Result<NewJob, Problem> {
+    ) -> Result<NewJob, ApiError> {
         let mut checks = Checks::default();
         let name = checks.optional_text("name", self.name, 0..=LONGEST_NAME);
         let Some(spec) = self.spec else {
             let message = "is required: exactly one of a benchmark, scenarios or a Harbor job";
-            return Err(Problem::field("spec", message));
+            return Err(ApiError::field("spec", message));
         };
         let of = spec.of(&mut checks);
         if of.is_none() {
@@ -289,7 +289,7 @@ async fn name_secrets(
     state: &ApiState,
     organization: OrganizationId,
     secrets: &mut BTreeMap<String, String>,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     for secret in secrets.values_mut() {
         let Ok(id) = SecretId::from_wire(secret, Dialect::Runloop) else {
             continue;

@@ -26,8 +26,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Json, Path, Query},
-    problem::Problem,
     runloop::{
         benchmarks, ids,
         lists::{SoughtQuery, several},
@@ -67,7 +67,7 @@ pub(crate) struct OfStateQuery {
 }
 
 impl BenchmarkRunQuery {
-    fn into_filter(self, sought: SoughtQuery) -> Result<RunFilter, Problem> {
+    fn into_filter(self, sought: SoughtQuery) -> Result<RunFilter, ApiError> {
         let benchmark = self.benchmark_id.as_deref();
         Ok(RunFilter {
             benchmark: ids::read_optional::<BenchmarkKind>("benchmark_id", benchmark)?,
@@ -80,15 +80,21 @@ impl BenchmarkRunQuery {
 /// Starts a benchmark.
 ///
 /// The run takes the benchmark as it is now; scenarios are started one by one and join it.
-#[utoipa::path(post, path = "/v1/benchmarks/start_run", tag = "Runloop: benchmark runs", request_body = StartBenchmarkRunParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark run", body = BenchmarkRunView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/benchmarks/start_run",
+    tag = "Runloop: benchmark runs",
+    request_body = StartBenchmarkRunParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark run", body = BenchmarkRunView)),
+)]
 pub(crate) async fn start_benchmark_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<StartBenchmarkRunParameters>,
-) -> Result<Json<BenchmarkRunView>, Problem> {
+) -> Result<Json<BenchmarkRunView>, ApiError> {
     let benchmark = body.benchmark_id.as_deref();
-    let benchmark = benchmark.ok_or_else(|| Problem::field("benchmark_id", "is required"))?;
+    let benchmark = benchmark.ok_or_else(|| ApiError::field("benchmark_id", "is required"))?;
     let new = NewBenchmarkRun {
         organization: caller.id(),
         benchmark: ids::read("benchmark_id", benchmark)?,
@@ -99,14 +105,26 @@ pub(crate) async fn start_benchmark_run(
 }
 
 /// Lists the runs of a benchmark.
-#[utoipa::path(get, path = "/v1/benchmarks/{id}/runs", tag = "Runloop: benchmark runs", params(("id" = String, Path, description = "The benchmark's id"), RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The caller's runs of it, newest first", body = BenchmarkRunListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/benchmarks/{id}/runs",
+    tag = "Runloop: benchmark runs",
+    params(("id" = String, Path, description = "The benchmark's id"), RunloopPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The caller's runs of it, newest first",
+            body = BenchmarkRunListView,
+        ),
+    ),
+)]
 pub(crate) async fn list_runs_of_benchmark(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
     RunloopPage(page): RunloopPage<RunKind>,
-) -> Result<Json<BenchmarkRunListView>, Problem> {
+) -> Result<Json<BenchmarkRunListView>, ApiError> {
     benchmarks::find(&state, &caller, id).await?;
     let filter = RunFilter {
         benchmark: Some(id),
@@ -125,7 +143,7 @@ async fn list(
     query: BenchmarkRunQuery,
     sought: SoughtQuery,
     page: PageRequest<RunKind>,
-) -> Result<Json<BenchmarkRunListView>, Problem> {
+) -> Result<Json<BenchmarkRunListView>, ApiError> {
     let filter = query.into_filter(sought)?;
     let page = state
         .engine()
@@ -138,7 +156,7 @@ async fn view(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: RunId,
-) -> Result<Json<BenchmarkRunView>, Problem> {
+) -> Result<Json<BenchmarkRunView>, ApiError> {
     let run = state.engine().benchmark_run(caller.id(), id).await?;
     Ok(Json(BenchmarkRunView::of(run)))
 }
@@ -147,7 +165,7 @@ async fn complete(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: RunId,
-) -> Result<Json<BenchmarkRunView>, Problem> {
+) -> Result<Json<BenchmarkRunView>, ApiError> {
     state.engine().benchmark_run(caller.id(), id).await?;
     let completed = state.engine().complete_run(id).await;
     as_it_is(state, caller, id, completed).await
@@ -157,7 +175,7 @@ async fn cancel(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: RunId,
-) -> Result<Json<BenchmarkRunView>, Problem> {
+) -> Result<Json<BenchmarkRunView>, ApiError> {
     state.engine().benchmark_run(caller.id(), id).await?;
     let cancelled = state.engine().cancel_run(id).await;
     as_it_is(state, caller, id, cancelled).await
@@ -169,7 +187,7 @@ async fn as_it_is(
     caller: &OrganizationCaller,
     id: RunId,
     ended: Result<Run, EngineError>,
-) -> Result<Json<BenchmarkRunView>, Problem> {
+) -> Result<Json<BenchmarkRunView>, ApiError> {
     match ended {
         Ok(run) => Ok(Json(BenchmarkRunView::of(run))),
         Err(EngineError::Refused(Refused::RunOver(_))) => view(state, caller, id).await,
@@ -183,7 +201,7 @@ async fn scenario_runs(
     id: RunId,
     query: OfStateQuery,
     page: PageRequest<TaskRunKind>,
-) -> Result<Json<ScenarioRunListView>, Problem> {
+) -> Result<Json<ScenarioRunListView>, ApiError> {
     state.engine().benchmark_run(caller.id(), id).await?;
     let filter = TaskRunFilter {
         run: Some(id),
@@ -201,7 +219,7 @@ async fn download(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: RunId,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     state.engine().benchmark_run(caller.id(), id).await?;
     let filter = TaskRunFilter {
         run: Some(id),
@@ -221,21 +239,45 @@ async fn download(
 }
 
 /// Lists benchmark runs.
-#[utoipa::path(get, path = "/v1/benchmark_runs", tag = "Runloop: benchmark runs", params(BenchmarkRunQuery, SoughtQuery, RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark runs, newest first", body = BenchmarkRunListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/benchmark_runs",
+    tag = "Runloop: benchmark runs",
+    params(BenchmarkRunQuery, SoughtQuery, RunloopPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The benchmark runs, newest first",
+            body = BenchmarkRunListView,
+        ),
+    ),
+)]
 pub(crate) async fn list_runloop_benchmark_runs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(query): Query<BenchmarkRunQuery>,
     Query(sought): Query<SoughtQuery>,
     RunloopPage(page): RunloopPage<RunKind>,
-) -> Result<Json<BenchmarkRunListView>, Problem> {
+) -> Result<Json<BenchmarkRunListView>, ApiError> {
     list(&state, &caller, query, sought, page).await
 }
 
 /// Lists benchmark runs, for older clients.
-#[utoipa::path(get, path = "/v1/benchmarks/runs", tag = "Runloop: benchmark runs", params(BenchmarkRunQuery, SoughtQuery, RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark runs, newest first", body = BenchmarkRunListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/benchmarks/runs",
+    tag = "Runloop: benchmark runs",
+    params(BenchmarkRunQuery, SoughtQuery, RunloopPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The benchmark runs, newest first",
+            body = BenchmarkRunListView,
+        ),
+    ),
+)]
 #[deprecated = "the path is kept for older clients"]
 pub(crate) async fn list_benchmark_runs_deprecated(
     State(state): State<ApiState>,
@@ -243,97 +285,157 @@ pub(crate) async fn list_benchmark_runs_deprecated(
     Query(query): Query<BenchmarkRunQuery>,
     Query(sought): Query<SoughtQuery>,
     RunloopPage(page): RunloopPage<RunKind>,
-) -> Result<Json<BenchmarkRunListView>, Problem> {
+) -> Result<Json<BenchmarkRunListView>, ApiError> {
     list(&state, &caller, query, sought, page).await
 }
 
 /// Shows a benchmark run.
-#[utoipa::path(get, path = "/v1/benchmark_runs/{id}", tag = "Runloop: benchmark runs", params(("id" = String, Path, description = "The benchmark run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark run", body = BenchmarkRunView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/benchmark_runs/{id}",
+    tag = "Runloop: benchmark runs",
+    params(("id" = String, Path, description = "The benchmark run's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark run", body = BenchmarkRunView)),
+)]
 pub(crate) async fn get_runloop_benchmark_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
-) -> Result<Json<BenchmarkRunView>, Problem> {
+) -> Result<Json<BenchmarkRunView>, ApiError> {
     view(&state, &caller, id).await
 }
 
 /// Shows a benchmark run, for older clients.
-#[utoipa::path(get, path = "/v1/benchmarks/runs/{id}", tag = "Runloop: benchmark runs", params(("id" = String, Path, description = "The benchmark run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark run", body = BenchmarkRunView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/benchmarks/runs/{id}",
+    tag = "Runloop: benchmark runs",
+    params(("id" = String, Path, description = "The benchmark run's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark run", body = BenchmarkRunView)),
+)]
 #[deprecated = "the path is kept for older clients"]
 pub(crate) async fn get_benchmark_run_deprecated(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
-) -> Result<Json<BenchmarkRunView>, Problem> {
+) -> Result<Json<BenchmarkRunView>, ApiError> {
     view(&state, &caller, id).await
 }
 
 /// Completes a benchmark run.
 ///
 /// What was scored keeps its score, and what was not counts zero.
-#[utoipa::path(post, path = "/v1/benchmark_runs/{id}/complete", tag = "Runloop: benchmark runs", params(("id" = String, Path, description = "The benchmark run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark run", body = BenchmarkRunView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/benchmark_runs/{id}/complete",
+    tag = "Runloop: benchmark runs",
+    params(("id" = String, Path, description = "The benchmark run's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark run", body = BenchmarkRunView)),
+)]
 pub(crate) async fn complete_runloop_benchmark_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
-) -> Result<Json<BenchmarkRunView>, Problem> {
+) -> Result<Json<BenchmarkRunView>, ApiError> {
     complete(&state, &caller, id).await
 }
 
 /// Completes a benchmark run, for older clients.
-#[utoipa::path(post, path = "/v1/benchmarks/runs/{id}/complete", tag = "Runloop: benchmark runs", params(("id" = String, Path, description = "The benchmark run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark run", body = BenchmarkRunView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/benchmarks/runs/{id}/complete",
+    tag = "Runloop: benchmark runs",
+    params(("id" = String, Path, description = "The benchmark run's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark run", body = BenchmarkRunView)),
+)]
 #[deprecated = "the path is kept for older clients"]
 pub(crate) async fn complete_benchmark_run_deprecated(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
-) -> Result<Json<BenchmarkRunView>, Problem> {
+) -> Result<Json<BenchmarkRunView>, ApiError> {
     complete(&state, &caller, id).await
 }
 
 /// Cancels a benchmark run with its scenario runs and their devboxes; results are kept.
-#[utoipa::path(post, path = "/v1/benchmark_runs/{id}/cancel", tag = "Runloop: benchmark runs", params(("id" = String, Path, description = "The benchmark run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark run", body = BenchmarkRunView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/benchmark_runs/{id}/cancel",
+    tag = "Runloop: benchmark runs",
+    params(("id" = String, Path, description = "The benchmark run's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark run", body = BenchmarkRunView)),
+)]
 pub(crate) async fn cancel_runloop_benchmark_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
-) -> Result<Json<BenchmarkRunView>, Problem> {
+) -> Result<Json<BenchmarkRunView>, ApiError> {
     cancel(&state, &caller, id).await
 }
 
 /// Cancels a benchmark run with its scenario runs and their devboxes; results are kept, for older clients.
-#[utoipa::path(post, path = "/v1/benchmarks/runs/{id}/cancel", tag = "Runloop: benchmark runs", params(("id" = String, Path, description = "The benchmark run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark run", body = BenchmarkRunView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/benchmarks/runs/{id}/cancel",
+    tag = "Runloop: benchmark runs",
+    params(("id" = String, Path, description = "The benchmark run's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark run", body = BenchmarkRunView)),
+)]
 #[deprecated = "the path is kept for older clients"]
 pub(crate) async fn cancel_benchmark_run_deprecated(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
-) -> Result<Json<BenchmarkRunView>, Problem> {
+) -> Result<Json<BenchmarkRunView>, ApiError> {
     cancel(&state, &caller, id).await
 }
 
 /// Lists the scenario runs of a benchmark run.
-#[utoipa::path(get, path = "/v1/benchmark_runs/{id}/scenario_runs", tag = "Runloop: benchmark runs", params(("id" = String, Path, description = "The benchmark run's id"), OfStateQuery, RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The scenario runs, newest first", body = ScenarioRunListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/benchmark_runs/{id}/scenario_runs",
+    tag = "Runloop: benchmark runs",
+    params(
+        ("id" = String, Path, description = "The benchmark run's id"),
+        OfStateQuery,
+        RunloopPageQuery,
+    ),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The scenario runs, newest first", body = ScenarioRunListView),
+    ),
+)]
 pub(crate) async fn list_scenario_runs_of_benchmark_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
     Query(query): Query<OfStateQuery>,
     RunloopPage(page): RunloopPage<TaskRunKind>,
-) -> Result<Json<ScenarioRunListView>, Problem> {
+) -> Result<Json<ScenarioRunListView>, ApiError> {
     scenario_runs(&state, &caller, id, query, page).await
 }
 
 /// Lists the scenario runs of a benchmark run, for older clients.
-#[utoipa::path(get, path = "/v1/benchmarks/runs/{id}/scenario_runs", tag = "Runloop: benchmark runs", params(("id" = String, Path, description = "The benchmark run's id"), OfStateQuery, RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The scenario runs, newest first", body = ScenarioRunListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/benchmarks/runs/{id}/scenario_runs",
+    tag = "Runloop: benchmark runs",
+    params(
+        ("id" = String, Path, description = "The benchmark run's id"),
+        OfStateQuery,
+        RunloopPageQuery,
+    ),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The scenario runs, newest first", body = ScenarioRunListView),
+    ),
+)]
 #[deprecated = "the path is kept for older clients"]
 pub(crate) async fn list_scenario_runs_of_benchmark_run_deprecated(
     State(state): State<ApiState>,
@@ -341,29 +443,55 @@ pub(crate) async fn list_scenario_runs_of_benchmark_run_deprecated(
     Path(id): Path<RunId>,
     Query(query): Query<OfStateQuery>,
     RunloopPage(page): RunloopPage<TaskRunKind>,
-) -> Result<Json<ScenarioRunListView>, Problem> {
+) -> Result<Json<ScenarioRunListView>, ApiError> {
     scenario_runs(&state, &caller, id, query, page).await
 }
 
 /// Downloads the logs of all scenario runs of a benchmark run.
-#[utoipa::path(post, path = "/v1/benchmark_runs/{id}/download_logs", tag = "Runloop: benchmark runs", params(("id" = String, Path, description = "The benchmark run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The logs as files", body = Vec<u8>, content_type = "application/zip")))]
+#[utoipa::path(
+    post,
+    path = "/v1/benchmark_runs/{id}/download_logs",
+    tag = "Runloop: benchmark runs",
+    params(("id" = String, Path, description = "The benchmark run's id")),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The logs as files",
+            body = Vec<u8>,
+            content_type = "application/zip",
+        ),
+    ),
+)]
 pub(crate) async fn download_benchmark_run_logs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     download(&state, &caller, id).await
 }
 
 /// Downloads the logs of all scenario runs of a benchmark run, for older clients.
-#[utoipa::path(post, path = "/v1/benchmarks/runs/{id}/download_logs", tag = "Runloop: benchmark runs", params(("id" = String, Path, description = "The benchmark run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The logs as files", body = Vec<u8>, content_type = "application/zip")))]
+#[utoipa::path(
+    post,
+    path = "/v1/benchmarks/runs/{id}/download_logs",
+    tag = "Runloop: benchmark runs",
+    params(("id" = String, Path, description = "The benchmark run's id")),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The logs as files",
+            body = Vec<u8>,
+            content_type = "application/zip",
+        ),
+    ),
+)]
 #[deprecated = "the path is kept for older clients"]
 pub(crate) async fn download_benchmark_run_logs_deprecated(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     download(&state, &caller, id).await
 }

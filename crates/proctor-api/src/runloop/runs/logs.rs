@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::io::StreamReader;
 
 use super::zip::{self, Entry};
-use crate::{problem::Problem, state::ApiState};
+use crate::{error::ApiError, state::ApiState};
 
 /// The archive of the logs of these task runs.
 pub(super) fn download(
@@ -21,7 +21,7 @@ pub(super) fn download(
     organization: OrganizationId,
     task_runs: Vec<TaskRun>,
     name: &str,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let (entries, taken) = mpsc::channel(1);
     let archive = zip::archive(taken);
     // Files are opened one after the other, as the archive comes to them.

@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 use super::view::ScoringContractResultView;
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Json, Path},
-    problem::Problem,
     rubrics,
     runloop::ids::wire,
     state::ApiState,
@@ -49,14 +49,23 @@ pub(crate) struct RescoredScenarioRunView {
 ///
 /// The scorers run in a fresh devbox on the disk as it was when the scenario run was scored; the scenario run's own
 /// devbox need not be there any more. 400 if that disk is not kept.
-#[utoipa::path(post, path = "/v1/scenarios/runs/{id}/rescore", tag = "Runloop: scenario runs", params(("id" = String, Path, description = "The scenario run's id")), request_body = ScenarioRunRescoreParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "What was found this time", body = RescoredScenarioRunView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/scenarios/runs/{id}/rescore",
+    tag = "Runloop: scenario runs",
+    params(("id" = String, Path, description = "The scenario run's id")),
+    request_body = ScenarioRunRescoreParameters,
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "What was found this time", body = RescoredScenarioRunView),
+    ),
+)]
 pub(crate) async fn rescore_scenario_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskRunId>,
     Json(body): Json<ScenarioRunRescoreParameters>,
-) -> Result<Json<RescoredScenarioRunView>, Problem> {
+) -> Result<Json<RescoredScenarioRunView>, ApiError> {
     let by = rubrics::read(body.criteria.as_deref())?;
     let engine = state.engine();
     let rescored = engine.rescore_scenario(caller.id(), id, by).await?;

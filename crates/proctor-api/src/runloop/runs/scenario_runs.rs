@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Json, Path, Query},
-    problem::Problem,
     runloop::{
         ids,
         lists::{SoughtQuery, several},
@@ -53,7 +53,7 @@ pub(crate) struct ScenarioRunQuery {
 }
 
 impl ScenarioRunQuery {
-    fn into_filter(self, sought: SoughtQuery) -> Result<TaskRunFilter, Problem> {
+    fn into_filter(self, sought: SoughtQuery) -> Result<TaskRunFilter, ApiError> {
         let run = self.benchmark_run_id.as_deref();
         let scenario = self.scenario_id.as_deref();
         Ok(TaskRunFilter {
@@ -70,7 +70,7 @@ async fn view(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: TaskRunId,
-) -> Result<Json<ScenarioRunView>, Problem> {
+) -> Result<Json<ScenarioRunView>, ApiError> {
     let run = state.engine().scenario_run(caller.id(), id).await?;
     Ok(Json(ScenarioRunView::of(run)))
 }
@@ -78,15 +78,27 @@ async fn view(
 /// Starts a scenario.
 ///
 /// Its devbox is asked for and comes to be in the background.
-#[utoipa::path(post, path = "/v1/scenarios/start_run", tag = "Runloop: scenario runs", request_body = StartScenarioRunParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The scenario run, with the id of its devbox", body = ScenarioRunView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/scenarios/start_run",
+    tag = "Runloop: scenario runs",
+    request_body = StartScenarioRunParameters,
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The scenario run, with the id of its devbox",
+            body = ScenarioRunView,
+        ),
+    ),
+)]
 pub(crate) async fn start_scenario_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<StartScenarioRunParameters>,
-) -> Result<Json<ScenarioRunView>, Problem> {
+) -> Result<Json<ScenarioRunView>, ApiError> {
     let scenario = body.scenario_id.as_deref();
-    let scenario = scenario.ok_or_else(|| Problem::field("scenario_id", "is required"))?;
+    let scenario = scenario.ok_or_else(|| ApiError::field("scenario_id", "is required"))?;
     let run = body.benchmark_run_id.as_deref();
     let new = NewScenarioRun {
         organization: caller.id(),
@@ -100,15 +112,23 @@ pub(crate) async fn start_scenario_run(
 }
 
 /// Lists scenario runs.
-#[utoipa::path(get, path = "/v1/scenarios/runs", tag = "Runloop: scenario runs", params(ScenarioRunQuery, SoughtQuery, RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The scenario runs, newest first", body = ScenarioRunListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/scenarios/runs",
+    tag = "Runloop: scenario runs",
+    params(ScenarioRunQuery, SoughtQuery, RunloopPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The scenario runs, newest first", body = ScenarioRunListView),
+    ),
+)]
 pub(crate) async fn list_scenario_runs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(query): Query<ScenarioRunQuery>,
     Query(sought): Query<SoughtQuery>,
     RunloopPage(page): RunloopPage<TaskRunKind>,
-) -> Result<Json<ScenarioRunListView>, Problem> {
+) -> Result<Json<ScenarioRunListView>, ApiError> {
     let filter = query.into_filter(sought)?;
     let page = state
         .engine()
@@ -118,8 +138,21 @@ pub(crate) async fn list_scenario_runs(
 }
 
 /// Lists the runs of a scenario.
-#[utoipa::path(get, path = "/v1/scenarios/{id}/runs", tag = "Runloop: scenario runs", params(("id" = String, Path, description = "The scenario's id"), ScenarioRunQuery, SoughtQuery, RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The scenario runs, newest first", body = ScenarioRunListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/scenarios/{id}/runs",
+    tag = "Runloop: scenario runs",
+    params(
+        ("id" = String, Path, description = "The scenario's id"),
+        ScenarioRunQuery,
+        SoughtQuery,
+        RunloopPageQuery,
+    ),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The scenario runs, newest first", body = ScenarioRunListView),
+    ),
+)]
 pub(crate) async fn list_runs_of_scenario(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
@@ -127,7 +160,7 @@ pub(crate) async fn list_runs_of_scenario(
     Query(query): Query<ScenarioRunQuery>,
     Query(sought): Query<SoughtQuery>,
     RunloopPage(page): RunloopPage<TaskRunKind>,
-) -> Result<Json<ScenarioRunListView>, Problem> {
+) -> Result<Json<ScenarioRunListView>, ApiError> {
     scenarios::find(&state, &caller, id).await?;
     let filter = TaskRunFilter {
         task: Some(id),
@@ -141,62 +174,101 @@ pub(crate) async fn list_runs_of_scenario(
 }
 
 /// Shows a scenario run.
-#[utoipa::path(get, path = "/v1/scenarios/runs/{id}", tag = "Runloop: scenario runs", params(("id" = String, Path, description = "The scenario run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The scenario run", body = ScenarioRunView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/scenarios/runs/{id}",
+    tag = "Runloop: scenario runs",
+    params(("id" = String, Path, description = "The scenario run's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The scenario run", body = ScenarioRunView)),
+)]
 pub(crate) async fn get_scenario_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskRunId>,
-) -> Result<Json<ScenarioRunView>, Problem> {
+) -> Result<Json<ScenarioRunView>, ApiError> {
     view(&state, &caller, id).await
 }
 
 /// Begins to score a scenario run.
 ///
 /// The answer comes at once; the state is `scored` when the scorers are done. What is scored can be scored again.
-#[utoipa::path(post, path = "/v1/scenarios/runs/{id}/score", tag = "Runloop: scenario runs", params(("id" = String, Path, description = "The scenario run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The scenario run, being scored", body = ScenarioRunView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/scenarios/runs/{id}/score",
+    tag = "Runloop: scenario runs",
+    params(("id" = String, Path, description = "The scenario run's id")),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The scenario run, being scored", body = ScenarioRunView),
+    ),
+)]
 pub(crate) async fn score_scenario_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskRunId>,
-) -> Result<Json<ScenarioRunView>, Problem> {
+) -> Result<Json<ScenarioRunView>, ApiError> {
     let run = state.engine().score_scenario_run(caller.id(), id).await?;
     Ok(Json(ScenarioRunView::of(run)))
 }
 
 /// Completes a scenario run with the score it has, and shuts its devbox down.
-#[utoipa::path(post, path = "/v1/scenarios/runs/{id}/complete", tag = "Runloop: scenario runs", params(("id" = String, Path, description = "The scenario run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The scenario run", body = ScenarioRunView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/scenarios/runs/{id}/complete",
+    tag = "Runloop: scenario runs",
+    params(("id" = String, Path, description = "The scenario run's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The scenario run", body = ScenarioRunView)),
+)]
 pub(crate) async fn complete_scenario_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskRunId>,
-) -> Result<Json<ScenarioRunView>, Problem> {
+) -> Result<Json<ScenarioRunView>, ApiError> {
     let run = state.engine().complete_scenario_run(caller.id(), id);
     Ok(Json(ScenarioRunView::of(run.await?)))
 }
 
 /// Cancels a scenario run, and shuts its devbox down.
-#[utoipa::path(post, path = "/v1/scenarios/runs/{id}/cancel", tag = "Runloop: scenario runs", params(("id" = String, Path, description = "The scenario run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The scenario run", body = ScenarioRunView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/scenarios/runs/{id}/cancel",
+    tag = "Runloop: scenario runs",
+    params(("id" = String, Path, description = "The scenario run's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The scenario run", body = ScenarioRunView)),
+)]
 pub(crate) async fn cancel_scenario_run(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskRunId>,
-) -> Result<Json<ScenarioRunView>, Problem> {
+) -> Result<Json<ScenarioRunView>, ApiError> {
     let run = state.engine().cancel_scenario_run(caller.id(), id);
     Ok(Json(ScenarioRunView::of(run.await?)))
 }
 
 /// Downloads the logs of a scenario run.
-#[utoipa::path(post, path = "/v1/scenarios/runs/{id}/download_logs", tag = "Runloop: scenario runs", params(("id" = String, Path, description = "The scenario run's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The logs as files", body = Vec<u8>, content_type = "application/zip")))]
+#[utoipa::path(
+    post,
+    path = "/v1/scenarios/runs/{id}/download_logs",
+    tag = "Runloop: scenario runs",
+    params(("id" = String, Path, description = "The scenario run's id")),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The logs as files",
+            body = Vec<u8>,
+            content_type = "application/zip",
+        ),
+    ),
+)]
 pub(crate) async fn download_scenario_run_logs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskRunId>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiError> {
     let run = state.engine().scenario_run(caller.id(), id).await?;
     logs::download(&state, caller.id(), vec![run.task_run], &ids::wire(id))
 }

@@ -7,7 +7,7 @@ use proctor_core::{
     devbox::{BaseRequest, DevboxDefinition},
     document::Document,
 };
-use proctor_scorers::settings::ScoringSettings;
+use proctor_scorers::{ScorerKinds, ScoringSettings};
 use proctor_store::{
     scenarios::{Scenario, ScoringFunction},
     tasks::TaskDraft,
@@ -18,8 +18,8 @@ use utoipa::ToSchema;
 
 use super::contract::{self, ScoringContract};
 use crate::{
+    error::ApiError,
     extract::{Checks, shortened},
-    problem::Problem,
     runloop::launch_parameters::LaunchParametersBody,
 };
 
@@ -89,7 +89,10 @@ pub(crate) struct ScenarioUpdateParameters {
 }
 
 impl ScenarioCreateParameters {
-    pub(super) fn into_parts(self) -> Result<(TaskDraft, Vec<ScoringFunction>), Problem> {
+    pub(super) fn into_parts(
+        self,
+        kinds: &ScorerKinds,
+    ) -> Result<(TaskDraft, Vec<ScoringFunction>), ApiError> {
         let mut checks = Checks::default();
         let name = checks.text("name", self.name, 1..=NAME);
         let context = checks.required("input_context", self.input_context);
@@ -100,7 +103,7 @@ impl ScenarioCreateParameters {
                 let field = "scoring_contract.scoring_function_parameters";
                 let given = checks.required(field, contract.scoring_function_parameters);
                 given.map_or_else(Vec::new, |given| {
-                    contract::read(&mut checks, "scoring_contract", given)
+                    contract::read(&mut checks, kinds, "scoring_contract", given)
                 })
             }
         };
@@ -143,8 +146,9 @@ impl ScenarioUpdateParameters {
     /// The scenario as it shall be, and its scorers if they change.
     pub(super) fn apply(
         self,
+        kinds: &ScorerKinds,
         old: &Scenario,
-    ) -> Result<(TaskDraft, Option<Vec<ScoringFunction>>), Problem> {
+    ) -> Result<(TaskDraft, Option<Vec<ScoringFunction>>), ApiError> {
         let mut checks = Checks::default();
         let mut draft = old.placed.draft.content.clone();
         if let Some(name) = checks.optional_text("name", self.name, 1..=NAME) {
@@ -159,7 +163,7 @@ impl ScenarioUpdateParameters {
         let functions = self
             .scoring_contract
             .and_then(|contract| contract.scoring_function_parameters)
-            .map(|given| contract::read(&mut checks, "scoring_contract", given));
+            .map(|given| contract::read(&mut checks, kinds, "scoring_contract", given));
         Common {
             environment: self.environment_parameters,
             metadata: self.metadata,
@@ -242,10 +246,7 @@ impl Common {
         }
         if let Some(metadata) = self.metadata {
             if let Err(problems) = ScoringSettings::of_metadata(&metadata) {
-                for problem in problems.iter() {
-                    let place = format!("metadata.{}", problem.path);
-                    checks.refuse(&place, problem.message.clone());
-                }
+                checks.refuse_below("metadata", problems);
             }
             draft.metadata = metadata;
         }

@@ -1,17 +1,16 @@
-//! The scoring contract of a scenario: which scorers there are and what each must say.
+//! The scoring contract of a scenario: names, weights and scorers.
 //!
-//! A scorer is kept as it was given, but for members that this dialect does not know.
+//! What each kind of scorer must say is up to [`ScorerKinds`]. A scorer is kept as it was given, but for members that its kind does not know.
 
 use std::collections::BTreeSet;
 
 use proctor_core::{
-    document::Document,
-    scorer::{CustomScorer, ScorerDefinition},
+    scorer::ScorerDefinition,
     scoring::{Weight, check_total_of_one},
 };
-use proctor_scorers::Scorer;
+use proctor_scorers::ScorerKinds;
 use proctor_store::scenarios::ScoringFunction;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -39,18 +38,10 @@ pub(crate) struct ScoringFunctionBody {
     pub(super) weight: Option<f64>,
 }
 
-const KINDS: [&str; 6] = [
-    "ast_grep_scorer",
-    "bash_script_scorer",
-    "command_scorer",
-    "custom_scorer",
-    "python_script_scorer",
-    "test_based_scorer",
-];
-
 /// The contract as it is kept; every fault is noted at its place below `field`.
 pub(super) fn read(
     checks: &mut Checks,
+    kinds: &ScorerKinds,
     field: &str,
     functions: Vec<ScoringFunctionBody>,
 ) -> Vec<ScoringFunction> {
@@ -60,7 +51,7 @@ pub(super) fn read(
     for (number, function) in functions.into_iter().enumerate() {
         let place = format!("{field}.scoring_function_parameters.{number}");
         let name = checked_name(checks, &format!("{place}.name"), function.name);
-        let scorer = scorer(checks, &format!("{place}.scorer"), function.scorer);
+        let scorer = scorer(checks, kinds, &format!("{place}.scorer"), function.scorer);
         let weight_at = format!("{place}.weight");
         let weight = checks
             .required(&weight_at, function.weight)
@@ -92,13 +83,12 @@ pub(super) fn read(
 }
 
 /// The custom types that a contract names, each once.
-pub(super) fn custom_types(functions: &[ScoringFunction]) -> Vec<&str> {
-    let named = functions
+pub(super) fn custom_types(functions: &[ScoringFunction]) -> BTreeSet<String> {
+    functions
         .iter()
         .filter_map(|function| function.scorer.custom())
-        .map(|custom| custom.custom_scorer_type.as_str());
-    let named: BTreeSet<&str> = named.collect();
-    named.into_iter().collect()
+        .map(|custom| custom.custom_scorer_type)
+        .collect()
 }
 
 fn checked_name(checks: &mut Checks, place: &str, name: Option<String>) -> String {
@@ -116,99 +106,36 @@ fn checked_name(checks: &mut Checks, place: &str, name: Option<String>) -> Strin
 }
 
 /// A scorer as it is kept. One that could not be run is refused now, not when an agent has done its work.
-fn scorer(checks: &mut Checks, place: &str, given: Option<Value>) -> Document<ScorerDefinition> {
-    let Some(definition) = definition(checks, place, given) else {
-        return Document::of(Value::Null);
-    };
-    let kept = Document::from(definition);
-    if let Err(problems) = Scorer::of(&kept) {
-        for problem in problems.iter() {
-            checks.refuse(
-                &format!("{place}.{}", problem.path),
-                problem.message.clone(),
-            );
-        }
-    }
-    kept
-}
-
-/// What the client means, without the members that the kind does not have.
-fn definition(checks: &mut Checks, place: &str, given: Option<Value>) -> Option<ScorerDefinition> {
-    use ScorerDefinition as Definition;
-    let given = checks.required(place, given)?;
-    checks.document(place, &given);
-    let Some(kind) = given.get("type").and_then(Value::as_str).map(str::to_owned) else {
-        let message = format!("is required: one of {}", KINDS.join(", "));
-        checks.refuse(&format!("{place}.type"), message);
-        return None;
-    };
-    match kind.as_str() {
-        "ast_grep_scorer" => read_as(checks, place, given, Definition::AstGrep),
-        "bash_script_scorer" => read_as(checks, place, given, Definition::BashScript),
-        "command_scorer" => read_as(checks, place, given, Definition::Command),
-        "custom_scorer" => read_as(checks, place, given, |custom: CustomScorer| {
-            // The registered script is put there when the scenario is frozen.
-            let bash_script = None;
-            Definition::Custom(CustomScorer {
-                bash_script,
-                ..custom
-            })
-        }),
-        "python_script_scorer" => read_as(checks, place, given, Definition::PythonScript),
-        "test_based_scorer" => read_as(checks, place, without_nulls(given), Definition::TestBased),
-        other => {
-            let message = format!("'{}' is none of {}", shortened(other), KINDS.join(", "));
-            checks.refuse(&format!("{place}.type"), message);
-            None
-        }
-    }
-}
-
-/// Explicit nulls are as good as nothing.
-fn without_nulls(value: Value) -> Value {
-    match value {
-        Value::Object(members) => {
-            let there = members.into_iter().filter(|(_, value)| !value.is_null());
-            Value::Object(
-                there
-                    .map(|(name, value)| (name, without_nulls(value)))
-                    .collect(),
-            )
-        }
-        Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
-        other => other,
-    }
-}
-
-fn read_as<T: DeserializeOwned>(
+fn scorer(
     checks: &mut Checks,
+    kinds: &ScorerKinds,
     place: &str,
-    given: Value,
-    kind: impl FnOnce(T) -> ScorerDefinition,
-) -> Option<ScorerDefinition> {
-    match serde_path_to_error::deserialize(given) {
-        Ok(read) => Some(kind(read)),
-        Err(error) => {
-            let (place, message) = fault(place, &error);
-            checks.refuse(&place, message);
-            None
-        }
-    }
-}
-
-fn fault(place: &str, error: &serde_path_to_error::Error<serde_json::Error>) -> (String, String) {
-    let message = error.inner().to_string();
-    let inside = match error.path().to_string() {
-        path if path == "." => place.to_owned(),
-        path => format!("{place}.{path}"),
+    given: Option<Value>,
+) -> ScorerDefinition {
+    let unreadable = ScorerDefinition::from(Value::Null);
+    let Some(given) = checks.required(place, given) else {
+        return unreadable;
     };
-    let missing = message
-        .strip_prefix("missing field `")
-        .and_then(|rest| rest.strip_suffix('`'));
-    match missing {
-        Some(field) => (format!("{inside}.{field}"), "is required".to_owned()),
-        None => (inside, message),
+    checks.document(place, &given);
+    let named = given.get("type").and_then(Value::as_str);
+    let known = kinds.names();
+    let why_not = match named {
+        None => Some(format!("is required: one of {}", known.join(", "))),
+        Some(kind) if known.contains(&kind) => None,
+        Some(other) => Some(format!(
+            "'{}' is none of {}",
+            shortened(other),
+            known.join(", ")
+        )),
+    };
+    if let Some(message) = why_not {
+        checks.refuse(&format!("{place}.type"), message);
+        return unreadable;
     }
+    kinds.accept(&given).unwrap_or_else(|problems| {
+        checks.refuse_below(place, problems);
+        unreadable
+    })
 }
 
 #[cfg(test)]
@@ -220,7 +147,7 @@ mod tests {
     fn told(functions: Value) -> String {
         let functions: Vec<ScoringFunctionBody> = serde_json::from_value(functions).unwrap();
         let mut checks = Checks::default();
-        read(&mut checks, "c", functions);
+        read(&mut checks, &ScorerKinds::builtin(), "c", functions);
         match checks.finish() {
             Ok(()) => "fine".to_owned(),
             Err(problem) => problem
@@ -279,9 +206,14 @@ mod tests {
             one(json!({"type": "test_based_scorer", "test_command": "pytest", "test_files": null})),
             "fine"
         );
-        assert!(
-            one(json!({"type": "command_scorer", "command": 5}))
-                .starts_with("c.0.scorer.command: invalid type")
+        assert_eq!(
+            one(json!({"type": "command_scorer", "command": 5})),
+            "c.0.scorer.command: must be a text"
+        );
+        assert_eq!(
+            one(json!({"type": "test_based_scorer", "test_files": [{}, 3]})),
+            "c.0.scorer.test_command: is required; c.0.scorer.test_files.0.file_path: is required; \
+             c.0.scorer.test_files.1: must be an object"
         );
     }
 
@@ -319,10 +251,10 @@ mod tests {
         let given = given.to_string().replace("1.1}", "1.10}");
         let functions: Vec<ScoringFunctionBody> = serde_json::from_str(&given).unwrap();
         let mut checks = Checks::default();
-        let kept = read(&mut checks, "c", functions);
+        let kept = read(&mut checks, &ScorerKinds::builtin(), "c", functions);
         checks.finish().unwrap();
-        assert_eq!(custom_types(&kept), ["mine"]);
-        let kept = kept[0].scorer.to_value().to_string();
+        assert_eq!(custom_types(&kept), BTreeSet::from(["mine".to_owned()]));
+        let kept = kept[0].scorer.as_value().to_string();
         assert!(kept.contains("1.10"), "{kept}");
         assert!(!kept.contains("new"), "{kept}");
     }

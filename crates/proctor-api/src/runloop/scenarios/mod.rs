@@ -29,8 +29,8 @@ use super::{
 };
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, Query},
-    problem::Problem,
     state::ApiState,
 };
 
@@ -48,7 +48,7 @@ pub(crate) struct ScenarioQuery {
 }
 
 impl ScenarioQuery {
-    fn into_filter(self, sought: SoughtQuery) -> Result<ScenarioFilter, Problem> {
+    fn into_filter(self, sought: SoughtQuery) -> Result<ScenarioFilter, ApiError> {
         let all = Validation::ALL.map(|one| (one.as_str(), one));
         let benchmark = self.benchmark_id.as_deref();
         Ok(ScenarioFilter {
@@ -64,7 +64,7 @@ pub(super) async fn find(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: TaskId,
-) -> Result<Scenario, Problem> {
+) -> Result<Scenario, ApiError> {
     found(id, state.store().scenario(caller.id(), id).await?)
 }
 
@@ -73,7 +73,7 @@ async fn find_own(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: TaskId,
-) -> Result<Scenario, Problem> {
+) -> Result<Scenario, ApiError> {
     let scenario = find(state, caller, id).await?;
     if scenario.placed.public {
         return Err(ids::public(id));
@@ -125,8 +125,9 @@ async fn check_custom_types(
     state: &ApiState,
     organization: OrganizationId,
     functions: &[ScoringFunction],
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     let named = contract::custom_types(functions);
+    let named: Vec<&str> = named.iter().map(String::as_str).collect();
     let known = state.store().scorer_scripts(organization, &named).await?;
     let mut checks = Checks::default();
     for (number, function) in functions.iter().enumerate() {
@@ -147,14 +148,20 @@ async fn check_custom_types(
 }
 
 /// Makes a scenario.
-#[utoipa::path(post, path = "/v1/scenarios", tag = "Runloop: scenarios", request_body = ScenarioCreateParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The scenario", body = ScenarioView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/scenarios",
+    tag = "Runloop: scenarios",
+    request_body = ScenarioCreateParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The scenario", body = ScenarioView)),
+)]
 pub(crate) async fn create_scenario(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<ScenarioCreateParameters>,
-) -> Result<Json<ScenarioView>, Problem> {
-    let (draft, functions) = body.into_parts()?;
+) -> Result<Json<ScenarioView>, ApiError> {
+    let (draft, functions) = body.into_parts(&state.engine().scorer_kinds())?;
     check_custom_types(&state, caller.id(), &functions).await?;
     let scenario = state
         .store()
@@ -164,15 +171,27 @@ pub(crate) async fn create_scenario(
 }
 
 /// Lists the organization's scenarios.
-#[utoipa::path(get, path = "/v1/scenarios", tag = "Runloop: scenarios", params(ScenarioQuery, SoughtQuery, RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The scenarios that are not archived, newest first", body = ScenarioListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/scenarios",
+    tag = "Runloop: scenarios",
+    params(ScenarioQuery, SoughtQuery, RunloopPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The scenarios that are not archived, newest first",
+            body = ScenarioListView,
+        ),
+    ),
+)]
 pub(crate) async fn list_scenarios(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(query): Query<ScenarioQuery>,
     Query(sought): Query<SoughtQuery>,
     RunloopPage(page): RunloopPage<TaskKind>,
-) -> Result<Json<ScenarioListView>, Problem> {
+) -> Result<Json<ScenarioListView>, ApiError> {
     let filter = query.into_filter(sought)?;
     let whose = Whose::Own(caller.id());
     let page = state.store().scenarios(whose, &filter, page).await?;
@@ -180,14 +199,22 @@ pub(crate) async fn list_scenarios(
 }
 
 /// Lists the scenarios that are open to everybody.
-#[utoipa::path(get, path = "/v1/scenarios/list_public", tag = "Runloop: scenarios", params(SoughtQuery, RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The public scenarios, newest first", body = ScenarioListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/scenarios/list_public",
+    tag = "Runloop: scenarios",
+    params(SoughtQuery, RunloopPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (status = 200, description = "The public scenarios, newest first", body = ScenarioListView),
+    ),
+)]
 pub(crate) async fn list_public_scenarios(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(sought): Query<SoughtQuery>,
     RunloopPage(page): RunloopPage<TaskKind>,
-) -> Result<Json<ScenarioListView>, Problem> {
+) -> Result<Json<ScenarioListView>, ApiError> {
     let filter = ScenarioFilter {
         sought: sought.into_sought(),
         ..ScenarioFilter::default()
@@ -201,33 +228,47 @@ pub(crate) async fn list_public_scenarios(
 }
 
 /// Shows a scenario.
-#[utoipa::path(get, path = "/v1/scenarios/{id}", tag = "Runloop: scenarios", params(("id" = String, Path, description = "The scenario's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The scenario", body = ScenarioView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/scenarios/{id}",
+    tag = "Runloop: scenarios",
+    params(("id" = String, Path, description = "The scenario's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The scenario", body = ScenarioView)),
+)]
 pub(crate) async fn get_scenario(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskId>,
-) -> Result<Json<ScenarioView>, Problem> {
+) -> Result<Json<ScenarioView>, ApiError> {
     Ok(view(&find(&state, &caller, id).await?, &caller))
 }
 
 /// Changes a scenario.
 ///
 /// Fields that are absent or null stay as they are. Runs that have begun keep what they began with.
-#[utoipa::path(post, path = "/v1/scenarios/{id}", tag = "Runloop: scenarios", params(("id" = String, Path, description = "The scenario's id")), request_body = ScenarioUpdateParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The scenario as it is now", body = ScenarioView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/scenarios/{id}",
+    tag = "Runloop: scenarios",
+    params(("id" = String, Path, description = "The scenario's id")),
+    request_body = ScenarioUpdateParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The scenario as it is now", body = ScenarioView)),
+)]
 pub(crate) async fn update_scenario(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskId>,
     Json(body): Json<ScenarioUpdateParameters>,
-) -> Result<Json<ScenarioView>, Problem> {
+) -> Result<Json<ScenarioView>, ApiError> {
+    let kinds = state.engine().scorer_kinds();
     for _ in 0..TRIES {
         let scenario = find_own(&state, &caller, id).await?;
         if scenario.placed.archived {
             return Err(ids::archived(id));
         }
-        let (draft, functions) = body.clone().apply(&scenario)?;
+        let (draft, functions) = body.clone().apply(&kinds, &scenario)?;
         if let Some(functions) = &functions {
             check_custom_types(&state, caller.id(), functions).await?;
         }
@@ -247,24 +288,36 @@ pub(crate) async fn update_scenario(
 /// Puts a scenario away.
 ///
 /// No list shows it, and it can be neither changed nor run, until it is taken out again.
-#[utoipa::path(post, path = "/v1/scenarios/{id}/archive", tag = "Runloop: scenarios", params(("id" = String, Path, description = "The scenario's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The scenario", body = ScenarioView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/scenarios/{id}/archive",
+    tag = "Runloop: scenarios",
+    params(("id" = String, Path, description = "The scenario's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The scenario", body = ScenarioView)),
+)]
 pub(crate) async fn archive_scenario(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskId>,
-) -> Result<Json<ScenarioView>, Problem> {
+) -> Result<Json<ScenarioView>, ApiError> {
     put_away(&state, &caller, id, true).await
 }
 
 /// Takes a scenario out again.
-#[utoipa::path(post, path = "/v1/scenarios/{id}/unarchive", tag = "Runloop: scenarios", params(("id" = String, Path, description = "The scenario's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The scenario", body = ScenarioView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/scenarios/{id}/unarchive",
+    tag = "Runloop: scenarios",
+    params(("id" = String, Path, description = "The scenario's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The scenario", body = ScenarioView)),
+)]
 pub(crate) async fn unarchive_scenario(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskId>,
-) -> Result<Json<ScenarioView>, Problem> {
+) -> Result<Json<ScenarioView>, ApiError> {
     put_away(&state, &caller, id, false).await
 }
 
@@ -273,7 +326,7 @@ async fn put_away(
     caller: &OrganizationCaller,
     id: TaskId,
     archived: bool,
-) -> Result<Json<ScenarioView>, Problem> {
+) -> Result<Json<ScenarioView>, ApiError> {
     find_own(state, caller, id).await?;
     state.store().archive_scenario(id, archived).await?;
     Ok(view(&find(state, caller, id).await?, caller))
@@ -282,13 +335,19 @@ async fn put_away(
 /// Opens a scenario to everybody, for good.
 ///
 /// Everybody may read and run it from now on, and nobody may change it any more.
-#[utoipa::path(post, path = "/v1/scenarios/{id}/publish", tag = "Runloop: scenarios", params(("id" = String, Path, description = "The scenario's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The scenario", body = ScenarioView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/scenarios/{id}/publish",
+    tag = "Runloop: scenarios",
+    params(("id" = String, Path, description = "The scenario's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The scenario", body = ScenarioView)),
+)]
 pub(crate) async fn publish_scenario(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskId>,
-) -> Result<Json<ScenarioView>, Problem> {
+) -> Result<Json<ScenarioView>, ApiError> {
     let scenario = find(&state, &caller, id).await?;
     if scenario.placed.owner != caller.id() {
         return Err(ids::public(id));
@@ -304,24 +363,35 @@ pub(crate) async fn publish_scenario(
 }
 
 /// Lists the keys that the metadata of the organization's scenarios has.
-#[utoipa::path(get, path = "/v1/scenarios/metadata/keys", tag = "Runloop: scenarios", security(("organization_key" = [])),
-    responses((status = 200, description = "The keys", body = MetadataKeysView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/scenarios/metadata/keys",
+    tag = "Runloop: scenarios",
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The keys", body = MetadataKeysView)),
+)]
 pub(crate) async fn list_scenario_metadata_keys(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
-) -> Result<Json<MetadataKeysView>, Problem> {
+) -> Result<Json<MetadataKeysView>, ApiError> {
     let labels = state.store().scenario_labels(caller.id()).await?;
     Ok(Json(MetadataKeysView::of(labels)))
 }
 
 /// Lists the values that a key has in the metadata of the organization's scenarios.
-#[utoipa::path(get, path = "/v1/scenarios/metadata/keys/{key}/values", tag = "Runloop: scenarios", params(("key" = String, Path, description = "The key")), security(("organization_key" = [])),
-    responses((status = 200, description = "The values", body = MetadataValuesView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/scenarios/metadata/keys/{key}/values",
+    tag = "Runloop: scenarios",
+    params(("key" = String, Path, description = "The key")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The values", body = MetadataValuesView)),
+)]
 pub(crate) async fn list_scenario_metadata_values(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(MetadataKey(key)): Path<MetadataKey>,
-) -> Result<Json<MetadataValuesView>, Problem> {
+) -> Result<Json<MetadataValuesView>, ApiError> {
     let labels = state.store().scenario_labels(caller.id()).await?;
     Ok(Json(MetadataValuesView::of(labels, key)))
 }

@@ -13,8 +13,8 @@ use utoipa::{IntoParams, ToSchema};
 use super::TRIES;
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Checks, Json, Path, Query},
-    problem::Problem,
     runloop::{
         ids::{found, wire},
         page::{RunloopPage, RunloopPageQuery},
@@ -79,7 +79,7 @@ pub(crate) struct ScorerQuery {
 }
 
 impl ScorerParameters {
-    fn into_draft(self, old: Option<&ScorerDraft>) -> Result<ScorerDraft, Problem> {
+    fn into_draft(self, old: Option<&ScorerDraft>) -> Result<ScorerDraft, ApiError> {
         let mut checks = Checks::default();
         let kind = self.r#type.or_else(|| old.map(|old| old.kind.clone()));
         let script = self
@@ -100,27 +100,39 @@ impl ScorerParameters {
 }
 
 /// Registers a custom scorer.
-#[utoipa::path(post, path = "/v1/scenarios/scorers", tag = "Runloop: scorers", request_body = ScorerParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The scorer", body = ScorerView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/scenarios/scorers",
+    tag = "Runloop: scorers",
+    request_body = ScorerParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The scorer", body = ScorerView)),
+)]
 pub(crate) async fn create_scorer(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Json(body): Json<ScorerParameters>,
-) -> Result<Json<ScorerView>, Problem> {
+) -> Result<Json<ScorerView>, ApiError> {
     let draft = body.into_draft(None)?;
     let scorer = state.store().create_scorer(caller.id(), draft).await?;
     Ok(ScorerView::of(scorer))
 }
 
 /// Lists the custom scorers.
-#[utoipa::path(get, path = "/v1/scenarios/scorers", tag = "Runloop: scorers", params(ScorerQuery, RunloopPageQuery), security(("organization_key" = [])),
-    responses((status = 200, description = "The scorers, newest first", body = ScorerListView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/scenarios/scorers",
+    tag = "Runloop: scorers",
+    params(ScorerQuery, RunloopPageQuery),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The scorers, newest first", body = ScorerListView)),
+)]
 pub(crate) async fn list_scorers(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(query): Query<ScorerQuery>,
     RunloopPage(page): RunloopPage<ScorerKind>,
-) -> Result<Json<ScorerListView>, Problem> {
+) -> Result<Json<ScorerListView>, ApiError> {
     let sought = Sought {
         name: None,
         search: query.search,
@@ -134,13 +146,19 @@ pub(crate) async fn list_scorers(
 }
 
 /// Shows a custom scorer.
-#[utoipa::path(get, path = "/v1/scenarios/scorers/{id}", tag = "Runloop: scorers", params(("id" = String, Path, description = "The scorer's id")), security(("organization_key" = [])),
-    responses((status = 200, description = "The scorer", body = ScorerView)))]
+#[utoipa::path(
+    get,
+    path = "/v1/scenarios/scorers/{id}",
+    tag = "Runloop: scorers",
+    params(("id" = String, Path, description = "The scorer's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The scorer", body = ScorerView)),
+)]
 pub(crate) async fn get_scorer(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<ScorerId>,
-) -> Result<Json<ScorerView>, Problem> {
+) -> Result<Json<ScorerView>, ApiError> {
     let scorer = found(id, state.store().scorer(caller.id(), id).await?)?;
     Ok(ScorerView::of(scorer))
 }
@@ -148,14 +166,21 @@ pub(crate) async fn get_scorer(
 /// Changes a custom scorer.
 ///
 /// Runs that have begun keep the script they began with.
-#[utoipa::path(post, path = "/v1/scenarios/scorers/{id}", tag = "Runloop: scorers", params(("id" = String, Path, description = "The scorer's id")), request_body = ScorerParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "The scorer as it is now", body = ScorerView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/scenarios/scorers/{id}",
+    tag = "Runloop: scorers",
+    params(("id" = String, Path, description = "The scorer's id")),
+    request_body = ScorerParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The scorer as it is now", body = ScorerView)),
+)]
 pub(crate) async fn update_scorer(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<ScorerId>,
     Json(body): Json<ScorerParameters>,
-) -> Result<Json<ScorerView>, Problem> {
+) -> Result<Json<ScorerView>, ApiError> {
     for _ in 0..TRIES {
         let scorer = found(id, state.store().scorer(caller.id(), id).await?)?;
         let draft = body.clone().into_draft(Some(&scorer.content))?;

@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 
 use crate::{
     auth::OrganizationCaller,
+    error::ApiError,
     extract::{Json, Path},
-    problem::Problem,
     runloop::{
         ids::wire,
         profile::{RunProfileBody, particulars},
@@ -72,14 +72,21 @@ impl TrialView {
 /// Proves a scenario with its reference.
 ///
 /// Two devboxes are scored: one that nobody touched, and one that `reference_output` was applied to.
-#[utoipa::path(post, path = "/v1/scenarios/{id}/validate", tag = "Runloop: scenarios", params(("id" = String, Path, description = "The scenario's id")), request_body = ScenarioValidateParameters, security(("organization_key" = [])),
-    responses((status = 200, description = "What was found out", body = ScenarioValidationView)))]
+#[utoipa::path(
+    post,
+    path = "/v1/scenarios/{id}/validate",
+    tag = "Runloop: scenarios",
+    params(("id" = String, Path, description = "The scenario's id")),
+    request_body = ScenarioValidateParameters,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "What was found out", body = ScenarioValidationView)),
+)]
 pub(crate) async fn validate_scenario(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<TaskId>,
     Json(body): Json<ScenarioValidateParameters>,
-) -> Result<Json<ScenarioValidationView>, Problem> {
+) -> Result<Json<ScenarioValidationView>, ApiError> {
     let new = NewValidation {
         organization: caller.id(),
         scenario: id,

@@ -72,7 +72,7 @@ impl ScenarioView {
                 .scoring_functions()
                 .map(|(criterion, scorer)| ScoringFunctionBody {
                     name: Some(criterion.label.clone()),
-                    scorer: Some(scorer.to_value()),
+                    scorer: Some(scorer.as_value().clone()),
                     weight: Some(criterion.weight.value()),
                 });
         Self {

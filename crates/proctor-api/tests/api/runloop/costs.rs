@@ -1,12 +1,13 @@
 //! How much is asked of the database for a scenario and for a trial of a job. What grows here makes every run slower: whoever changes a number knows why.
 
-use std::{fmt::Write as _, time::Duration};
+use std::fmt::Write as _;
 
 use proctor_core::id::{
     Dialect,
     kinds::{JobId, TaskRunId},
 };
 use proctor_store::DatabaseCounts;
+use proctor_testkit::eventually;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -46,13 +47,11 @@ pub(super) async fn of_a_scenario(server: &TestServer, scenario: &str) -> (Strin
     let path = format!("/v1/scenarios/runs/{}", run["id"].as_str().unwrap());
     post(format!("{path}/score"), Value::Null).await;
     let id = TaskRunId::from_wire(run["id"].as_str().unwrap(), Dialect::Runloop).unwrap();
-    loop {
+    eventually("the run is scored", async || {
         let seen = onlooker.task_run(id).await.unwrap().unwrap();
-        match seen.value.status() {
-            "started" | "scoring" => tokio::time::sleep(Duration::from_millis(5)).await,
-            other => break assert_eq!(other, "scored"),
-        }
-    }
+        seen.value.status() == "scored"
+    })
+    .await;
     tell("score", before).await;
 
     let before = server.store.counters();
@@ -68,14 +67,17 @@ pub(super) async fn of_a_scenario(server: &TestServer, scenario: &str) -> (Strin
 /// What a job with an agent that does nothing asks of the database.
 async fn of_a_job(desk: &Desk, scenarios: &[String]) -> DatabaseCounts {
     let onlooker = desk.server.onlooker().await;
+    // Whose the key is, is believed for a while: asked for now, it is not asked for in between.
+    desk.server.read("/v1/accounts/me").await;
     let before = desk.server.store.counters();
     let body = json!({"spec": {"type": "scenarios", "scenario_ids": scenarios,
         "agent_configs": [{"name": "nop", "type": "job_agent"}]}});
     let job = desk.post("/v1/benchmark_jobs", body).await.text("id");
     let id = JobId::from_wire(&job, Dialect::Runloop).unwrap();
-    while !onlooker.job(id).await.unwrap().unwrap().value.is_over() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    eventually("the job is over", async || {
+        onlooker.job(id).await.unwrap().unwrap().value.is_over()
+    })
+    .await;
     onlooker.close().await;
     desk.server.asked_since(before).await
 }

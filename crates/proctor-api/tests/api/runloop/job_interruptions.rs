@@ -1,14 +1,13 @@
 //! Jobs whose server ends in the middle of a try, in boxes that exist only in memory.
 
-use std::time::Duration;
-
 use proctor_core::{
     id::{Dialect, kinds::JobId},
     job::TryOutcome,
     time::Clock as _,
 };
-use proctor_engine::Engine;
+use proctor_engine::{Engine, Extensions};
 use proctor_store::progress::Progress;
+use proctor_testkit::eventually;
 use serde_json::{Value, json};
 
 use super::{
@@ -26,9 +25,7 @@ impl Desk {
         let body = of_scenarios(&[&scenario], json!([agent("oracle")]), Value::Null);
         self.shop.rest(true);
         let job = self.job(body).await;
-        while self.shop.working() == 0 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        eventually("an agent is at work", async || self.shop.working() > 0).await;
         self.server.engine.close().await;
         self.shop.rest(false);
         job
@@ -37,7 +34,13 @@ impl Desk {
     /// What the next server makes of a job.
     async fn taken_up_again(&self, job: &str) -> Value {
         let (store, clock) = (self.server.store.clone(), self.server.clock.clone());
-        let engine = Engine::new(store, clock, "http://x", Some(self.shop.workshop()));
+        let engine = Engine::new(
+            store,
+            clock,
+            "http://x",
+            Some(self.shop.workshop()),
+            Extensions::shipped(),
+        );
         engine.run().await.unwrap();
         let seen = self.over(job).await;
         engine.close().await;

@@ -1,6 +1,7 @@
 //! Our own numbers of jobs and benchmark runs, beside those that the contract prescribes.
 
 use proctor_engine::scenarios::BoxEnd;
+use proctor_testkit::eventually;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -185,9 +186,7 @@ async fn what_the_platform_broke_is_left_out_and_tried_again_if_that_was_asked_f
                 orchestrator,
             ))
             .await;
-        while desk.shop.working() == 0 {
-            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-        }
+        eventually("an agent is at work", async || desk.shop.working() > 0).await;
         desk.shop.end_newest(BoxEnd::Lost);
         desk.shop.rest(false);
         let results = desk.results_of_job(&desk.over(&job).await).await;

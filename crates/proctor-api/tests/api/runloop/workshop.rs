@@ -13,7 +13,6 @@ use futures::{StreamExt as _, stream};
 use proctor_core::{
     definition::{Check, Criterion},
     devbox::BaseRequest,
-    document::Document,
     id::{
         Dialect,
         kinds::{BlueprintId, DevboxId, OrganizationId, TaskRunId},
@@ -31,11 +30,9 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 /// The command that a scorer runs.
-fn command_of(scorer: &Document<ScorerDefinition>) -> &str {
-    match scorer.get() {
-        Ok(ScorerDefinition::Command(scorer)) => &scorer.command,
-        _ => "",
-    }
+fn command_of(scorer: &ScorerDefinition) -> &str {
+    let command = scorer.as_value().get("command");
+    command.and_then(|text| text.as_str()).unwrap_or("")
 }
 
 /// A workshop in memory, and a view of what happens in it.

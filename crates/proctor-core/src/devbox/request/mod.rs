@@ -96,7 +96,7 @@ pub enum UnreadableDevbox {
 }
 
 impl Readable for DevboxDefinition {
-    type Problem = UnreadableDevbox;
+    type Error = UnreadableDevbox;
 
     fn read(document: &Value) -> Result<Self, UnreadableDevbox> {
         stored::read_definition(document)
@@ -136,7 +136,7 @@ pub struct LaunchRequest {
 }
 
 impl Readable for LaunchRequest {
-    type Problem = String;
+    type Error = String;
 
     fn read(document: &Value) -> Result<Self, String> {
         Self::deserialize(document).map_err(|error| error.to_string())

@@ -32,6 +32,7 @@ use self::{
 };
 use super::{DatabaseOptions, OnDisk, Query, Row};
 use crate::{StoreError, error::DatabaseError};
+use proctor_core::causes::with_causes;
 
 /// How many may look at one moment of the database for longer than a statement, or search in it for long.
 const MOMENTS: u32 = 4;
@@ -42,6 +43,9 @@ const PAGE_BYTES: u64 = 4096;
 const SYNCHRONOUS: &str = "synchronous";
 /// It does: what was acknowledged survives a power cut.
 const FULL: &str = "full";
+/// What says after how many pages a commit copies the log into the file; never if there are none.
+const CHECKPOINT: &str = "wal_autocheckpoint";
+const PAGES_TO_CHECKPOINT: u32 = 1000;
 /// How many statements a connection keeps prepared: all that a server uses again and again.
 const STATEMENTS: usize = 256;
 
@@ -53,7 +57,7 @@ struct Inner {
     path: PathBuf,
     patience: Duration,
     /// None when the database is closed.
-    writer: Arc<AsyncMutex<Option<Connection>>>,
+    writer: Arc<AsyncMutex<Option<Writing>>>,
     writing_thread: WritingThread,
     waiting: Waiting,
     readers: Mutex<Readers>,
@@ -90,7 +94,10 @@ impl Sqlite {
                 writer.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
             }
             writer.busy_timeout(Duration::ZERO)?;
-            Ok(writer)
+            Ok(Writing {
+                connection: writer,
+                when: OnDisk::AtOnce,
+            })
         });
         Ok(Self(Arc::new(Inner {
             path: path.to_owned(),
@@ -125,22 +132,18 @@ impl Sqlite {
 
     /// Carries out one statement as a transaction of its own; how many rows it touched.
     pub(crate) async fn execute(&self, query: Query, when: OnDisk) -> Result<u64, StoreError> {
-        let writer = self.counted_writer().await?;
-        let work = move |on: &Connection| execute(on, &query);
-        match when {
-            OnDisk::AtOnce => at_leisure(writer, work).await,
-            OnDisk::WithTheNext => {
-                let elsewhere = writer.elsewhere();
-                let ahead = move || Ahead::of(writer)?.0.patiently(work);
-                elsewhere.carry_out(ahead).await
-            }
-        }
+        let writer = self.counted_writer(when).await?;
+        let pace = match when {
+            OnDisk::AtOnce => Pace::Patient,
+            OnDisk::WithTheNext => query.pace(),
+        };
+        finish(writer, pace, move |on| execute(on, &query)).await
     }
 
     /// Begins a transaction that writes.
-    pub(crate) async fn begin(&self) -> Result<Statements<Writer>, StoreError> {
+    pub(crate) async fn begin(&self, when: OnDisk) -> Result<Statements<Writer>, StoreError> {
         // Taking the lock at once means that no statement inside can lose a race for it.
-        Statements::begin(self.counted_writer().await?, "BEGIN IMMEDIATE").await
+        Statements::begin(self.counted_writer(when).await?, "BEGIN IMMEDIATE").await
     }
 
     /// Begins a transaction that only reads, and sees everything as it is at one moment: with a write-ahead log a reader goes on seeing what it saw first.
@@ -155,19 +158,22 @@ impl Sqlite {
         moment.map_err(|_| DatabaseError::Closed)
     }
 
-    /// The connection that writes, as soon as nobody else has it.
-    pub(crate) async fn writer(&self) -> Result<Writer, StoreError> {
+    /// The connection that writes, as soon as nobody else has it; what it commits is on disk `when` it says.
+    pub(crate) async fn writer(&self, when: OnDisk) -> Result<Writer, StoreError> {
         let guard = Arc::clone(&self.0.writer).lock_owned();
-        let guard = self.in_time(guard).await?;
+        let mut guard = self.in_time(guard).await?;
+        if let Some(writing) = &mut *guard {
+            writing.commits(when)?;
+        }
         Ok(Writer {
             guard,
             home: Arc::clone(&self.0),
         })
     }
 
-    async fn counted_writer(&self) -> Result<Writer, StoreError> {
+    async fn counted_writer(&self, when: OnDisk) -> Result<Writer, StoreError> {
         let _counted = self.0.waiting.count();
-        self.writer().await
+        self.writer(when).await
     }
 
     fn reader(&self, moment: Option<OwnedSemaphorePermit>) -> Result<Reader, StoreError> {
@@ -214,8 +220,7 @@ impl Sqlite {
             Ok(())
         });
         if let Err(error) = closed.await {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "the database was not closed");
+            tracing::warn!(error = %with_causes(&error), "the database was not closed");
         }
     }
 }
@@ -236,6 +241,32 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// The connection that writes.
+struct Writing {
+    connection: Connection,
+    /// How soon what it commits is on disk.
+    when: OnDisk,
+}
+
+impl Writing {
+    /// Says how soon what is committed from now on must be on disk. Who does not wait for that does not copy the log into the file either: whoever
+    /// waits next does.
+    fn commits(&mut self, when: OnDisk) -> Result<(), StoreError> {
+        if self.when == when {
+            return Ok(());
+        }
+        let (level, pages) = match when {
+            OnDisk::AtOnce => (FULL, PAGES_TO_CHECKPOINT),
+            OnDisk::WithTheNext => ("normal", 0),
+        };
+        self.connection.pragma_update(None, SYNCHRONOUS, level)?;
+        self.connection
+            .pragma_update_and_check(None, CHECKPOINT, pages, |_| Ok(()))?;
+        self.when = when;
+        Ok(())
+    }
+}
+
 /// Somebody who has a connection for a while.
 pub(crate) trait Holder: Sized + Send + 'static {
     fn connection(&self) -> Result<&Connection, StoreError>;
@@ -244,6 +275,9 @@ pub(crate) trait Holder: Sized + Send + 'static {
 
     /// Where there is time to wait.
     fn elsewhere(&self) -> Elsewhere;
+
+    /// How long a commit takes.
+    fn pace_of_commit(&self) -> Pace;
 
     /// Lets whoever has another connection finish, for as long as there is patience.
     fn patiently<T>(
@@ -258,6 +292,22 @@ pub(crate) trait Holder: Sized + Send + 'static {
     }
 }
 
+/// Does the last thing that is to be done with a connection: here if it is brief, else on a thread that may wait.
+async fn finish<H: Holder, T: Send + 'static>(
+    holder: H,
+    pace: Pace,
+    work: impl Fn(&Connection) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    if pace == Pace::Brief {
+        tokio::task::consume_budget().await;
+        let done = holder.connection().and_then(&work);
+        if !asks_for_patience(&done) {
+            return done;
+        }
+    }
+    at_leisure(holder, work).await
+}
+
 /// Does the last thing that is to be done with a connection, on a thread that may wait.
 async fn at_leisure<H: Holder, T: Send + 'static>(
     holder: H,
@@ -269,13 +319,14 @@ async fn at_leisure<H: Holder, T: Send + 'static>(
 
 /// Whoever has the connection that writes.
 pub(crate) struct Writer {
-    guard: OwnedMutexGuard<Option<Connection>>,
+    guard: OwnedMutexGuard<Option<Writing>>,
     home: Arc<Inner>,
 }
 
 impl Holder for Writer {
     fn connection(&self) -> Result<&Connection, StoreError> {
-        Ok(self.guard.as_ref().ok_or(DatabaseError::Closed)?)
+        let writing = self.guard.as_ref().ok_or(DatabaseError::Closed)?;
+        Ok(&writing.connection)
     }
 
     fn patience(&self) -> Duration {
@@ -285,37 +336,19 @@ impl Holder for Writer {
     fn elsewhere(&self) -> Elsewhere {
         Elsewhere::WritingThread(self.home.writing_thread.clone())
     }
-}
 
-impl Drop for Writer {
-    fn drop(&mut self) {
-        if let Some(connection) = &*self.guard {
-            undo(connection);
+    fn pace_of_commit(&self) -> Pace {
+        match self.guard.as_ref().map(|writing| writing.when) {
+            Some(OnDisk::WithTheNext) => Pace::Brief,
+            Some(OnDisk::AtOnce) | None => Pace::Patient,
         }
     }
 }
 
-/// A writer that does not wait for the disk.
-struct Ahead(Writer);
-
-impl Ahead {
-    fn of(writer: Writer) -> Result<Self, StoreError> {
-        let normal = writer.connection()?;
-        normal.pragma_update(None, SYNCHRONOUS, "normal")?;
-        Ok(Self(writer))
-    }
-}
-
-impl Drop for Ahead {
+impl Drop for Writer {
     fn drop(&mut self) {
-        if let Some(connection) = &*self.0.guard
-            && let Err(error) = connection.pragma_update(None, SYNCHRONOUS, FULL)
-        {
-            tracing::error!(
-                error = &error as &dyn std::error::Error,
-                "the database is closed: nothing would wait for the disk any more"
-            );
-            *self.0.guard = None;
+        if let Some(writing) = &*self.guard {
+            undo(&writing.connection);
         }
     }
 }
@@ -339,6 +372,10 @@ impl Holder for Reader {
     fn elsewhere(&self) -> Elsewhere {
         Elsewhere::AnyThread
     }
+
+    fn pace_of_commit(&self) -> Pace {
+        Pace::Brief
+    }
 }
 
 impl Drop for Reader {
@@ -360,7 +397,7 @@ fn undo(connection: &Connection) {
         && let Err(error) = connection.execute_batch("ROLLBACK")
     {
         tracing::error!(
-            error = &error as &dyn std::error::Error,
+            error = %with_causes(&error),
             "a transaction could not be undone"
         );
     }
@@ -383,10 +420,7 @@ impl<H: Holder> Statements<H> {
     }
 
     pub(crate) async fn execute(&mut self, query: Query) -> Result<u64, StoreError> {
-        let pace = match query.size() > LARGE {
-            true => Pace::Patient,
-            false => Pace::Brief,
-        };
+        let pace = query.pace();
         let write = move |on: &Connection, _| execute(on, &query);
         self.carry_out(write, pace).await
     }
@@ -423,7 +457,8 @@ impl<H: Holder> Statements<H> {
 
     pub(crate) async fn commit(mut self) -> Result<(), StoreError> {
         let holder = self.0.take().ok_or(DatabaseError::Closed)?;
-        at_leisure(holder, |on| Ok(on.execute_batch("COMMIT")?)).await
+        let pace = holder.pace_of_commit();
+        finish(holder, pace, |on| Ok(on.execute_batch("COMMIT")?)).await
     }
 }
 
@@ -479,6 +514,16 @@ struct Counted<'a>(&'a AtomicUsize);
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Query {
+    /// How long it takes to carry out, as far as can be told from what it writes.
+    fn pace(&self) -> Pace {
+        match self.size() > LARGE {
+            true => Pace::Patient,
+            false => Pace::Brief,
+        }
     }
 }
 

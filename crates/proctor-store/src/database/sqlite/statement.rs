@@ -37,7 +37,7 @@ fn prepare<'on>(on: &'on Connection, query: &Query) -> Result<CachedStatement<'o
 
 /// How long others may have to wait for a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pace {
+pub(crate) enum Pace {
     /// Not long: what only reads is broken off.
     Brief,
     /// As long as it takes.

@@ -70,7 +70,7 @@ async fn who_does_not_wait_for_the_disk_leaves_the_others_waiting_for_it() {
     assert_eq!(count(&sqlite).await, 1, "everybody sees it at once");
     let taken = sqlite.execute(insert(7, "again"), OnDisk::WithTheNext);
     assert!(taken.await.unwrap_err().is_unique_violation());
-    let writer = sqlite.writer().await.unwrap();
+    let writer = sqlite.writer(OnDisk::AtOnce).await.unwrap();
     let level = writer.connection().unwrap();
     let level: i64 = level
         .pragma_query_value(None, SYNCHRONOUS, |row| row.get(0))
@@ -82,10 +82,10 @@ async fn who_does_not_wait_for_the_disk_leaves_the_others_waiting_for_it() {
 async fn what_is_dropped_before_it_is_committed_was_never_there() {
     let directory = tempfile::tempdir().unwrap();
     let sqlite = open(directory.path(), Duration::from_secs(5)).await;
-    let mut dropped = sqlite.begin().await.unwrap();
+    let mut dropped = sqlite.begin(OnDisk::AtOnce).await.unwrap();
     dropped.execute(insert(1, "one")).await.unwrap();
     drop(dropped);
-    let mut committed = sqlite.begin().await.unwrap();
+    let mut committed = sqlite.begin(OnDisk::AtOnce).await.unwrap();
     committed.execute(insert(2, "two")).await.unwrap();
     let taken = committed.execute(insert(3, "two")).await.unwrap_err();
     assert!(taken.is_unique_violation(), "{taken:?}");
@@ -97,7 +97,7 @@ async fn what_is_dropped_before_it_is_committed_was_never_there() {
     committed.commit().await.unwrap();
     assert_eq!(count(&sqlite).await, 1);
 
-    let writer = sqlite.writer().await.unwrap();
+    let writer = sqlite.writer(OnDisk::AtOnce).await.unwrap();
     let (writer, written) = writer
         .execute_all(vec![insert(4, "four"), insert(5, "two")])
         .await;
@@ -145,7 +145,7 @@ async fn a_long_search_lets_others_go_on() {
     let long = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) \
                  SELECT sum(i) AS total FROM n";
     let mut moment = sqlite.snapshot().await.unwrap();
-    let mut writing = sqlite.begin().await.unwrap();
+    let mut writing = sqlite.begin(OnDisk::AtOnce).await.unwrap();
     writing.execute(insert(1, "one")).await.unwrap();
     for way in 0..3 {
         let before = turns.load(Ordering::Relaxed);
@@ -170,7 +170,7 @@ async fn a_long_search_lets_others_go_on() {
 async fn nothing_is_written_by_halves_when_sqlite_undoes_it_by_itself() {
     let directory = tempfile::tempdir().unwrap();
     let sqlite = open(directory.path(), Duration::from_secs(5)).await;
-    let mut statements = sqlite.begin().await.unwrap();
+    let mut statements = sqlite.begin(OnDisk::AtOnce).await.unwrap();
     statements.execute(insert(1, "one")).await.unwrap();
     let or_rollback = Query::new("INSERT OR ROLLBACK INTO things (id) VALUES ($1)").bind(1i64);
     assert!(statements.execute(or_rollback).await.is_err());
@@ -187,7 +187,7 @@ async fn nothing_is_written_by_halves_when_sqlite_undoes_it_by_itself() {
 async fn a_connection_that_nobody_gives_back_is_not_waited_for_forever() {
     let directory = tempfile::tempdir().unwrap();
     let sqlite = open(directory.path(), Duration::from_millis(20)).await;
-    let held = sqlite.begin().await.unwrap();
+    let held = sqlite.begin(OnDisk::AtOnce).await.unwrap();
     let refused = sqlite
         .execute(insert(1, "one"), OnDisk::AtOnce)
         .await

@@ -3,7 +3,8 @@
 mod near;
 mod search;
 
-use proctor_playground::fhir::kind::ResourceKind;
+use proctor_fhir_store::{State, kind::ResourceKind};
+use proctor_simulation::exhibits::Exhibits;
 use serde_json::{Value, json};
 
 use self::search::{SEARCHED_MOST, Search};
@@ -16,7 +17,6 @@ use crate::{
     outcome::Outcome,
     reader::{Object, left_out_or},
     registry::Check,
-    sight::Sight,
     template::{Failed, Scope},
 };
 
@@ -49,6 +49,13 @@ struct Resource {
 impl Check for ResourceState {
     const NAME: &'static str = "fhir-resource-state";
 
+    /// The first store; none without one.
+    type View<'w> = Option<&'w State>;
+
+    fn view<'w>(exhibits: &'w Exhibits<'w>) -> Self::View<'w> {
+        exhibits.evidence()?.first().copied()
+    }
+
     fn read(assertion: &Object<'_>) -> Option<Self> {
         let kind = assertion.required("resource_type").and_then(|node| {
             node.parsed(|name| {
@@ -78,10 +85,10 @@ impl Check for ResourceState {
         })
     }
 
-    fn run(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
+    fn run(&self, store: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
         let fields = bind(&self.fields, scope)?;
         let asked = self.search.bind(scope)?;
-        let Some(store) = sight.exhibits.fhir.first() else {
+        let Some(store) = store else {
             return Err(Failed("the playground has no FHIR store".to_owned()));
         };
         let only_first = self.matches == Match::First && self.quantity != Quantity::Absent;

@@ -7,7 +7,7 @@ use proctor_fhir::{
     definitions::SearchDefinitions,
     index::{IndexValue, ReferenceTarget, extract},
 };
-use proctor_playground::fhir::{State, kind::ResourceKind, search::Hits};
+use proctor_fhir_store::{State, kind::ResourceKind, search::Hits};
 use serde_json::Value;
 
 use super::search::Asked;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use proctor_core::time::Timestamp;
-use proctor_playground::fhir::{
+use proctor_fhir_store::{
     Base, Seed, Settings, State,
     kind::ResourceKind,
     outcome::{IssueCode, Refusal},
@@ -12,7 +12,7 @@ use proctor_playground::fhir::{
 use serde_json::Value;
 
 use crate::{
-    reader::Node,
+    reader::{AssertionNode as _, Node},
     template::{Failed, Scope, Template, scalar_text},
 };
 

@@ -3,7 +3,10 @@
 mod content;
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
-use proctor_playground::exhibits::StoredFile;
+use std::collections::BTreeMap;
+
+use proctor_office::files::StoredFile;
+use proctor_simulation::exhibits::Exhibits;
 use serde_json::{Value, json};
 
 use self::content::{Content, Format, Place};
@@ -12,9 +15,8 @@ use crate::{
     found::cut,
     matching::{Quantity, Question, counted},
     outcome::Outcome,
-    reader::{Node, Object, left_out_or},
+    reader::{AssertionNode as _, Node, Object, left_out_or},
     registry::Check,
-    sight::Sight,
     template::{Failed, Scope, Template},
 };
 
@@ -49,6 +51,13 @@ struct Candidate<'w> {
 impl Check for FilePresent {
     const NAME: &'static str = "sftp-file-present";
 
+    /// The files by path; none without a simulator of files.
+    type View<'w> = Option<BTreeMap<&'w str, &'w StoredFile>>;
+
+    fn view<'w>(exhibits: &'w Exhibits<'w>) -> Self::View<'w> {
+        Some(exhibits.named_evidence()?.into_iter().collect())
+    }
+
     fn read(assertion: &Object<'_>) -> Option<Self> {
         let glob = assertion
             .required("path_glob")
@@ -79,7 +88,7 @@ impl Check for FilePresent {
         })
     }
 
-    fn run(&self, sight: &Sight<'_, '_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
+    fn run(&self, files: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
         let fields = bind(&self.fields, scope)?;
         let contains = self
             .contains
@@ -87,7 +96,7 @@ impl Check for FilePresent {
             .map(|template| fill_text(template, scope));
         let contains: Vec<String> = contains.collect::<Result<_, _>>()?;
         let (glob, written) = self.glob.bind(scope)?;
-        let Some(files) = &sight.exhibits.files else {
+        let Some(files) = files else {
             return Err(Failed("the playground has no files".to_owned()));
         };
         let all = files.iter().map(|(path, file)| (*path, *file));

@@ -1,3 +1,4 @@
+use proctor_testkit::eventually;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -175,9 +176,10 @@ async fn a_stream_adds_up_to_the_output_and_goes_on_from_any_offset() {
 
     // Also when the devbox is no more.
     boxes.post(&format!("{path}/shutdown"), json!({})).await;
-    while boxes.fleet.live_devboxes() > 0 {
-        tokio::task::yield_now().await;
-    }
+    eventually("no devbox is live", async || {
+        boxes.fleet.live_devboxes() == 0
+    })
+    .await;
     assert_eq!(
         text(
             &boxes

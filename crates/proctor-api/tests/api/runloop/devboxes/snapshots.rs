@@ -1,3 +1,4 @@
+use proctor_testkit::eventually;
 use serde_json::json;
 
 use super::support::Boxes;
@@ -82,13 +83,11 @@ async fn a_snapshot_in_the_background_has_a_status() {
         "/v1/devboxes/disk_snapshots/{}/status",
         begun["id"].as_str().unwrap()
     );
-    loop {
+    eventually("the snapshot is complete", async || {
         let status = boxes.get(&place).await;
-        match status["status"].as_str().unwrap() {
-            "in_progress" => tokio::task::yield_now().await,
-            "complete" => break,
-            other => panic!("{other}: {status}"),
-        }
-    }
+        assert_ne!(status["status"], "error", "{status}");
+        status["status"] == "complete"
+    })
+    .await;
     boxes.end().await;
 }

@@ -7,26 +7,50 @@ use proctor_devbox::{
     local::{LocalBackend, LocalConfig},
 };
 use proctor_fleet::{Fleet, FleetOptions};
+use proctor_scorers::ScorerKinds;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Setup, TestServer};
 
-pub(super) struct Boxes {
-    pub(super) server: TestServer,
-    pub(super) fleet: Fleet,
+pub(in crate::runloop) struct Boxes {
+    pub(in crate::runloop) server: TestServer,
+    pub(in crate::runloop) fleet: Fleet,
     backend: Arc<dyn Backend>,
     _directory: tempfile::TempDir,
 }
 
 impl Boxes {
-    pub(super) async fn start() -> Self {
+    pub(in crate::runloop) async fn start() -> Self {
+        Self::start_with_kinds(ScorerKinds::builtin()).await
+    }
+
+    /// The same with scorers of these kinds.
+    pub(in crate::runloop) async fn start_with_kinds(kinds: ScorerKinds) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let config = LocalConfig::new(directory.path().join("boxes"));
-        let backend: Arc<dyn Backend> = Arc::new(LocalBackend::open(config).unwrap());
+        let backend = Arc::new(LocalBackend::open(config).unwrap());
+        Self::start_in(directory, backend, kinds).await
+    }
+
+    /// The same with boxes of another backend.
+    pub(in crate::runloop) async fn start_on(backend: Arc<dyn Backend>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        Self::start_in(directory, backend, ScorerKinds::builtin()).await
+    }
+
+    async fn start_in(
+        directory: tempfile::TempDir,
+        backend: Arc<dyn Backend>,
+        kinds: ScorerKinds,
+    ) -> Self {
         let options = FleetOptions::new(directory.path().join("fleet"));
         let made = Arc::clone(&backend);
-        let (server, fleet) = Setup::default()
+        let setup = Setup {
+            kinds,
+            ..Setup::default()
+        };
+        let (server, fleet) = setup
             .start_with(|store, clock| async move {
                 let fleet = Fleet::open(options, store, made, clock).await.unwrap();
                 fleet.recover().await.unwrap();
@@ -42,7 +66,7 @@ impl Boxes {
     }
 
     /// Ends every box and the server.
-    pub(super) async fn end(self) {
+    pub(in crate::runloop) async fn end(self) {
         while let Err(error) = self.backend.sweep(&BTreeSet::new()).await {
             assert!(matches!(error, Error::NoSuchBox(_)), "{error}");
         }
@@ -50,27 +74,27 @@ impl Boxes {
     }
 
     /// The body of the answer to a POST that succeeds.
-    pub(super) async fn post(&self, path: &str, body: Value) -> Value {
+    pub(in crate::runloop) async fn post(&self, path: &str, body: Value) -> Value {
         let answer = self.server.ask(Method::POST, path, body).await;
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
         answer.body
     }
 
     /// The answer to a POST that is refused.
-    pub(super) async fn refused(&self, path: &str, body: Value) -> (u16, String) {
+    pub(in crate::runloop) async fn refused(&self, path: &str, body: Value) -> (u16, String) {
         let answer = self.server.ask(Method::POST, path, body).await;
         assert_ne!(answer.status, 200, "{path}: {}", answer.body);
         (answer.status, answer.text("message"))
     }
 
-    pub(super) async fn get(&self, path: &str) -> Value {
+    pub(in crate::runloop) async fn get(&self, path: &str) -> Value {
         let answer = self.server.read(path).await;
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
         answer.body
     }
 
     /// The path of a new devbox that runs.
-    pub(super) async fn running(&self, body: Value) -> String {
+    pub(in crate::runloop) async fn running(&self, body: Value) -> String {
         let made = self.post("/v1/devboxes", body).await;
         let path = format!("/v1/devboxes/{}", made["id"].as_str().unwrap());
         let view = self.reaches(&path, "running").await;
@@ -79,7 +103,7 @@ impl Boxes {
     }
 
     /// The devbox when it has this status, or has ended.
-    pub(super) async fn reaches(&self, path: &str, status: &str) -> Value {
+    pub(in crate::runloop) async fn reaches(&self, path: &str, status: &str) -> Value {
         let wait = json!({"statuses": [status, "failure", "shutdown"], "timeout_seconds": 30.0});
         loop {
             let path = format!("{path}/wait_for_status");
@@ -93,12 +117,12 @@ impl Boxes {
     }
 
     /// Runs a command to its end.
-    pub(super) async fn execute(&self, devbox: &str, body: Value) -> Value {
+    pub(in crate::runloop) async fn execute(&self, devbox: &str, body: Value) -> Value {
         self.post(&format!("{devbox}/execute"), body).await
     }
 
     /// The events of a stream that ends.
-    pub(super) async fn events(&self, path: &str) -> Vec<Value> {
+    pub(in crate::runloop) async fn events(&self, path: &str) -> Vec<Value> {
         let response = self.server.own(Method::GET, path).send().await.unwrap();
         let kind = response.headers()["content-type"]
             .to_str()
@@ -112,7 +136,7 @@ impl Boxes {
             .collect()
     }
 
-    pub(super) async fn answer(&self, request: reqwest::RequestBuilder) -> Answer {
+    pub(in crate::runloop) async fn answer(&self, request: reqwest::RequestBuilder) -> Answer {
         Answer::of(request.send().await.unwrap()).await
     }
 }

@@ -1,0 +1,120 @@
+//! What the engine's errors mean to a client.
+
+use proctor_core::{
+    devbox::request::UnreadableDevbox, job::BUILT_IN_AGENTS, problem::Problem, refused::Refused,
+};
+use proctor_engine::{
+    EngineError,
+    problems::{AgentProblem, JobProblem, NotBrought},
+};
+use proctor_store::StoreError;
+
+use super::{ApiError, ApiErrorKind};
+use crate::runloop::SEVERAL_BASES;
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        Self::new(ApiErrorKind::IllegalState, refused.to_string())
+    }
+}
+
+impl From<EngineError> for ApiError {
+    fn from(error: EngineError) -> Self {
+        let state = |message: String| Self::new(ApiErrorKind::IllegalState, message);
+        match error {
+            EngineError::NotFound(_) => Self::not_found(error.to_string()),
+            EngineError::Refused(refused) => refused.into(),
+            EngineError::Unclear(message) => state(message),
+            EngineError::Scenario(_) | EngineError::Frozen => state(error.to_string()),
+            EngineError::Environment(problems) => Self::unmet(problems.into_vec()),
+            EngineError::NotBrought(problems) => not_brought(problems),
+            EngineError::Job(problems) => job(problems),
+            EngineError::DevboxRequest(problems) => super::fleet::devbox_request(problems),
+            EngineError::UnreadableDevbox(problem) => unreadable_devbox(&problem),
+            EngineError::Box(_) => Self::internal(error),
+            EngineError::NotFrozen(problem) => problem.into(),
+            EngineError::NotProvided(message) => Self::bad_request(message),
+            EngineError::Store(error) => error.into(),
+            EngineError::SharedStore(shared) => match &*shared {
+                StoreError::Unavailable { reason, .. } => {
+                    super::store::unavailable(*reason).because(shared)
+                }
+                _ => Self::internal(shared),
+            },
+            EngineError::Fault(_) => Self::internal(error),
+        }
+    }
+}
+
+/// What is wrong with what a scenario says of its devbox, by the field that says it.
+fn unreadable_devbox(problem: &UnreadableDevbox) -> ApiError {
+    let (field, message) = match problem {
+        UnreadableDevbox::Form(message) => ("environment", message.clone()),
+        UnreadableDevbox::SeveralBases => ("snapshot_id", SEVERAL_BASES.to_owned()),
+    };
+    ApiError::field(field, message)
+}
+
+/// What a taker should have brought along, by the fields in which it is brought.
+fn not_brought(problems: Vec<NotBrought>) -> ApiError {
+    let mut found = Vec::new();
+    for problem in problems {
+        let message = problem.to_string();
+        let field = match problem {
+            NotBrought::Variable(name) => format!("runProfile.envVars.{name}"),
+            NotBrought::Secret(name) | NotBrought::NoSuchSecret(name) => {
+                format!("runProfile.secrets.{name}")
+            }
+        };
+        found.push(Problem::error(field, message));
+    }
+    ApiError::unmet(found)
+}
+
+/// Why a job cannot be made, by the fields that say it.
+fn job(problems: Vec<JobProblem>) -> ApiError {
+    let found = problems.into_iter().map(|problem| {
+        let message = problem.to_string();
+        match problem {
+            JobProblem::NoBenchmark(_)
+            | JobProblem::BenchmarkArchived(_)
+            | JobProblem::ScenariosArchived(_)
+            | JobProblem::EmptyBenchmark => Problem::error("spec.benchmark_id", message),
+            JobProblem::NoScenarios | JobProblem::NoScenario(_) => {
+                Problem::error("spec.scenario_ids", message)
+            }
+            JobProblem::Agent { number, problem } => {
+                let (field, message) = agent(problem);
+                Problem::error(format!("spec.agent_configs.{number}.{field}"), message)
+            }
+        }
+    });
+    ApiError::unmet(found.collect())
+}
+
+/// Why an agent cannot take part in a job: the field of its configuration, and what is wrong with it.
+fn agent(problem: AgentProblem) -> (String, String) {
+    let message = problem.to_string();
+    match problem {
+        AgentProblem::NotRegistered(_) => ("agent_id".to_owned(), message),
+        AgentProblem::NoCommand(_) => (
+            "kwargs.command".to_owned(),
+            format!("{message}: give its command as kwargs.command"),
+        ),
+        AgentProblem::Unknown(_) => (
+            "name".to_owned(),
+            format!(
+                "{message}: built in are {}; any other is a command, given as kwargs.command, \
+                 together with an agent registered at /v1/agents (by this name or by agent_id) if it needs one",
+                BUILT_IN_AGENTS.join(" and ")
+            ),
+        ),
+        AgentProblem::NotBrought(NotBrought::Variable(name)) => {
+            let field = format!("agent_environment.environment_variables.{name}");
+            (field, message)
+        }
+        AgentProblem::NotBrought(NotBrought::Secret(name) | NotBrought::NoSuchSecret(name)) => {
+            (format!("agent_environment.secrets.{name}"), message)
+        }
+    }
+}

@@ -1,9 +1,0 @@
-//! Devboxes over HTTP, on real boxes.
-
-mod bad_input;
-mod commands;
-mod costs;
-mod files;
-mod lives;
-mod snapshots;
-mod support;

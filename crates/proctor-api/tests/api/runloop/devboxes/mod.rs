@@ -1,0 +1,9 @@
+//! Devboxes over HTTP, on real boxes.
+
+mod bad_input;
+mod commands;
+mod costs;
+mod files;
+mod lives;
+mod snapshots;
+pub(super) mod support;

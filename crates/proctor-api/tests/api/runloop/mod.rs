@@ -1,0 +1,23 @@
+//! The Runloop dialect's routes.
+
+mod accounts;
+mod agents;
+mod benchmarks;
+mod blueprints;
+mod contract;
+mod costs;
+mod devboxes;
+mod every_operation;
+mod extensions;
+mod job_interruptions;
+mod jobs;
+mod lists;
+mod network_policies;
+mod objects;
+mod publishing;
+mod results;
+mod run_ends;
+mod runs;
+mod scenarios;
+mod secrets;
+mod workshop;

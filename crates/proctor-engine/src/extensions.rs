@@ -1,0 +1,135 @@
+//! What a server can be extended by, and what is shipped. Whoever composes a server may add more.
+
+use proctor_fhir_store::FhirPlugin;
+use proctor_office::{
+    cds_hooks::CdsHooksPlugin, fax::FaxPlugin, files::FilesPlugin, hl7::Hl7Plugin,
+    messages::MessagesPlugin, voice::VoicePlugin,
+};
+use proctor_payer::{ClearinghousePlugin, PayerPlugin};
+use proctor_simulation::registry::SimulatorRegistry;
+use proctor_verify::CheckRegistry;
+
+/// The simulators and checks that a server knows.
+#[derive(Clone)]
+pub struct Extensions {
+    /// The types of simulator that environments may have.
+    pub simulators: SimulatorRegistry,
+    /// The checks that criteria may ask for.
+    pub checks: CheckRegistry,
+}
+
+impl Extensions {
+    /// What is shipped. A new simulator is a folder and a line here.
+    pub fn shipped() -> Self {
+        Self {
+            simulators: SimulatorRegistry::default()
+                .with(FhirPlugin)
+                .with(Hl7Plugin)
+                .with(FilesPlugin)
+                .with(PayerPlugin)
+                .with(VoicePlugin)
+                .with(ClearinghousePlugin)
+                .with(FaxPlugin)
+                .with(MessagesPlugin)
+                .with(CdsHooksPlugin),
+            checks: CheckRegistry::shipped(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn registry() -> SimulatorRegistry {
+        Extensions::shipped().simulators
+    }
+
+    #[test]
+    fn every_step_is_read_and_names_itself() {
+        for value in [
+            json!({"type": "drop_file_inbox", "path": "a.txt", "content": "x"}),
+            json!({"type": "drop_file_inbox", "path": "a.bin", "content_base64": "AAE="}),
+            json!({"type": "hl7_inbound", "payload": "MSH|…"}),
+            json!({"type": "fhir_upsert", "resource": {"resourceType": "Patient"}}),
+            json!({"type": "fhir_transaction", "bundle": {"resourceType": "Bundle"}}),
+            json!({"type": "portal_seed", "resource": "prior_auth_requests", "rows": [{"a": 1}]}),
+            json!({"type": "fax_inbound", "from_number": "+1555", "text": "Referral"}),
+            json!({"type": "voicemail", "text": "Call me"}),
+            json!({"type": "message_inbound", "patient_id": "ada", "channel": "sms", "body": "Hi"}),
+            json!({"type": "x12_member", "member_id": "B1", "last_name": "Ray"}),
+        ] {
+            let step = registry().read_step(&value).unwrap();
+            assert_eq!(value["type"], step.kind());
+            assert!(!step.targets().is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_by_field() {
+        let told = |value| registry().read_step(&value).unwrap_err().to_string();
+        assert_eq!(told(json!(5)), "a step is an object with a 'type'");
+        assert_eq!(told(json!({})), "type: is required");
+        assert!(
+            told(json!({"type": "smoke_signal"})).starts_with("type: 'smoke_signal' is no step")
+        );
+        assert_eq!(told(json!({"type": "hl7_inbound"})), "payload: is required");
+        assert!(
+            told(json!({"type": "hl7_inbound", "payload": 5})).starts_with("payload: invalid type")
+        );
+        assert!(
+            told(json!({"type": "voicemail", "text": "x", "txt": "y"}))
+                .contains("unknown field `txt`")
+        );
+        assert!(
+            told(json!({"type": "drop_file_inbox", "path": "a", "content_base64": "*"}))
+                .starts_with("content_base64:")
+        );
+    }
+
+    #[test]
+    fn all_types_and_all_steps_are_told_in_the_usual_order() {
+        let types = registry().resolve("Telegraph").err().unwrap();
+        assert_eq!(
+            types,
+            "'Telegraph' is none of Fhir, Hl7, Files, Payer, Voice, Clearinghouse, Fax, Message, CdsHooks"
+        );
+        let steps = registry().read_step(&json!({"type": "smoke_signal"}));
+        assert_eq!(
+            steps.unwrap_err().to_string(),
+            "type: 'smoke_signal' is no step; the steps are drop_file_inbox, hl7_inbound, fhir_upsert, \
+             fhir_transaction, portal_seed, fax_inbound, voicemail, message_inbound and x12_member"
+        );
+    }
+
+    #[test]
+    fn types_are_read_in_any_case_and_by_their_other_names() {
+        for (text, kind) in [
+            ("fhir", "Fhir"),
+            ("X12", "Clearinghouse"),
+            ("SFTP", "Files"),
+            ("cdshooks", "CdsHooks"),
+            ("messages", "Message"),
+        ] {
+            let found = registry().resolve(text).map(|plugin| plugin.name());
+            assert_eq!(found, Ok(kind), "{text}");
+        }
+        for plugin in registry().plugins() {
+            let found = registry()
+                .resolve(plugin.name())
+                .map(|plugin| plugin.kind());
+            assert_eq!(found, Ok(plugin.kind()));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_in_any_place_is_a_step_or_a_refusal(kind in ".{0,20}", text in ".{0,20}") {
+            let _ = registry().read_step(&json!({"type": kind, "payload": text}));
+            let _ = registry().read_step(&json!({"type": "drop_file_inbox", "path": text, "content_base64": kind}));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What a store is made from: the definition of a simulator, or what a store by itself is told.
+
+use std::sync::Arc;
+
+use proctor_core::{
+    environment::{DatasetType, Simulator},
+    time::Timestamp,
+};
+use proctor_simulation::{
+    machine::AnyMachine,
+    registry::MachineContext,
+    seed::Seed,
+    simulator::{NotProvided, read_config},
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    PATH,
+    base::{Base, BaseBuilder},
+    outcome::Refusal,
+    settings::{Settings, Validation},
+    simulator::{Access, FhirStore},
+    smart::Smart,
+    state::State,
+};
+
+/// When seeded data was made: before anything happens in a playground.
+const BEGINNING: Timestamp = Timestamp::from_millis(946_684_800_000);
+
+/// A store of an environment, shared by all playgrounds on it.
+pub(crate) struct Blueprint {
+    base: Arc<Base>,
+    validation: Validation,
+}
+
+/// A store that is a world of its own.
+pub struct LoneStore {
+    /// What is in it at the beginning.
+    pub base: Arc<Base>,
+    /// How it behaves, and where clients reach it.
+    pub settings: Arc<Settings>,
+    /// What server-chosen ids follow from.
+    pub seed: Seed,
+    /// Whose tokens are asked for; nothing for everybody.
+    pub smart: Option<Smart>,
+}
+
+/// What can be chosen about a FHIR store.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Config {
+    /// `enforced` (clients may ask to skip it), `always` or `off`.
+    validation: Option<ValidationConfig>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ValidationConfig {
+    Enforced,
+    Always,
+    Off,
+}
+
+impl Blueprint {
+    /// Reads a simulator's definition with its data.
+    pub(crate) fn read(simulator: &Simulator) -> Result<Self, NotProvided> {
+        let config: Config = read_config(&simulator.config)?;
+        let seed = Seed::from_bytes(simulator.id.bare().as_bytes());
+        let mut builder = BaseBuilder::new(seed, BEGINNING);
+        for dataset in &simulator.datasets {
+            let refuse = |refusal: Box<Refusal>| {
+                NotProvided(format!("the data set '{}': {refusal}", dataset.name))
+            };
+            if dataset.kind != DatasetType::Fhir {
+                return Err(NotProvided(format!(
+                    "the data set '{}' is of type {}; a Fhir simulator takes FHIR",
+                    dataset.name,
+                    dataset.kind.as_str()
+                )));
+            }
+            match &dataset.data {
+                Value::Array(resources) => {
+                    for resource in resources {
+                        builder.load(resource.clone()).map_err(refuse)?;
+                    }
+                }
+                one => builder.load(one.clone()).map_err(refuse)?,
+            }
+        }
+        Ok(Self {
+            base: Arc::new(builder.finish()),
+            validation: match config.validation {
+                None | Some(ValidationConfig::Enforced) => Validation::Enforced,
+                Some(ValidationConfig::Always) => Validation::Always,
+                Some(ValidationConfig::Off) => Validation::Off,
+            },
+        })
+    }
+
+    /// The store of one playground.
+    pub(crate) fn branch(&self, context: &MachineContext<'_>) -> FhirStore {
+        let settings = Settings {
+            validation: self.validation,
+            ..Settings::at(format!("{}/{PATH}", context.base_url))
+        };
+        let base = Arc::clone(&self.base);
+        let smart = Smart::of_store(context.playground_seed, context.number);
+        FhirStore {
+            state: State::branch(base, Arc::new(settings), context.seed()),
+            access: Access::Platform(smart),
+        }
+    }
+}
+
+impl LoneStore {
+    /// The store before anything happened.
+    pub fn machine(&self) -> Box<dyn AnyMachine> {
+        let (base, settings) = (Arc::clone(&self.base), Arc::clone(&self.settings));
+        Box::new(FhirStore {
+            state: State::branch(base, settings, self.seed),
+            access: self.smart.clone().map_or(Access::Open, Access::Tokens),
+        })
+    }
+}

@@ -1,0 +1,30 @@
+//! Decision support registers itself.
+
+use proctor_simulation::registry::{MachineSource, SimulatorPlugin, factory};
+
+use super::{Blueprint, CdsHooks};
+
+/// Decision support by CDS Hooks.
+pub struct CdsHooksPlugin;
+
+impl SimulatorPlugin for CdsHooksPlugin {
+    fn name(&self) -> &'static str {
+        "CdsHooks"
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        &["Cds-Hooks", "Cds_Hooks"]
+    }
+
+    fn path(&self) -> &'static str {
+        "cds-services"
+    }
+
+    fn endpoints(&self) -> &'static [(&'static str, &'static str)] {
+        &[("cds_services", "cds-services")]
+    }
+
+    fn machine(&self) -> MachineSource {
+        MachineSource::Own(|simulator| Ok(factory(Blueprint::read(simulator)?, CdsHooks::branch)))
+    }
+}

@@ -1,0 +1,60 @@
+//! An HL7 v2 interface registers itself.
+
+use std::sync::Arc;
+
+use proctor_simulation::{
+    registry::{MachineSource, SimulatorPlugin, factory},
+    scenario::{StepKind, read_fields, required},
+};
+use serde::Deserialize;
+
+use super::{Blueprint, Hl7};
+
+/// An HL7 v2 interface.
+pub struct Hl7Plugin;
+
+impl SimulatorPlugin for Hl7Plugin {
+    fn name(&self) -> &'static str {
+        "Hl7"
+    }
+
+    fn path(&self) -> &'static str {
+        "hl7"
+    }
+
+    fn endpoints(&self) -> &'static [(&'static str, &'static str)] {
+        &[("hl7_inbox", "hl7/inbox"), ("hl7_outbound", "hl7/outbound")]
+    }
+
+    fn machine(&self) -> MachineSource {
+        MachineSource::Own(|simulator| Ok(factory(Blueprint::read(simulator)?, Hl7::branch)))
+    }
+
+    fn steps(&self) -> &'static [StepKind] {
+        &[STEP]
+    }
+}
+
+/// An HL7 message arrives.
+#[derive(Debug)]
+pub(super) struct Hl7Inbound {
+    /// The message.
+    pub(super) payload: String,
+}
+
+/// The step as authors write it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    payload: Option<String>,
+}
+
+const STEP: StepKind = StepKind {
+    name: "hl7_inbound",
+    read: |map| {
+        let written: Written = read_fields(map)?;
+        let payload = required("payload", written.payload)?;
+        Ok(Arc::new(Hl7Inbound { payload }))
+    },
+    listed: 20,
+};

@@ -1,0 +1,60 @@
+//! A telephone line registers itself.
+
+use std::sync::Arc;
+
+use proctor_simulation::{
+    registry::{MachineSource, SimulatorPlugin, factory},
+    scenario::{StepKind, read_fields, required},
+};
+use serde::Deserialize;
+
+use super::{Blueprint, Voice};
+
+/// A telephone line.
+pub struct VoicePlugin;
+
+impl SimulatorPlugin for VoicePlugin {
+    fn name(&self) -> &'static str {
+        "Voice"
+    }
+
+    fn path(&self) -> &'static str {
+        "voice"
+    }
+
+    fn endpoints(&self) -> &'static [(&'static str, &'static str)] {
+        &[("voice_calls", "voice/calls")]
+    }
+
+    fn machine(&self) -> MachineSource {
+        MachineSource::Own(|simulator| Ok(factory(Blueprint::read(simulator)?, Voice::branch)))
+    }
+
+    fn steps(&self) -> &'static [StepKind] {
+        &[STEP]
+    }
+}
+
+/// Somebody left a message on the telephone.
+#[derive(Debug)]
+pub(super) struct VoicemailLeft {
+    /// What was said.
+    pub(super) text: String,
+}
+
+/// The step as authors write it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    text: Option<String>,
+}
+
+const STEP: StepKind = StepKind {
+    name: "voicemail",
+    read: |map| {
+        let written: Written = read_fields(map)?;
+        let text = required("text", written.text)?;
+        Ok(Arc::new(VoicemailLeft { text }))
+    },
+    listed: 70,
+};

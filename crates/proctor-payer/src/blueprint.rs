@@ -1,0 +1,235 @@
+//! What a desk is made of: the configurations and data of all payer and clearinghouse simulators of
+//! a playground, read once and shared.
+
+use std::{sync::Arc, time::Duration};
+
+use proctor_core::environment::Simulator;
+use proctor_simulation::simulator::{NotProvided, read_config};
+use serde::Deserialize;
+
+use super::{
+    plugin::{CLEARINGHOUSE, PAYER},
+    records::{Enrolled, PatientLink, Provider, Roster},
+    rules::{Outcome, Rule, Rules},
+    shelf::{Kept, Stock},
+    skin::{Item, Question, Skin},
+};
+use crate::x12::{Claim, Member, Payer, exchange::Acknowledge, is_npi};
+
+/// The configuration of a payer or clearinghouse simulator. Where a playground has several, each
+/// setting stands in one of them.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Config {
+    /// The face of the portal's pages: `radmd` or `covermymeds`.
+    portal: Option<Skin>,
+    /// What is decided, by the first rule that fits.
+    determinations: Vec<Rule>,
+    /// What is decided where no rule fits; pending if nothing is said.
+    default_determination: Option<Outcome>,
+    /// Name and id of the payer, the providers it admits, and whether it is out of order.
+    payer: Option<Payer>,
+    /// The portal's one account; both follow from the seed if nothing is said.
+    username: Option<String>,
+    password: Option<String>,
+    /// How long a sign-in holds; an hour if nothing is said.
+    session_seconds: Option<u64>,
+    /// Who asks where a JSON question to the clearinghouse names no provider.
+    provider_npi: Option<String>,
+    /// Whether accepting TA1 and 999 are sent even when nobody asks for them.
+    always_acknowledge: Option<bool>,
+    /// What the pages ask about the patient's condition.
+    questions: Option<Vec<Question>>,
+    /// What the medication portal offers.
+    formulary: Option<Vec<Item>>,
+    /// What the imaging portal offers.
+    procedures: Option<Vec<Item>>,
+}
+
+/// What many desks share.
+#[derive(Debug, PartialEq)]
+pub struct Blueprint {
+    pub(super) has_portal: bool,
+    pub(super) has_clearinghouse: bool,
+    pub(super) skin: Skin,
+    pub(super) rules: Rules,
+    pub(super) payer: Payer,
+    pub(super) username: Option<String>,
+    pub(super) password: Option<String>,
+    pub(super) session: Duration,
+    pub(super) acknowledge: Acknowledge,
+    pub(super) asking_npi: String,
+    pub(super) questions: Vec<Question>,
+    pub(super) items: Vec<Item>,
+    pub(super) members: Arc<Stock<Member>>,
+    pub(super) links: Arc<Stock<PatientLink>>,
+    pub(super) providers: Arc<Stock<Provider>>,
+    pub(super) claims: Arc<Stock<Claim>>,
+}
+
+/// An NPI that is valid and belongs to nobody: who asks where nothing else is said.
+const SOME_NPI: &str = "1234567893";
+const SESSION: Duration = Duration::from_secs(60 * 60);
+
+impl Blueprint {
+    /// Reads all payer and clearinghouse simulators of a playground as one desk.
+    pub fn read(simulators: &[&Simulator]) -> Result<Self, NotProvided> {
+        let mut problems = Vec::new();
+        let (mut merged, mut roster) = (Config::default(), Roster::default());
+        let (mut has_portal, mut has_clearinghouse) = (false, false);
+        for simulator in simulators {
+            match simulator.kind.as_str() {
+                PAYER => has_portal = true,
+                CLEARINGHOUSE => has_clearinghouse = true,
+                other => problems.push(format!(
+                    "'{}' is a simulator of type {}, not of a payer",
+                    simulator.name, other
+                )),
+            }
+            match read_config(&simulator.config) {
+                Ok(config) => merged.take(config, &simulator.name, &mut problems),
+                Err(problem) => problems.push(format!("'{}': {problem}", simulator.name)),
+            }
+            for dataset in &simulator.datasets {
+                match Roster::read(dataset) {
+                    Ok(read) => roster.take_all(read, &mut problems),
+                    Err(problem) => problems.push(problem.0),
+                }
+            }
+        }
+        let blueprint = merged.build(roster, has_portal, has_clearinghouse, &mut problems);
+        match problems.as_slice() {
+            [] => Ok(blueprint),
+            _ => Err(NotProvided(problems.join("; "))),
+        }
+    }
+}
+
+impl Config {
+    /// Takes over what another simulator of the playground says; one of them may say each thing.
+    fn take(&mut self, other: Self, name: &str, problems: &mut Vec<String>) {
+        /// Every setting that two simulators must not both say.
+        macro_rules! take_once {
+            ($($setting:ident),+) => {$(
+                if self.$setting.is_some() && other.$setting.is_some() {
+                    problems.push(format!(
+                        "'{name}': config.{}: another payer or clearinghouse says it too",
+                        stringify!($setting)
+                    ));
+                } else if other.$setting.is_some() {
+                    self.$setting = other.$setting;
+                }
+            )+};
+        }
+        for (index, rule) in other.determinations.iter().enumerate() {
+            if !rule.is_about_something() {
+                problems.push(format!(
+                    "'{name}': config.determinations[{index}]: procedure_code or \
+                     patient_member_id is required (default_determination is for everything else)"
+                ));
+            }
+        }
+        self.determinations.extend(other.determinations);
+        take_once!(
+            portal,
+            default_determination,
+            payer,
+            username,
+            password,
+            session_seconds,
+            provider_npi,
+            always_acknowledge,
+            questions,
+            formulary,
+            procedures
+        );
+    }
+
+    fn build(
+        self,
+        roster: Roster,
+        has_portal: bool,
+        has_clearinghouse: bool,
+        problems: &mut Vec<String>,
+    ) -> Blueprint {
+        let skin = self.portal.unwrap_or_default();
+        let payer = self.payer.or(roster.payer).unwrap_or_else(|| Payer {
+            name: "Proctor Health Plan".to_owned(),
+            id: "PROCTOR".to_owned(),
+            providers: Vec::new(),
+            unavailable: false,
+        });
+        if let Some(npi) = self.provider_npi.as_deref().filter(|npi| !is_npi(npi)) {
+            problems.push(format!("config.provider_npi: '{npi}' is not an NPI"));
+        }
+        let listed = payer.providers.first().cloned();
+        let known = || roster.providers.first().map(|one| one.npi.clone());
+        let asking_npi = self.provider_npi.or(listed).or_else(known);
+        for (what, text) in [("username", &self.username), ("password", &self.password)] {
+            if text.as_deref() == Some("") {
+                problems.push(format!("config.{what}: must not be empty"));
+            }
+        }
+        let links: Vec<_> = roster.members.iter().filter_map(Enrolled::link).collect();
+        let members = roster.members.into_iter().map(|one| one.member);
+        Blueprint {
+            has_portal,
+            has_clearinghouse,
+            rules: Rules {
+                rules: self.determinations,
+                otherwise: self.default_determination.unwrap_or_default(),
+            },
+            payer,
+            username: self.username,
+            password: self.password,
+            session: self.session_seconds.map_or(SESSION, Duration::from_secs),
+            acknowledge: match self.always_acknowledge {
+                Some(true) => Acknowledge::Always,
+                Some(false) | None => Acknowledge::WhenAsked,
+            },
+            asking_npi: asking_npi.unwrap_or_else(|| SOME_NPI.to_owned()),
+            questions: self.questions.unwrap_or_else(|| skin.usual_questions()),
+            items: match skin {
+                Skin::RadMd => self.procedures,
+                Skin::CoverMyMeds => self.formulary,
+            }
+            .unwrap_or_else(|| skin.usual_items()),
+            skin,
+            members: stock(members, "member", problems),
+            links: stock(links, "patient of member", problems),
+            providers: stock(roster.providers, "provider", problems),
+            claims: stock(roster.claims, "claim", problems),
+        }
+    }
+}
+
+fn stock<T: Kept>(
+    all: impl IntoIterator<Item = T>,
+    what: &str,
+    problems: &mut Vec<String>,
+) -> Arc<Stock<T>> {
+    let (stock, repeated) = Stock::collect(all);
+    problems.extend(
+        repeated
+            .iter()
+            .map(|key| format!("the {what} '{key}' is there more than once")),
+    );
+    Arc::new(stock)
+}
+
+impl Roster {
+    fn take_all(&mut self, other: Self, problems: &mut Vec<String>) {
+        match (&self.payer, other.payer) {
+            (_, None) => {}
+            (None, some) => self.payer = some,
+            (Some(mine), Some(other)) if *mine == other => {}
+            (Some(mine), Some(other)) => problems.push(format!(
+                "the data sets are of two payers, '{}' and '{}'",
+                mine.name, other.name
+            )),
+        }
+        self.members.extend(other.members);
+        self.providers.extend(other.providers);
+        self.claims.extend(other.claims);
+    }
+}

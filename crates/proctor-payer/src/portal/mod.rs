@@ -1,0 +1,72 @@
+//! The portal's REST interface. Whoever reaches the playground may use it: the pages have a login,
+//! these routes need none.
+
+mod directory;
+mod prior_auths;
+
+use http::{Method, StatusCode};
+use proctor_simulation::{
+    exchange::{Request, Response},
+    simulator::Around,
+};
+use serde_json::{Value, json};
+
+use super::{desk::PayerDesk, handled::Handled, handled::Handling, nothing_here};
+
+pub(super) use directory::{find_patients, find_providers};
+pub(super) use prior_auths::attached;
+
+/// What events of the REST interface are called.
+pub(super) const KIND: &str = "portal_request";
+
+/// Answers a request below `portal/`.
+pub(super) fn handle(
+    desk: &PayerDesk,
+    request: &Request,
+    path: &[&str],
+    around: &Around<'_>,
+) -> Handling {
+    let now = around.now;
+    let is_look = matches!(request.method, Method::GET | Method::HEAD);
+    match (path, &request.method) {
+        (["prior-auths"], _) if is_look => prior_auths::list(desk, request, now),
+        (["prior-auths"], &Method::POST) => prior_auths::create(desk, request, now),
+        (["prior-auths"], _) => wrong_method(request, "GET, HEAD, POST"),
+        (["prior-auths", id], _) if is_look => prior_auths::show(desk, id, now),
+        (["prior-auths", id], &Method::PATCH) => prior_auths::edit(desk, request, id, now),
+        (["prior-auths", id], &Method::DELETE) => prior_auths::discard(desk, id, now),
+        (["prior-auths", _], _) => wrong_method(request, "GET, HEAD, PATCH, DELETE"),
+        (["prior-auths", id, "submit"], &Method::POST) => {
+            prior_auths::submit(desk, request, id, now)
+        }
+        (["prior-auths", _, "submit"], _) => wrong_method(request, "POST"),
+        (["prior-auths", id, "attachments"], _) if is_look => prior_auths::attachments(desk, id),
+        (["prior-auths", id, "attachments"], &Method::POST) => {
+            prior_auths::attach(desk, request, id, now)
+        }
+        (["prior-auths", _, "attachments"], _) => wrong_method(request, "GET, HEAD, POST"),
+        (["patients"], _) if is_look => directory::patients(desk, request, now),
+        (["patients", id], _) if is_look => directory::patient(desk, id, now),
+        (["providers"], _) if is_look => directory::providers(desk, request),
+        (["providers", npi], _) if is_look => directory::provider(desk, npi),
+        (["patients" | "providers"] | ["patients" | "providers", _], _) => {
+            wrong_method(request, "GET, HEAD")
+        }
+        _ => Err(nothing_here(request)),
+    }
+}
+
+/// 405.
+pub(super) fn wrong_method(request: &Request, allow: &'static str) -> Handling {
+    Err(Box::new(Response::wrong_method(request, allow)))
+}
+
+/// An answer that shows something.
+fn shown(body: &Value) -> Handled {
+    Handled::look(KIND, Response::json(StatusCode::OK, body))
+}
+
+/// An answer that shows a list.
+fn listed(data: &[Value]) -> Handled {
+    shown(&json!({ "data": data })).telling("count", data.len())
+}

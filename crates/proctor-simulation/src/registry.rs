@@ -1,0 +1,247 @@
+//! The simulators there are.
+//!
+//! A type of simulator is a [`SimulatorPlugin`]: a value in the simulator's own folder that says
+//! everything the rest of the house needs to know about it. A [`SimulatorRegistry`] is a list of
+//! them; whoever composes a server decides which are in it. Nothing else names a type of simulator.
+
+use std::sync::Arc;
+
+use proctor_core::{
+    environment::{Simulator, SimulatorType},
+    problem::Problem,
+};
+use serde_json::Value;
+
+use crate::{
+    entrance::{Closed, Entrances},
+    machine::AnyMachine,
+    scenario::{Step, StepKind},
+    seed::Seed,
+    simulator::{Machine, NotProvided},
+};
+
+/// A type of simulator.
+pub trait SimulatorPlugin: Send + Sync + 'static {
+    /// Its name on the wire and in the store.
+    fn name(&self) -> &'static str;
+
+    /// Its name as definitions have it.
+    fn kind(&self) -> SimulatorType {
+        SimulatorType::named(self.name())
+    }
+
+    /// Other names that authors may write.
+    fn aliases(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The first segment of every path of the simulator below its playground.
+    fn path(&self) -> &'static str;
+
+    /// What agents are told of where to reach it: names, and paths below the playground.
+    fn endpoints(&self) -> &'static [(&'static str, &'static str)];
+
+    /// How its machine is made.
+    fn machine(&self) -> MachineSource;
+
+    /// What its machines draw from a playground's seed is counted by this name: the n-th machine of a
+    /// sequence has the n-th part of the seed. Journals and credentials depend on it, so it never changes.
+    fn seed_sequence(&self) -> &'static str {
+        "machine"
+    }
+
+    /// The steps of scenarios that it carries out.
+    fn steps(&self) -> &'static [StepKind] {
+        &[]
+    }
+
+    /// Who comes in with credentials of its own: nobody, if nothing is said.
+    fn entrances(&self) -> Entrances {
+        Entrances::Fixed(Box::new(Closed))
+    }
+
+    /// What of its machine's credentials is for users of this type, where types share a machine.
+    fn credentials(&self, of_machine: Value) -> Value {
+        of_machine
+    }
+}
+
+/// Makes the machine of one playground.
+pub type MachineFactory = Box<dyn Fn(&MachineContext<'_>) -> Box<dyn AnyMachine> + Send + Sync>;
+
+/// How the machines of a type of simulator are made. Reading names everything that is wrong at once.
+pub enum MachineSource {
+    /// Each simulator has a machine of its own.
+    Own(fn(&Simulator) -> Result<MachineFactory, NotProvided>),
+    /// All simulators of a playground whose types give the same `name` are one machine. It comes
+    /// before the machines that are nobody else's.
+    Shared {
+        /// The name of what they share.
+        name: &'static str,
+        /// Reads all of them, in the order of the environment.
+        read: fn(&[&Simulator]) -> Result<MachineFactory, NotProvided>,
+    },
+}
+
+/// Which machine of which playground is to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct MachineContext<'a> {
+    /// The seed of the playground.
+    pub playground_seed: Seed,
+    /// The plugin's [seed sequence](SimulatorPlugin::seed_sequence).
+    pub sequence: &'static str,
+    /// How many machines of the sequence come before this one.
+    pub number: usize,
+    /// Where agents reach the playground, without a trailing slash.
+    pub base_url: &'a str,
+}
+
+impl MachineContext<'_> {
+    /// The machine's part of the playground's seed.
+    pub fn seed(&self) -> Seed {
+        self.playground_seed.part(self.sequence, self.number)
+    }
+}
+
+/// Makes machines from a blueprint, which they share, and their seeds.
+pub fn factory<B, M>(blueprint: B, branch: fn(Arc<B>, Seed) -> M) -> MachineFactory
+where
+    B: Send + Sync + 'static,
+    M: Machine,
+{
+    let blueprint = Arc::new(blueprint);
+    Box::new(move |context| Box::new(branch(Arc::clone(&blueprint), context.seed())))
+}
+
+/// The types of simulator that a server knows, in the order in which authors are told of them.
+#[derive(Clone, Default)]
+pub struct SimulatorRegistry {
+    plugins: Vec<Arc<dyn SimulatorPlugin>>,
+}
+
+impl SimulatorRegistry {
+    /// The registry with one more type.
+    ///
+    /// # Panics
+    ///
+    /// If another type has its name or its path.
+    #[must_use]
+    pub fn with(mut self, plugin: impl SimulatorPlugin) -> Self {
+        for name in plugin.aliases().iter().copied().chain([plugin.name()]) {
+            assert!(
+                self.find(name).is_none(),
+                "two simulators are called '{name}'"
+            );
+        }
+        let path = plugin.path();
+        assert!(
+            self.of_path(path).is_none(),
+            "two simulators answer at '{path}'"
+        );
+        self.plugins.push(Arc::new(plugin));
+        self
+    }
+
+    /// All types.
+    pub fn plugins(&self) -> impl Iterator<Item = &dyn SimulatorPlugin> {
+        self.plugins.iter().map(|plugin| &**plugin)
+    }
+
+    /// The type with this name or alias, in whatever case.
+    pub fn find(&self, name: &str) -> Option<&Arc<dyn SimulatorPlugin>> {
+        self.plugins.iter().find(|plugin| {
+            let mut names = plugin.aliases().iter().copied().chain([plugin.name()]);
+            names.any(|one| one.eq_ignore_ascii_case(name))
+        })
+    }
+
+    /// The type that users mean by a name; what to tell them if there is none.
+    pub fn resolve(&self, name: &str) -> Result<&Arc<dyn SimulatorPlugin>, String> {
+        self.find(name).ok_or_else(|| {
+            let all: Vec<_> = self.plugins().map(|plugin| plugin.name()).collect();
+            format!("'{name}' is none of {}", all.join(", "))
+        })
+    }
+
+    /// The type that a path below a playground is about.
+    pub fn of_path(&self, path: &str) -> Option<&Arc<dyn SimulatorPlugin>> {
+        let first = first_segment(path);
+        self.plugins.iter().find(|plugin| plugin.path() == first)
+    }
+
+    /// Reads a step of a scenario.
+    pub fn read_step(&self, value: &Value) -> Result<Step, Problem> {
+        Step::read(value, &self.steps())
+    }
+
+    /// All steps with the types that carry them out, in the order in which authors are told of them.
+    fn steps(&self) -> Vec<(&'static StepKind, Vec<SimulatorType>)> {
+        let mut steps: Vec<(&'static StepKind, Vec<SimulatorType>)> = Vec::new();
+        for plugin in self.plugins() {
+            for step in plugin.steps() {
+                match steps.iter_mut().find(|(one, _)| one.name == step.name) {
+                    Some((_, targets)) => targets.push(plugin.kind()),
+                    None => steps.push((step, vec![plugin.kind()])),
+                }
+            }
+        }
+        steps.sort_by_key(|(step, _)| step.listed);
+        steps
+    }
+}
+
+/// The first segment of a path.
+pub fn first_segment(path: &str) -> &str {
+    let path = path.trim_start_matches('/');
+    path.split('/').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Telegraph;
+
+    impl SimulatorPlugin for Telegraph {
+        fn name(&self) -> &'static str {
+            "Telegraph"
+        }
+
+        fn aliases(&self) -> &'static [&'static str] {
+            &["Wire"]
+        }
+
+        fn path(&self) -> &'static str {
+            "telegrams"
+        }
+
+        fn endpoints(&self) -> &'static [(&'static str, &'static str)] {
+            &[("telegrams", "telegrams")]
+        }
+
+        fn machine(&self) -> MachineSource {
+            MachineSource::Own(|_| Err(NotProvided("out of order".to_owned())))
+        }
+    }
+
+    #[test]
+    fn types_are_found_in_any_case_and_by_their_other_names() {
+        let registry = SimulatorRegistry::default().with(Telegraph);
+        for name in ["Telegraph", "telegraph", "WIRE"] {
+            let found = registry.resolve(name).map(|plugin| plugin.name());
+            assert_eq!(found, Ok("Telegraph"), "{name}");
+        }
+        let refused = registry.resolve("Pigeon").err().unwrap();
+        assert_eq!(refused, "'Pigeon' is none of Telegraph");
+        for path in ["telegrams", "/telegrams/5", "telegrams/"] {
+            assert!(registry.of_path(path).is_some(), "{path}");
+        }
+        assert!(registry.of_path("telegram").is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "two simulators are called 'Wire'")]
+    fn no_two_types_have_one_name() {
+        let _ = SimulatorRegistry::default().with(Telegraph).with(Telegraph);
+    }
+}

@@ -1,0 +1,163 @@
+//! A server of this process, from opening its store to closing it: `proctor serve`, and the commands that need a server for a while.
+
+use std::{path::Path, time::Duration};
+
+use proctor_api::{
+    Api, ApiOptions, ApiState,
+    metrics::Metrics,
+    server::{BoundServer, Drained, Server, ServerOptions},
+};
+use proctor_core::causes::with_causes;
+use proctor_engine::{Engine, Extensions};
+use proctor_fleet::Fleet;
+use proctor_store::Store;
+use tokio::task::JoinHandle;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    devboxes::{Devboxes, Supplies},
+    settings::Settings,
+    storage::{self, Storage},
+};
+
+/// How often what is too old to be asked for is forgotten.
+const SWEEP: Duration = Duration::from_secs(3600);
+
+/// A server that has its store and its port, and does not answer yet.
+///
+/// A key that is shown once is made in this state: a port that is taken must not cost it.
+pub(crate) struct Opened {
+    storage: Storage,
+    metrics: Metrics,
+    server: BoundServer,
+}
+
+/// What a server is told before it answers.
+pub(crate) struct Terms {
+    /// Where clients reach it, unless that is the address it listens on.
+    pub(crate) public_url: Option<String>,
+    /// Whether it speaks TLS.
+    pub(crate) is_tls: bool,
+    /// How it answers.
+    pub(crate) api: ApiOptions,
+    /// What it has for its devboxes.
+    pub(crate) supplies: Supplies,
+}
+
+/// A server at work.
+pub(crate) struct Running {
+    /// Where it listens.
+    pub(crate) url: String,
+    store: Store,
+    engine: Engine,
+    devboxes: Devboxes,
+    state: ApiState,
+    stop: CancellationToken,
+    serving: JoinHandle<Drained>,
+}
+
+impl Opened {
+    /// Opens the store and binds the port.
+    pub(crate) async fn open(settings: &Settings, options: ServerOptions) -> anyhow::Result<Self> {
+        let storage = storage::open(settings).await?;
+        let metrics = Metrics::new();
+        let server = Server::bind(options, metrics.clone()).await?;
+        Ok(Self {
+            storage,
+            metrics,
+            server,
+        })
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.storage.store
+    }
+
+    /// Takes up what an earlier process left in `data`, and answers from now on.
+    pub(crate) async fn start(self, data: &Path, terms: Terms) -> anyhow::Result<Running> {
+        let Self {
+            storage,
+            metrics,
+            server,
+        } = self;
+        let scheme = if terms.is_tls { "https" } else { "http" };
+        let url = format!("{scheme}://{}", server.local_addr());
+        // A server that listens everywhere does not know its name: links then lead to where the request went.
+        let knows_its_name = terms.public_url.is_some() || terms.is_tls;
+        let public_url = terms.public_url.unwrap_or_else(|| url.clone());
+        let api = ApiOptions {
+            public_url: knows_its_name.then(|| public_url.clone()),
+            ..terms.api
+        };
+        let devboxes = Devboxes::open(data, &storage, terms.supplies).await?;
+        let workshop = Some(devboxes.workshop());
+        let store = storage.store;
+        let engine = Engine::new(
+            store.clone(),
+            storage.clock,
+            &public_url,
+            workshop,
+            Extensions::shipped(),
+        );
+        let offered = Some(devboxes.offered());
+        let state = ApiState::new(api, engine.clone(), offered, storage.ids, metrics);
+        engine.run().await?;
+        let router = Api::new().into_router(state.clone());
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        tasks.spawn(sweep(store.clone(), stop.clone()));
+        tasks.spawn(stop_waiting(devboxes.fleet.clone(), stop.clone()));
+        let stopping = stop.clone();
+        Ok(Running {
+            url,
+            store,
+            engine,
+            devboxes,
+            state,
+            stop,
+            serving: tasks.spawn(async move { server.serve(router, stopping).await }),
+        })
+    }
+}
+
+impl Running {
+    /// What stops it when it is cancelled.
+    pub(crate) fn stopping(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
+    /// Whether tasks can be done in boxes here: tried, not guessed.
+    pub(crate) async fn has_devboxes(&self) -> bool {
+        match self.devboxes.fleet.backend() {
+            Ok(backend) => backend.doctor().await.usable(),
+            Err(_) => false,
+        }
+    }
+
+    /// Answers until it is stopped, then waits until all is on disk.
+    pub(crate) async fn finish(self) -> anyhow::Result<Drained> {
+        let drained = self.serving.await?;
+        self.state.finish_tasks().await;
+        self.engine.close().await;
+        self.devboxes.close().await;
+        self.store.close().await;
+        Ok(drained)
+    }
+}
+
+/// Ends long polls and streams when the server is told to stop, so that they do not hold it up.
+async fn stop_waiting(fleet: Fleet, stop: CancellationToken) {
+    stop.cancelled().await;
+    fleet.stop_waiting();
+}
+
+/// Forgets, now and then, what is too old to be asked for.
+async fn sweep(store: Store, stop: CancellationToken) {
+    while tokio::time::timeout(SWEEP, stop.cancelled()).await.is_err() {
+        if let Err(error) = store.forget_old_requests().await {
+            tracing::warn!(error = %with_causes(&error), "old answers could not be forgotten");
+        }
+        if let Err(error) = proctor_fleet::objects::sweep(&store).await {
+            tracing::warn!(error = %with_causes(&error), "objects whose time is over stay for now");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The program as people run it: its command line, its server, and real boxes behind it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod benchmarks;
+mod cli;
+mod crash;
+mod devboxes;
+mod doctor;
+mod faults;
+mod jobs;
+mod leftovers;
+mod mixed;
+mod results;
+mod scenarios;
+mod serve;
+mod unprivileged;
+
+/// The program under test.
+const PROCTOR: &str = env!("CARGO_BIN_EXE_proctor");
