@@ -21,7 +21,9 @@ fn in_mode(mode: Mode, scorer: Value) -> JudgeOrder {
     }
 }
 
-const LEFT_RUNNING: &str = "setsid sleep 500 >/dev/null 2>&1 & echo kept > kept";
+/// Leaves a program running. It is there when this ends: a process is only found by its name once it has called exec.
+const LEFT_RUNNING: &str = "setsid sleep 500 >/dev/null 2>&1 & echo kept > kept; \
+    until pgrep -xf 'sleep 500' >/dev/null; do :; done";
 
 #[tokio::test]
 async fn live_meets_what_still_runs_and_quiet_does_not() {

@@ -184,6 +184,8 @@ impl Boxes for Shop {
         let _working = Working::begin(&self.0);
         let mut resting = self.0.is_resting.subscribe();
         tokio::select! {
+            // A box that ended first has ended, also if its agent may go on by the time this looks.
+            biased;
             _ = self.ended(organization, devbox) => return Err(BoxError::Ended),
             _ = resting.wait_for(|is_resting| !is_resting) => {}
         }
