@@ -186,7 +186,8 @@ pub(super) async fn a_timeout_ends_everything_the_program_started(probe: &mut Pr
     }
     let script = format!("{DAEMON} trap '' TERM INT HUP; echo up; while :; do sleep 1; done");
     let mut spec = ExecSpec::shell(probe.exec_id()?, script);
-    spec.timeout = Some(Duration::from_millis(700));
+    // Long enough for the daemon to be there, also on a busy machine.
+    spec.timeout = Some(Duration::from_secs(3));
     let execution = devbox.exec(spec).await?;
     let ran = probe.finish(&execution).await?;
     ensure!(

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{
+    Failed,
     Outcome::Passed,
     Probe, Verdict,
     probe::{ensure, wait_for, within},
 };
 use crate::{
+    Execution,
     error::Error,
     name::{BaseName, BoxId, ExecId, LayerId},
     record::{BoxState, ExitCause},
@@ -107,6 +109,18 @@ pub(super) async fn what_does_not_exist_is_said_so(probe: &mut Probe) -> Verdict
     Ok(Passed)
 }
 
+/// How much was written when nothing more comes: what was written before may still be on its way for a while.
+async fn standing_still(execution: &dyn Execution) -> Option<u64> {
+    for _ in 0..100 {
+        let before = execution.progress().stdout;
+        tokio::time::sleep(std::time::Duration::from_millis(150)).await;
+        if execution.progress().stdout == before {
+            return Some(before);
+        }
+    }
+    None
+}
+
 pub(super) async fn suspended_programs_stand_still_and_go_on(probe: &mut Probe) -> Verdict {
     let devbox = probe.plain().await?;
     let execution = probe
@@ -122,14 +136,9 @@ pub(super) async fn suspended_programs_stand_still_and_go_on(probe: &mut Probe) 
         devbox.record().await?.state == BoxState::Suspended,
         "not suspended"
     );
-    // What was written before may still be on its way; then nothing more comes.
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    let before = execution.progress().stdout;
-    tokio::time::sleep(std::time::Duration::from_millis(150)).await;
-    ensure!(
-        execution.progress().stdout == before,
-        "it went on while suspended"
-    );
+    let Some(before) = standing_still(execution.as_ref()).await else {
+        return Err(Failed("it went on while suspended".to_owned()));
+    };
     let refused = devbox.exec(ExecSpec::shell(probe.exec_id()?, "true")).await;
     ensure!(
         matches!(refused, Err(Error::WrongState { .. })),

@@ -379,7 +379,8 @@ async fn a_flood_of_output_does_not_hold_up_other_programs() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_daemons_that_hide_end_with_their_box() {
     let (local, devbox) = a_box().await;
-    let script = "for i in $(seq 100); do setsid env -i setsid sh -c 'trap \"\" TERM HUP; (sleep 5555 & sleep 5555) & exit' & done; wait; sleep 0.2; grep -l sleep /proc/[0-9]*/comm | wc -l";
+    let script = "for i in $(seq 100); do setsid env -i setsid sh -c 'trap \"\" TERM HUP; (sleep 5555 & sleep 5555) & exit' & done; wait; \
+        until [ \"$(grep -l sleep /proc/[0-9]*/comm 2>/dev/null | wc -l)\" -ge 200 ]; do :; done; grep -l sleep /proc/[0-9]*/comm | wc -l";
     let (_, seen) = sh(&devbox, script).await;
     assert_eq!(seen.trim(), "200");
     devbox.destroy().await.unwrap();

@@ -6,6 +6,7 @@ use proctor_scorers::{
     ScoredState::{Complete, Error},
     judge, rejudge,
 };
+use proctor_testkit::eventually;
 use serde_json::{Value, json};
 
 use crate::support::{Boxes, WORK, functions, order};
@@ -276,14 +277,16 @@ async fn cancelling_ends_the_scorer_and_leaves_no_box() {
         let order = in_mode(mode, command("sleep 600"));
         let cancel = order.cancel.clone();
         let watch = async {
-            loop {
-                let listed = boxes.backend.list().await.unwrap();
-                if mode == Mode::Live || listed.len() > 1 {
-                    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-                    return cancel.cancel();
+            match mode {
+                Mode::Live => agent.meets("sleep 600").await,
+                _ => {
+                    eventually("there is a clone", async || {
+                        boxes.backend.list().await.unwrap().len() > 1
+                    })
+                    .await;
                 }
-                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
             }
+            cancel.cancel();
         };
         let judging = judge(boxes.backend.as_ref(), agent.devbox.as_ref(), &order);
         let (outcome, ()) = tokio::join!(judging, watch);
@@ -300,7 +303,7 @@ async fn a_box_that_ends_meanwhile_is_no_score() {
     let agent = boxes.agent().await;
     let order = order(command("sleep 600"));
     let end = async {
-        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        agent.meets("sleep 600").await;
         agent.devbox.stop().await.unwrap();
     };
     let judging = judge(boxes.backend.as_ref(), agent.devbox.as_ref(), &order);

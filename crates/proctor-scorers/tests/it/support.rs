@@ -17,6 +17,7 @@ use proctor_devbox::{
 use proctor_scorers::{
     JudgeOrder, Judgement, Scored, ScorerKinds, ScoringFunction, judge, read_contract,
 };
+use proctor_testkit::eventually;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -97,6 +98,15 @@ impl Agent<'_> {
     /// Runs a script to its end; answers what it wrote. What it leaves in the background goes on.
     pub(crate) async fn does(&self, script: &str) -> String {
         self.does_as(&User::Root, script).await
+    }
+
+    /// Waits until a program with just these words as its command line runs in the box.
+    pub(crate) async fn meets(&self, command_line: &str) {
+        let look = format!("pgrep -xf '{command_line}'");
+        eventually(&format!("`{command_line}` runs"), async || {
+            !self.does(&look).await.is_empty()
+        })
+        .await;
     }
 
     /// The same as somebody else.
