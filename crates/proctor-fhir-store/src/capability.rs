@@ -48,6 +48,7 @@ fn capability_statement(settings: &Settings) -> Bytes {
             },
             "resource": resources,
             "interaction": codes(&["transaction", "batch", "history-system", "search-system"]),
+            "operation": [validate_operation()],
             "searchParam": common_parameters(),
             "compartment": [
                 "http://hl7.org/fhir/CompartmentDefinition/device",
@@ -132,11 +133,16 @@ fn referring(kind: ResourceKind) -> Vec<String> {
     found
 }
 
-fn operations(kind: ResourceKind) -> Vec<Value> {
-    let mut operations = vec![json!({
+/// The operation that every type has, and the whole store.
+fn validate_operation() -> Value {
+    json!({
         "name": "validate",
         "definition": "http://hl7.org/fhir/OperationDefinition/Resource-validate",
-    })];
+    })
+}
+
+fn operations(kind: ResourceKind) -> Vec<Value> {
+    let mut operations = vec![validate_operation()];
     if kind.name() == "Patient" {
         operations.push(json!({
             "name": "everything",

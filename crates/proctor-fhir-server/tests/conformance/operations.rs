@@ -80,6 +80,22 @@ pub(crate) fn group() -> Group {
             store.put(json!({"resourceType": "Patient", "id": "a"}));
             store.get("Patient/a/$validate").expect(200);
         },
+        "`$validate` on the whole store: any resource, or Parameters with one" => || {
+            let mut store = Store::new();
+            let bad = json!({"resourceType": "Observation", "status": "final", "code": {"text": "x"}, "valueInteger": "7"});
+            let wrapped = json!({"resourceType": "Parameters", "parameter": [
+                {"name": "mode", "valueCode": "create"}, {"name": "resource", "resource": bad}]});
+            for body in [bad, wrapped] {
+                let outcome = store.post("$validate", body).expect(200);
+                assert_eq!(outcome["issue"][0]["expression"], json!(["Observation.value.ofType(integer)"]));
+            }
+            let nothing = json!({"resourceType": "Parameters", "parameter": [{"name": "mode", "valueCode": "create"}]});
+            store.post("$validate", nothing).expect(400);
+            store.get("$validate").expect(405);
+            store.post("$translate", json!({})).expect(404);
+            let statement = store.get("metadata").expect(200);
+            assert_eq!(statement["rest"][0]["operation"][0]["name"], "validate");
+        },
         "validation on write: unknown elements, cardinality, formats, required codes → 422 with places" => || {
             let mut store = Store::new();
             let outcome = store.post("Observation", json!({"resourceType": "Observation", "status": "done", "valueString": 7, "colour": "red"})).expect(422);

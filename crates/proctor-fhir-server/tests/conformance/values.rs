@@ -148,13 +148,15 @@ pub(crate) fn group() -> Group {
             assert_eq!(store.ids("Observation?code-value-quantity=8302-2$70"), ["d"]);
             assert_eq!(store.ids("Observation?code-value-quantity=8302-2$71"), [""; 0]);
         },
-        "uri: whole, `:below`, `:above`" => || {
+        "uri: whole, `:contains`, `:below`, `:above`" => || {
             let mut store = Store::new();
             for (id, url) in [("a", "http://x.org/vs"), ("b", "http://x.org/vs/1"), ("c", "http://x.org/other")] {
                 store.put(json!({"resourceType": "ValueSet", "id": id, "status": "active", "url": url}));
             }
             assert_eq!(store.ids("ValueSet?url=http://x.org/vs"), ["a"]);
             assert_eq!(store.ids("ValueSet?url:below=http://x.org/vs"), ["a", "b"]);
+            assert_eq!(store.ids("ValueSet?url:contains=X.org/VS"), ["a", "b"]);
+            assert_eq!(store.ids("ValueSet?url:contains=nowhere"), Vec::<String>::new());
             assert_eq!(store.ids("ValueSet?url:above=http://x.org/vs/1"), ["a", "b"]);
         },
         "special: `Location?near`" => || {

@@ -126,7 +126,7 @@ pub(crate) fn probes(criterion: &Criterion) -> Vec<Probe> {
         }),
         Criterion::TokenText(_)
         | Criterion::ReferenceIdentifier(_)
-        | Criterion::Uri(UriMatch::Above(_))
+        | Criterion::Uri(UriMatch::Contains(_) | UriMatch::Above(_))
         | Criterion::Near(_) => vec![Probe::Everywhere],
     }
 }

@@ -35,7 +35,8 @@ pub(super) enum Route {
     ConditionalDelete(ResourceKind),
     Bundle,
     Everything(Option<String>),
-    Validate(ResourceKind, Option<String>),
+    /// Nothing as the type: whatever is sent.
+    Validate(Option<ResourceKind>, Option<String>),
 }
 
 impl Route {
@@ -90,6 +91,13 @@ impl Route {
             ["metadata"] => get_only(method, request, Self::Capabilities),
             ["_history"] => get_only(method, request, Self::SystemHistory),
             ["_search"] => search_by_post(method, request, Self::SearchAll),
+            ["$validate"] => match method {
+                Verb::Post => Ok(Self::Validate(None, None)),
+                _ => not_allowed(request, "POST"),
+            },
+            [operation] if operation.starts_with('$') => Err(Refusal::not_found(format!(
+                "the operation '{operation}' is not offered on the whole store: there is $validate"
+            ))),
             [name, rest @ ..] => below_type(kind_named(name)?, rest, method, request),
         }
     }
@@ -163,8 +171,8 @@ fn operation_named(
             _ => not_allowed(request, "GET, HEAD, POST"),
         },
         ("$validate", _) => match method {
-            Verb::Post => Ok(Route::Validate(kind, id)),
-            Verb::Get if id.is_some() => Ok(Route::Validate(kind, id)),
+            Verb::Post => Ok(Route::Validate(Some(kind), id)),
+            Verb::Get if id.is_some() => Ok(Route::Validate(Some(kind), id)),
             _ => not_allowed(request, "POST"),
         },
         _ => Err(Refusal::not_found(format!(

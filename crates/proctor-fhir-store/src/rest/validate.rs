@@ -1,7 +1,8 @@
 //! Checking resources against the rules of their type: on the way in, and on request.
 
 use http::{Method, StatusCode};
-use proctor_fhir::validate;
+use proctor_fhir::{primitive::text::excerpt, validate};
+use serde_json::Value;
 
 use super::{Preferences, Request, Response, format::check_content, read::live_row};
 use crate::{
@@ -34,24 +35,31 @@ impl State {
         Err(Refusal::many(StatusCode::UNPROCESSABLE_ENTITY, issues))
     }
 
-    /// `POST Type/$validate`, `POST Type/id/$validate`, `GET Type/id/$validate`.
+    /// `POST $validate`, `POST Type/$validate`, `POST Type/id/$validate`, `GET Type/id/$validate`. Without a type in the path, whatever is sent
+    /// is checked by its own; Parameters are then always those of the operation.
     pub(super) fn validate(
         &self,
-        kind: ResourceKind,
+        kind: Option<ResourceKind>,
         id: Option<&str>,
         request: &Request,
     ) -> Answer<Response> {
+        let mut not_regarded = Vec::new();
         let resource = if request.method == Method::POST && !request.body.is_empty() {
             check_content(request, "application/fhir+json")?;
             let sent = Resource::parse(&request.body)?;
-            let resource = if sent.kind().name() == "Parameters" && kind.name() != "Parameters" {
+            let wraps = sent.kind().name() == "Parameters"
+                && kind.is_none_or(|kind| kind.name() != "Parameters");
+            let resource = if wraps {
+                not_regarded = names_not_regarded(&sent);
                 resource_of(&sent)?
             } else {
                 sent
             };
-            resource.expect_kind(kind)?;
+            if let Some(kind) = kind {
+                resource.expect_kind(kind)?;
+            }
             resource
-        } else if let Some(id) = id {
+        } else if let (Some(kind), Some(id)) = (kind, id) {
             let view = self.view(kind);
             let row = live_row(&view, id)?;
             let body = view.newest(row).body.as_deref().unwrap_or_default();
@@ -63,13 +71,19 @@ impl State {
             ));
         };
         let found = validate::validate(resource.value());
-        let issues: Vec<Issue> = if found.is_empty() {
+        let mut issues: Vec<Issue> = if found.is_empty() {
+            let kind = resource.kind();
             vec![Issue::information(format!(
                 "the {kind} keeps the rules of its type"
             ))]
         } else {
             found.into_iter().map(Issue::from).collect()
         };
+        issues.extend(not_regarded.into_iter().map(|name| {
+            Issue::information(format!(
+                "the parameter '{name}' was not regarded: only the rules of the type are checked"
+            ))
+        }));
         Ok(Response::with_body(
             StatusCode::OK,
             operation_outcome_bytes(&issues),
@@ -77,15 +91,24 @@ impl State {
     }
 }
 
+/// The parameters of the operation by their names.
+fn named(parameters: &Resource) -> impl Iterator<Item = (&str, &Value)> {
+    let list = parameters.value().get("parameter");
+    let items = list.and_then(Value::as_array).into_iter().flatten();
+    items.filter_map(|item| Some((item.get("name")?.as_str()?, item)))
+}
+
+/// The parameters of the operation that change nothing here, such as `profile` and `mode`.
+fn names_not_regarded(parameters: &Resource) -> Vec<String> {
+    let others = named(parameters).filter(|(name, _)| *name != "resource");
+    others.map(|(name, _)| excerpt(name)).collect()
+}
+
 /// The resource inside the parameters of the operation.
 fn resource_of(parameters: &Resource) -> Answer<Resource> {
-    let list = parameters.value().get("parameter");
-    let items = list.and_then(serde_json::Value::as_array);
-    let resource = items
-        .into_iter()
-        .flatten()
-        .find(|item| item.get("name").and_then(serde_json::Value::as_str) == Some("resource"))
-        .and_then(|item| item.get("resource"));
+    let resource = named(parameters)
+        .find(|(name, _)| *name == "resource")
+        .and_then(|(_, item)| item.get("resource"));
     match resource {
         Some(value) => Resource::from_value(value.clone()),
         None => Err(Refusal::bad_request(

@@ -13,7 +13,7 @@ pub enum Precision {
     Minute,
     /// `2024-05-17T08:30:00`.
     Second,
-    /// `2024-05-17T08:30:00.5`, with any number of digits.
+    /// `2024-05-17T08:30:00.5`, with up to nine digits.
     Fraction,
 }
 
@@ -65,6 +65,10 @@ pub struct Moment {
 const SECOND: i64 = 1_000;
 const MINUTE: i64 = 60 * SECOND;
 const DAY: i64 = 24 * 60 * MINUTE;
+/// No zone is farther from UTC.
+const WIDEST_OFFSET: i64 = 14 * 60 * MINUTE;
+/// Nanoseconds: FHIR allows no finer time.
+const MOST_FRACTION_DIGITS: usize = 9;
 
 impl Moment {
     /// Reads `YYYY`, `YYYY-MM`, `YYYY-MM-DD` or `YYYY-MM-DDThh:mm[:ss[.f…]][Z|±hh:mm]`; none if the text is no real date.
@@ -72,7 +76,8 @@ impl Moment {
         let mut cursor = Cursor {
             bytes: text.as_bytes(),
         };
-        let year = cursor.digits(4)?;
+        // The calendar of FHIR, XML Schema's, begins with the year 1.
+        let year = cursor.digits(4).filter(|year| *year > 0)?;
         if cursor.at_end() {
             return Some(Self::days(
                 days_before(year, 1, 1),
@@ -202,7 +207,7 @@ impl Cursor<'_> {
         Some((start + fraction.0, fraction.1, Precision::Fraction))
     }
 
-    /// The digits after the point: milliseconds, and how many of them are meant. Finer digits are cut off.
+    /// The digits after the point, at most [`MOST_FRACTION_DIGITS`]: milliseconds, and how many of them are meant. Finer digits are cut off.
     fn fraction(&mut self) -> Option<(i64, i64)> {
         let count = self
             .bytes
@@ -210,7 +215,9 @@ impl Cursor<'_> {
             .take_while(|byte| byte.is_ascii_digit())
             .count();
         let kept = count.min(3);
-        let value = self.digits(kept).filter(|_| count > 0)?;
+        let value = self
+            .digits(kept)
+            .filter(|_| (1..=MOST_FRACTION_DIGITS).contains(&count))?;
         self.bytes = &self.bytes[count - kept..];
         let unit = [1_000, 100, 10, 1][kept];
         Some((value * unit, unit))
@@ -229,10 +236,11 @@ impl Cursor<'_> {
         } else {
             self.take(b'+').map(|()| 1)?
         };
-        let hours = self.digits(2).filter(|hours| *hours <= 14)?;
+        let hours = self.digits(2)?;
         self.take(b':')?;
         let minutes = self.digits(2).filter(|minutes| *minutes < 60)?;
-        Some(Some(sign * (hours * 60 + minutes) * MINUTE))
+        let offset = (hours * 60 + minutes) * MINUTE;
+        (offset <= WIDEST_OFFSET).then_some(Some(sign * offset))
     }
 }
 
@@ -244,6 +252,30 @@ mod tests {
     fn span(text: &str) -> (i64, i64) {
         let span = Moment::parse(text).unwrap().span;
         (span.start, span.end)
+    }
+
+    #[test]
+    fn what_no_calendar_or_zone_has_is_refused() {
+        for text in [
+            "0000",
+            "0000-01-01",
+            "2024-05-17T08:30:00+14:01",
+            "2024-05-17T08:30:00-14:30",
+            "2024-05-17T08:30:00+15:00",
+            "2024-05-17T08:30:00.1234567890Z",
+            "2024-05-17T08:30:00.Z",
+        ] {
+            assert_eq!(Moment::parse(text), None, "{text}");
+        }
+        for text in [
+            "0001",
+            "2024-05-17T08:30:00+14:00",
+            "2024-05-17T08:30:00-14:00",
+            "2024-05-17T08:30:00.123456789Z",
+        ] {
+            assert!(Moment::parse(text).is_some(), "{text}");
+        }
+        assert!(is_time("08:30:00.123456789") && !is_time("08:30:00.1234567890"));
     }
 
     #[test]

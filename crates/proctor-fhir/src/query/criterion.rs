@@ -129,6 +129,8 @@ pub enum ReferenceCriterion {
 pub enum UriMatch {
     /// It is this one.
     Exactly(Box<str>),
+    /// `:contains`: this folded text is somewhere in it.
+    Contains(Box<str>),
     /// `:below`: it is this one or lies under it.
     Below(Box<str>),
     /// `:above`: it is this one or lies over it.

@@ -9,6 +9,7 @@ use crate::index::{
     IndexValue, NumberValue, QuantityValue, ReferenceTarget, TokenSystem, TokenValue,
 };
 use crate::primitive::moment::Span;
+use crate::primitive::text::fold;
 use crate::reference::Literal;
 
 impl Criterion {
@@ -209,10 +210,11 @@ fn is_literal(url: &str, base: &str, kind: &str, id: &str, version: Option<&str>
 }
 
 impl UriMatch {
-    /// Whether a URI is the one that is asked for, or lies under or over it.
+    /// Whether a URI is the one that is asked for, has the text in it, or lies under or over it.
     pub fn matches(&self, value: &str) -> bool {
         match self {
             Self::Exactly(uri) => value == &**uri,
+            Self::Contains(text) => fold(value).contains(&**text),
             Self::Below(uri) => lies_under(value, uri),
             Self::Above(uri) => lies_under(uri, value),
         }

@@ -114,7 +114,7 @@ fn allowed(kind: ParameterType) -> &'static [&'static str] {
         ParameterType::String => &["missing", "exact", "contains"],
         ParameterType::Token => &["missing", "not", "text", "of-type"],
         ParameterType::Reference => &["missing", "identifier"],
-        ParameterType::Uri => &["missing", "above", "below"],
+        ParameterType::Uri => &["missing", "contains", "above", "below"],
         ParameterType::Composite => &[],
         ParameterType::Special => &["missing"],
     }

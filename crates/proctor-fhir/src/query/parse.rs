@@ -261,6 +261,7 @@ impl Reader<'_> {
     fn uri(&self, modifier: Option<Modifier>) -> Criterion {
         let text: Box<str> = unescape(self.text).into();
         Criterion::Uri(match modifier {
+            Some(Modifier::Contains) => UriMatch::Contains(fold(&text).into()),
             Some(Modifier::Above) => UriMatch::Above(text),
             Some(Modifier::Below) => UriMatch::Below(text),
             _ => UriMatch::Exactly(text),

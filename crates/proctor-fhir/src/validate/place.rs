@@ -8,6 +8,8 @@ pub(super) struct Place<'p> {
     parent: Option<&'p Place<'p>>,
     name: &'p str,
     index: Option<usize>,
+    /// The type that a choice was made for.
+    of_type: Option<&'p str>,
 }
 
 impl<'p> Place<'p> {
@@ -17,6 +19,7 @@ impl<'p> Place<'p> {
             parent: None,
             name,
             index: None,
+            of_type: None,
         }
     }
 
@@ -26,6 +29,15 @@ impl<'p> Place<'p> {
             parent: Some(self),
             name,
             index: None,
+            of_type: None,
+        }
+    }
+
+    /// The value of a choice, which FHIRPath knows by the name of the choice and the type of the value.
+    pub(super) fn choice(&'p self, name: &'p str, of_type: &'p str) -> Self {
+        Self {
+            of_type: Some(of_type),
+            ..self.child(name)
         }
     }
 
@@ -44,6 +56,9 @@ impl fmt::Display for Place<'_> {
             write!(formatter, "{parent}.")?;
         }
         formatter.write_str(self.name)?;
+        if let Some(of_type) = self.of_type {
+            write!(formatter, ".ofType({of_type})")?;
+        }
         match self.index {
             Some(index) => write!(formatter, "[{index}]"),
             None => Ok(()),

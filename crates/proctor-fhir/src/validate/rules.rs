@@ -59,6 +59,14 @@ pub(super) fn object(
     }
 }
 
+/// Whether a primitive element may have an id and extensions of its own: ids, the urls of extensions and narratives are plain text.
+pub(super) fn may_be_extended(structure: &Structure, name: &str) -> bool {
+    !matches!(
+        (structure.name, name),
+        (_, "id") | ("Extension", "url") | ("Narrative", "div")
+    )
+}
+
 /// An extension holds a value or further extensions, never both and never neither.
 fn extension(walker: &mut Walker<'_>, map: &Map<String, Value>, place: &Place<'_>) {
     let value = map

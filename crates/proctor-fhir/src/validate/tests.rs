@@ -91,6 +91,18 @@ fn companions_hold_what_primitives_have_beside_their_value() {
         patient(json!({"_name": [extension]})),
         patient(json!({"_birthDate": {"value": 1}})),
         patient(json!({"name": [{"given": ["A"], "_given": [null, extension]}]})),
+        patient(json!({"name": [{"_given": [null, extension]}]})),
+        patient(json!({"name": [{"_given": [null, null]}]})),
+        patient(json!({"name": [{"given": ["A"], "_given": [null]}]})),
+        patient(json!({"name": [{"given": [null], "_given": [extension]}]})),
+        patient(json!({"name": [{"given": [null, "B"]}]})),
+        patient(json!({"_birthDate": {"extension": {"url": "u", "valueCode": "x"}}})),
+        patient(json!({"_birthDate": {"extension": ["u"]}})),
+        patient(json!({"_birthDate": {"extension": [{"url": "u", "valueCode": 5}]}})),
+        patient(json!({"_birthDate": {"extension": [{"url": "u", "valueAnything": 5}]}})),
+        patient(json!({"extension": [{"url": "u", "_url": extension, "valueCode": "x"}]})),
+        patient(json!({"_id": extension})),
+        patient(json!({"text": {"status": "generated", "div": "<div>x</div>", "_div": extension}})),
     ];
     let lines = lines.join("\n");
     insta::assert_snapshot!(lines);

@@ -98,13 +98,20 @@ impl<'w> Walker<'w> {
         for (name, value) in map {
             if let Some(key) = structure.key(name) {
                 self.note(&mut seen, &key, name, place);
-                self.element(value, &key, map, &place.child(name));
+                self.element(value, &key, map, &place_of(place, &key, name));
             } else if let Some((key, plain)) = name
                 .strip_prefix('_')
                 .and_then(|plain| Some((structure.key(plain)?, plain)))
             {
                 self.note(&mut seen, &key, plain, place);
-                self.companion(value, &key, map.get(plain), &place.child(plain));
+                let place = place_of(place, &key, plain);
+                if rules::may_be_extended(structure, plain) {
+                    self.companion(value, &key, map.get(plain), &place);
+                } else {
+                    let diagnostics =
+                        format!("`{}.{plain}` cannot have extensions", structure.name);
+                    self.report(IssueCode::Structure, &place, diagnostics);
+                }
             } else if !(name == "resourceType" && structure.kind == Kind::Resource) {
                 let diagnostics = unknown(name, structure);
                 self.report(
@@ -153,6 +160,7 @@ impl<'w> Walker<'w> {
                         "an array must not be empty: leave the element out".to_owned(),
                     );
                 }
+                self.not_only_nulls(items, place);
                 for (index, item) in items.iter().enumerate() {
                     let place = place.item(index);
                     if item.is_null() && has_companion(map, key, index) {
@@ -243,8 +251,18 @@ impl<'w> Walker<'w> {
         }
         match value {
             Value::Array(items) if key.element.many => {
-                for (index, item) in items.iter().enumerate().filter(|(_, item)| !item.is_null()) {
-                    self.companion_object(item, &place.item(index));
+                self.not_only_nulls(items, place);
+                for (index, item) in items.iter().enumerate() {
+                    let place = place.item(index);
+                    if !item.is_null() {
+                        self.companion_object(item, &place);
+                    } else if plain.is_none() {
+                        self.report(
+                            IssueCode::Structure,
+                            &place,
+                            "a null stands here for a value that has no extensions, but there is no value".to_owned(),
+                        );
+                    }
                 }
                 if let Some(Value::Array(values)) = plain
                     && values.len() != items.len()
@@ -265,6 +283,17 @@ impl<'w> Walker<'w> {
         }
     }
 
+    /// Nulls only fill up: an array of nothing else says nothing.
+    fn not_only_nulls(&mut self, items: &[Value], place: &Place<'_>) {
+        if !items.is_empty() && items.iter().all(Value::is_null) {
+            self.report(
+                IssueCode::Structure,
+                place,
+                "an array must not hold only nulls: leave it out".to_owned(),
+            );
+        }
+    }
+
     fn companion_object(&mut self, value: &'w Value, place: &Place<'_>) {
         let element = self
             .structures
@@ -281,6 +310,15 @@ impl<'w> Walker<'w> {
                 ),
             ),
         }
+    }
+}
+
+/// Where an element stands, by the key that it is written with.
+fn place_of<'p>(parent: &'p Place<'p>, key: &Key<'p>, name: &'p str) -> Place<'p> {
+    if key.element.choice {
+        parent.choice(key.element.name, key.kind)
+    } else {
+        parent.child(name)
     }
 }
 
