@@ -42,7 +42,7 @@ pub(crate) struct Inner {
 impl Engine {
     /// An engine on a store. `public_url` is the server's address as agents see it, without a
     /// trailing slash; `workshop` is where tasks are done that need a box, if they can be done at all;
-    /// `extensions` are the simulators and checks that tasks may use.
+    /// `extensions` are the simulators, checks and kinds of scorers that tasks may use.
     /// Deadlines are kept once [`Engine::run`] was called.
     pub fn new(
         store: Store,
@@ -111,7 +111,7 @@ impl Engine {
         &self.inner.store
     }
 
-    /// The simulators and checks that there are.
+    /// What this server is extended by.
     pub fn extensions(&self) -> &Extensions {
         &self.inner.extensions
     }

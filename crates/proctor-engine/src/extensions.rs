@@ -1,21 +1,27 @@
 //! What a server can be extended by, and what is shipped. Whoever composes a server may add more.
 
+use proctor_devbox::{Factory, Registry as BackendRegistry};
 use proctor_fhir_store::FhirPlugin;
 use proctor_office::{
     cds_hooks::CdsHooksPlugin, fax::FaxPlugin, files::FilesPlugin, hl7::Hl7Plugin,
     messages::MessagesPlugin, voice::VoicePlugin,
 };
 use proctor_payer::{ClearinghousePlugin, PayerPlugin};
-use proctor_simulation::registry::SimulatorRegistry;
-use proctor_verify::CheckRegistry;
+use proctor_scorers::{Kind, ScorerKinds};
+use proctor_simulation::registry::{SimulatorPlugin, SimulatorRegistry};
+use proctor_verify::{CheckRegistry, check::Check};
 
-/// The simulators and checks that a server knows.
+/// Everything that a server can be extended by: the one registry for all kinds of extensions.
 #[derive(Clone)]
 pub struct Extensions {
     /// The types of simulator that environments may have.
     pub simulators: SimulatorRegistry,
     /// The checks that criteria may ask for.
     pub checks: CheckRegistry,
+    /// The kinds of scorers that scenarios may ask for.
+    pub scorer_kinds: ScorerKinds,
+    /// The backends that can make devboxes; a setting chooses one.
+    pub backends: BackendRegistry,
 }
 
 impl Extensions {
@@ -33,7 +39,45 @@ impl Extensions {
                 .with(MessagesPlugin)
                 .with(CdsHooksPlugin),
             checks: CheckRegistry::shipped(),
+            scorer_kinds: ScorerKinds::builtin(),
+            backends: BackendRegistry::builtin(),
         }
+    }
+
+    /// The same and one more type of simulator.
+    ///
+    /// # Panics
+    ///
+    /// If another type has its name or its path.
+    #[must_use]
+    pub fn with_simulator(mut self, plugin: impl SimulatorPlugin) -> Self {
+        self.simulators = self.simulators.with(plugin);
+        self
+    }
+
+    /// The same and one more check.
+    ///
+    /// # Panics
+    ///
+    /// If another check has its name.
+    #[must_use]
+    pub fn with_check<C: Check>(mut self) -> Self {
+        self.checks = self.checks.with::<C>();
+        self
+    }
+
+    /// The same and one more kind of scorer, which takes the place of one that has its name.
+    #[must_use]
+    pub fn with_scorer_kind<K: Kind>(mut self) -> Self {
+        self.scorer_kinds = self.scorer_kinds.with::<K>();
+        self
+    }
+
+    /// The same and one more devbox backend.
+    #[must_use]
+    pub fn with_backend(mut self, factory: Factory) -> Self {
+        self.backends = self.backends.with(factory);
+        self
     }
 }
 

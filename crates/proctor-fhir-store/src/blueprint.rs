@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use proctor_core::{
     environment::{DatasetType, Simulator},
+    problem::{Problem, Problems},
     time::Timestamp,
 };
 use proctor_simulation::{
     machine::AnyMachine,
     registry::MachineContext,
+    schema::{about, object},
     seed::Seed,
-    simulator::{NotProvided, read_config},
+    simulator::read_config,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     PATH,
@@ -62,22 +64,34 @@ enum ValidationConfig {
     Off,
 }
 
+/// The JSON Schema of the configuration.
+pub(crate) fn config_schema() -> Value {
+    let validation = json!({"enum": ["enforced", "always", "off", null]});
+    let validation = about(
+        "Whether invalid resources are refused: enforced (clients may ask to skip it), always or off.",
+        validation,
+    );
+    object(&[], json!({"validation": validation}))
+}
+
 impl Blueprint {
     /// Reads a simulator's definition with its data.
-    pub(crate) fn read(simulator: &Simulator) -> Result<Self, NotProvided> {
+    pub(crate) fn read(simulator: &Simulator) -> Result<Self, Problems> {
         let config: Config = read_config(&simulator.config)?;
         let seed = Seed::from_bytes(simulator.id.bare().as_bytes());
         let mut builder = BaseBuilder::new(seed, BEGINNING);
         for dataset in &simulator.datasets {
             let refuse = |refusal: Box<Refusal>| {
-                NotProvided(format!("the data set '{}': {refusal}", dataset.name))
+                let place = format!("the data set '{}'", dataset.name);
+                Problem::error(place, refusal.to_string())
             };
             if dataset.kind != DatasetType::Fhir {
-                return Err(NotProvided(format!(
+                let what = format!(
                     "the data set '{}' is of type {}; a Fhir simulator takes FHIR",
                     dataset.name,
                     dataset.kind.as_str()
-                )));
+                );
+                return Err(Problem::error("", what).into());
             }
             match &dataset.data {
                 Value::Array(resources) => {

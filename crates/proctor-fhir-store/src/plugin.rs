@@ -13,7 +13,11 @@ use proctor_simulation::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{blueprint::Blueprint, entrance, smart::Smart};
+use super::{
+    blueprint::{Blueprint, config_schema},
+    entrance,
+    smart::Smart,
+};
 
 /// The first segment of every path of a store below its playground.
 pub const PATH: &str = "fhir";
@@ -32,6 +36,10 @@ impl SimulatorPlugin for FhirPlugin {
 
     fn endpoints(&self) -> &'static [(&'static str, &'static str)] {
         &[("fhir", PATH)]
+    }
+
+    fn config_schema(&self) -> Value {
+        config_schema()
     }
 
     fn machine(&self) -> MachineSource {

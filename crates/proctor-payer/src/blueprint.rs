@@ -3,9 +3,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use proctor_core::environment::Simulator;
-use proctor_simulation::simulator::{NotProvided, read_config};
+use proctor_core::{
+    environment::Simulator,
+    problem::{Problem, Problems},
+};
+use proctor_simulation::{
+    schema::{about, amount, flag, list, object, optional, text},
+    simulator::read_config,
+};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{
     plugin::{CLEARINGHOUSE, PAYER},
@@ -46,6 +53,80 @@ struct Config {
     procedures: Option<Vec<Item>>,
 }
 
+/// The JSON Schema of the configuration.
+pub(crate) fn config_schema() -> Value {
+    let decision = json!({
+        "status": about(
+            "What is decided.",
+            json!({"enum": ["approved", "partially_approved", "denied", "pending", "need_more_info", "modified"]}),
+        ),
+        "reason": about("Why, in words.", optional(&text())),
+        "reason_code": about("Why, as a decision reason code of X12.", optional(&text())),
+        "delay_seconds": about("How long after the submission it is decided.", amount()),
+    });
+    let mut fits = decision.clone();
+    fits["procedure_code"] = about("The procedure it is about.", optional(&text()));
+    fits["patient_member_id"] = about("The member it is about.", optional(&text()));
+    let mut rule = object(&["status"], fits);
+    rule["anyOf"] = ["procedure_code", "patient_member_id"]
+        .map(|name| json!({"required": [name], "properties": {name: {"type": "string"}}}))
+        .into();
+    let payer = object(
+        &["name", "id"],
+        json!({
+            "name": text(),
+            "id": about("Its payer id, as in NM109 with qualifier PI.", text()),
+            "providers": about("The NPIs of the providers on file; every valid NPI, where none is named.", list(&text())),
+            "unavailable": about("Whether it cannot answer: every question is rejected with 42.", flag()),
+        }),
+    );
+    let question = object(
+        &["id", "text"],
+        json!({
+            "id": about("What the answer is kept under.", text()),
+            "text": about("The question.", text()),
+            "options": about("The answers to choose from; free text, where there are none.", list(&text())),
+            "required": about("Whether a request cannot be sent without an answer.", flag()),
+        }),
+    );
+    let item = object(
+        &["code", "name"],
+        json!({
+            "code": about("Its code: CPT, HCPCS or NDC.", text()),
+            "name": about("What people call it.", text()),
+            "note": about("How the plan covers it, in words.", optional(&text())),
+        }),
+    );
+    let filled = json!({"type": ["string", "null"], "minLength": 1});
+    object(
+        &[],
+        json!({
+            "portal": about("The face of the portal's pages.", json!({"enum": ["radmd", "covermymeds", null]})),
+            "determinations": about("What is decided, by the first rule that fits.", list(&rule)),
+            "default_determination": about(
+                "What is decided where no rule fits; pending if nothing is said.",
+                optional(&object(&["status"], decision)),
+            ),
+            "payer": about(
+                "Name and id of the payer, the providers it admits, and whether it is out of order.",
+                optional(&payer),
+            ),
+            "username": about("The name of the portal's one account; made up where it is not said.", filled.clone()),
+            "password": about("Its password; made up where it is not said.", filled),
+            "session_seconds": about("How long a sign-in holds; an hour if nothing is said.", optional(&amount())),
+            "provider_npi": about(
+                "Who asks where a JSON question to the clearinghouse names no provider.",
+                optional(&json!({"type": "string", "pattern": "^[0-9]{10}$"})),
+            ),
+            "always_acknowledge":
+                about("Whether accepting TA1 and 999 are sent even when nobody asks for them.", optional(&flag())),
+            "questions": about("What the pages ask about the patient's condition.", optional(&list(&question))),
+            "formulary": about("What the medication portal offers.", optional(&list(&item))),
+            "procedures": about("What the imaging portal offers.", optional(&list(&item))),
+        }),
+    )
+}
+
 /// What many desks share.
 #[derive(Debug, PartialEq)]
 pub struct Blueprint {
@@ -73,7 +154,7 @@ const SESSION: Duration = Duration::from_secs(60 * 60);
 
 impl Blueprint {
     /// Reads all payer and clearinghouse simulators of a playground as one desk.
-    pub fn read(simulators: &[&Simulator]) -> Result<Self, NotProvided> {
+    pub fn read(simulators: &[&Simulator]) -> Result<Self, Problems> {
         let mut problems = Vec::new();
         let (mut merged, mut roster) = (Config::default(), Roster::default());
         let (mut has_portal, mut has_clearinghouse) = (false, false);
@@ -81,53 +162,94 @@ impl Blueprint {
             match simulator.kind.as_str() {
                 PAYER => has_portal = true,
                 CLEARINGHOUSE => has_clearinghouse = true,
-                other => problems.push(format!(
-                    "'{}' is a simulator of type {}, not of a payer",
-                    simulator.name, other
+                other => problems.push(Problem::error(
+                    "",
+                    format!(
+                        "'{}' is a simulator of type {other}, not of a payer",
+                        simulator.name
+                    ),
                 )),
             }
-            match read_config(&simulator.config) {
-                Ok(config) => merged.take(config, &simulator.name, &mut problems),
-                Err(problem) => problems.push(format!("'{}': {problem}", simulator.name)),
+            let (config, wrong) = Config::read(&simulator.config);
+            let place = |problem: Problem| Problem {
+                path: format!("'{}': {}", simulator.name, problem.path),
+                ..problem
+            };
+            problems.extend(wrong.into_iter().map(place));
+            if let Some(config) = config {
+                merged.take(config, &simulator.name, &mut problems);
             }
             for dataset in &simulator.datasets {
                 match Roster::read(dataset) {
                     Ok(read) => roster.take_all(read, &mut problems),
-                    Err(problem) => problems.push(problem.0),
+                    Err(problem) => problems.push(Problem::error("", problem.0)),
                 }
             }
         }
         let blueprint = merged.build(roster, has_portal, has_clearinghouse, &mut problems);
-        match problems.as_slice() {
-            [] => Ok(blueprint),
-            _ => Err(NotProvided(problems.join("; "))),
-        }
+        Problems::none_of(problems)?;
+        Ok(blueprint)
     }
 }
 
+/// Everything that is wrong with the configuration of one payer or clearinghouse.
+pub(crate) fn check_config(config: &Value) -> Result<(), Problems> {
+    Problems::none_of(Config::read(config).1)
+}
+
 impl Config {
+    /// The configuration if its shape is right, and everything that is wrong with it.
+    fn read(config: &Value) -> (Option<Self>, Vec<Problem>) {
+        match read_config::<Self>(config) {
+            Ok(config) => {
+                let problems = config.problems();
+                (Some(config), problems)
+            }
+            Err(problems) => (None, problems.into_vec()),
+        }
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for (index, rule) in self.determinations.iter().enumerate() {
+            if !rule.is_about_something() {
+                let message = "procedure_code or patient_member_id is required \
+                               (default_determination is for everything else)";
+                problems.push(Problem::error(
+                    format!("config.determinations.{index}"),
+                    message,
+                ));
+            }
+        }
+        if let Some(npi) = self.provider_npi.as_deref().filter(|npi| !is_npi(npi)) {
+            let message = format!("'{npi}' is not an NPI");
+            problems.push(Problem::error("config.provider_npi", message));
+        }
+        for (what, text) in [("username", &self.username), ("password", &self.password)] {
+            if text.as_deref() == Some("") {
+                problems.push(Problem::error(
+                    format!("config.{what}"),
+                    "must not be empty",
+                ));
+            }
+        }
+        problems
+    }
+
     /// Takes over what another simulator of the playground says; one of them may say each thing.
-    fn take(&mut self, other: Self, name: &str, problems: &mut Vec<String>) {
+    fn take(&mut self, other: Self, name: &str, problems: &mut Vec<Problem>) {
         /// Every setting that two simulators must not both say.
         macro_rules! take_once {
             ($($setting:ident),+) => {$(
                 if self.$setting.is_some() && other.$setting.is_some() {
-                    problems.push(format!(
-                        "'{name}': config.{}: another payer or clearinghouse says it too",
-                        stringify!($setting)
+                    problems.push(Problem::error(
+                        format!("'{name}': config.{}", stringify!($setting)),
+                        "another payer or clearinghouse says it too",
                     ));
                 } else if other.$setting.is_some() {
                     self.$setting = other.$setting;
                 }
             )+};
-        }
-        for (index, rule) in other.determinations.iter().enumerate() {
-            if !rule.is_about_something() {
-                problems.push(format!(
-                    "'{name}': config.determinations[{index}]: procedure_code or \
-                     patient_member_id is required (default_determination is for everything else)"
-                ));
-            }
         }
         self.determinations.extend(other.determinations);
         take_once!(
@@ -150,7 +272,7 @@ impl Config {
         roster: Roster,
         has_portal: bool,
         has_clearinghouse: bool,
-        problems: &mut Vec<String>,
+        problems: &mut Vec<Problem>,
     ) -> Blueprint {
         let skin = self.portal.unwrap_or_default();
         let payer = self.payer.or(roster.payer).unwrap_or_else(|| Payer {
@@ -159,17 +281,9 @@ impl Config {
             providers: Vec::new(),
             unavailable: false,
         });
-        if let Some(npi) = self.provider_npi.as_deref().filter(|npi| !is_npi(npi)) {
-            problems.push(format!("config.provider_npi: '{npi}' is not an NPI"));
-        }
         let listed = payer.providers.first().cloned();
         let known = || roster.providers.first().map(|one| one.npi.clone());
         let asking_npi = self.provider_npi.or(listed).or_else(known);
-        for (what, text) in [("username", &self.username), ("password", &self.password)] {
-            if text.as_deref() == Some("") {
-                problems.push(format!("config.{what}: must not be empty"));
-            }
-        }
         let links: Vec<_> = roster.members.iter().filter_map(Enrolled::link).collect();
         let members = roster.members.into_iter().map(|one| one.member);
         Blueprint {
@@ -206,26 +320,29 @@ impl Config {
 fn stock<T: Kept>(
     all: impl IntoIterator<Item = T>,
     what: &str,
-    problems: &mut Vec<String>,
+    problems: &mut Vec<Problem>,
 ) -> Arc<Stock<T>> {
     let (stock, repeated) = Stock::collect(all);
     problems.extend(
         repeated
             .iter()
-            .map(|key| format!("the {what} '{key}' is there more than once")),
+            .map(|key| Problem::error("", format!("the {what} '{key}' is there more than once"))),
     );
     Arc::new(stock)
 }
 
 impl Roster {
-    fn take_all(&mut self, other: Self, problems: &mut Vec<String>) {
+    fn take_all(&mut self, other: Self, problems: &mut Vec<Problem>) {
         match (&self.payer, other.payer) {
             (_, None) => {}
             (None, some) => self.payer = some,
             (Some(mine), Some(other)) if *mine == other => {}
-            (Some(mine), Some(other)) => problems.push(format!(
-                "the data sets are of two payers, '{}' and '{}'",
-                mine.name, other.name
+            (Some(mine), Some(other)) => problems.push(Problem::error(
+                "",
+                format!(
+                    "the data sets are of two payers, '{}' and '{}'",
+                    mine.name, other.name
+                ),
             )),
         }
         self.members.extend(other.members);

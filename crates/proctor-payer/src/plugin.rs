@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, Method, header};
-use proctor_core::{problem::Problem, time::Timestamp};
+use proctor_core::{
+    problem::{Problem, Problems},
+    time::Timestamp,
+};
 use proctor_simulation::{
     entrance::{Admission, Entrance, Entrances},
     registry::{MachineSource, SimulatorPlugin, factory},
@@ -12,7 +15,11 @@ use proctor_simulation::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{Blueprint, PayerDesk, is_page};
+use crate::{
+    Blueprint, PayerDesk,
+    blueprint::{check_config, config_schema},
+    is_page,
+};
 
 /// A payer's portal.
 pub struct PayerPlugin;
@@ -47,6 +54,15 @@ impl SimulatorPlugin for PayerPlugin {
 
     fn endpoints(&self) -> &'static [(&'static str, &'static str)] {
         &[("portal", "portal")]
+    }
+
+    fn config_schema(&self) -> Value {
+        config_schema()
+    }
+
+    /// What stands in one of several payers and clearinghouses is looked at by itself.
+    fn check_config(&self, config: &Value) -> Result<(), Problems> {
+        check_config(config)
     }
 
     fn machine(&self) -> MachineSource {
@@ -84,6 +100,15 @@ impl SimulatorPlugin for ClearinghousePlugin {
 
     fn endpoints(&self) -> &'static [(&'static str, &'static str)] {
         &[("clearinghouse", "clearinghouse")]
+    }
+
+    fn config_schema(&self) -> Value {
+        config_schema()
+    }
+
+    /// What stands in one of several payers and clearinghouses is looked at by itself.
+    fn check_config(&self, config: &Value) -> Result<(), Problems> {
+        check_config(config)
     }
 
     fn machine(&self) -> MachineSource {

@@ -143,7 +143,7 @@ impl Blueprint {
             let number = match read(&behind) {
                 Ok(make) => self.plan(make, &**plugin),
                 Err(problem) => {
-                    problems.push(Problem::error("simulators", problem.0));
+                    problems.push(Problem::error("simulators", problem.to_string()));
                     0
                 }
             };
@@ -162,7 +162,7 @@ impl Blueprint {
         let plugin = known.resolve(simulator.kind.as_str())?;
         let machine = match plugin.machine() {
             MachineSource::Own(read) => {
-                let make = read(simulator).map_err(|problem| problem.0)?;
+                let make = read(simulator).map_err(|problems| problems.to_string())?;
                 self.plan(make, &**plugin)
             }
             // What is wrong with it was said when it was made.

@@ -29,5 +29,6 @@ pub mod registry;
 pub mod rehearsal;
 pub mod rows;
 pub mod scenario;
+pub mod schema;
 pub mod seed;
 pub mod simulator;

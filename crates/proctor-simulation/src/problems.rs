@@ -1,12 +1,15 @@
 //! What is wrong with a simulator as it is configured, all of it at once.
 
 use proctor_core::{
-    environment::Simulator,
+    environment::{Dataset, Simulator},
     phrase::Phrase,
     problem::{Problem, Problems},
 };
 
-use crate::simulator::NotProvided;
+/// How a data set is named where something is wrong with it.
+pub fn place_of(dataset: &Dataset) -> String {
+    format!("data set '{}'", dataset.name)
+}
 
 /// What was found wrong so far.
 #[derive(Debug, Default)]
@@ -23,7 +26,7 @@ impl ConfigProblems {
     pub fn refuse_datasets(&mut self, simulator: &Simulator) {
         for dataset in &simulator.datasets {
             self.0.push(Problem::error(
-                format!("data set '{}'", dataset.name),
+                place_of(dataset),
                 format!("{} simulators take no data sets", simulator.kind.as_str()),
             ));
         }
@@ -39,7 +42,7 @@ impl ConfigProblems {
     }
 
     /// The refusal that says everything, if there is anything to say.
-    pub fn finish(self) -> Result<(), NotProvided> {
-        Problems::none_of(self.0).map_err(|problems| NotProvided(problems.to_string()))
+    pub fn finish(self) -> Result<(), Problems> {
+        Problems::none_of(self.0)
     }
 }

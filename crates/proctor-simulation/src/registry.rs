@@ -8,16 +8,18 @@ use std::sync::Arc;
 
 use proctor_core::{
     environment::{Simulator, SimulatorType},
-    problem::Problem,
+    id::kinds::SimulatorId,
+    problem::{Problem, Problems},
 };
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::{
     entrance::{Closed, Entrances},
     machine::AnyMachine,
     scenario::{Step, StepKind},
     seed::Seed,
-    simulator::{Machine, NotProvided},
+    simulator::Machine,
 };
 
 /// A type of simulator.
@@ -40,6 +42,26 @@ pub trait SimulatorPlugin: Send + Sync + 'static {
 
     /// What agents are told of where to reach it: names, and paths below the playground.
     fn endpoints(&self) -> &'static [(&'static str, &'static str)];
+
+    /// A JSON Schema (2020-12) of its `config`: what can be set, and what each setting means. Editors use it. It knows
+    /// shapes only; [`SimulatorPlugin::check_config`] also knows what a configuration means, and decides.
+    fn config_schema(&self) -> Value;
+
+    /// Everything that is wrong with a `config`, each with its place (`config.unreachable`), before there is any data.
+    fn check_config(&self, config: &Value) -> Result<(), Problems> {
+        let alone = Simulator {
+            id: SimulatorId::from_uuid(Uuid::nil()),
+            kind: self.kind(),
+            name: self.name().to_owned(),
+            config: config.clone(),
+            datasets: Vec::new(),
+        };
+        let made = match self.machine() {
+            MachineSource::Own(read) => read(&alone),
+            MachineSource::Shared { read, .. } => read(&[&alone]),
+        };
+        made.map(drop)
+    }
 
     /// How its machine is made.
     fn machine(&self) -> MachineSource;
@@ -72,14 +94,14 @@ pub type MachineFactory = Box<dyn Fn(&MachineContext<'_>) -> Box<dyn AnyMachine>
 /// How the machines of a type of simulator are made. Reading names everything that is wrong at once.
 pub enum MachineSource {
     /// Each simulator has a machine of its own.
-    Own(fn(&Simulator) -> Result<MachineFactory, NotProvided>),
+    Own(fn(&Simulator) -> Result<MachineFactory, Problems>),
     /// All simulators of a playground whose types give the same `name` are one machine. It comes
     /// before the machines that are nobody else's.
     Shared {
         /// The name of what they share.
         name: &'static str,
         /// Reads all of them, in the order of the environment.
-        read: fn(&[&Simulator]) -> Result<MachineFactory, NotProvided>,
+        read: fn(&[&Simulator]) -> Result<MachineFactory, Problems>,
     },
 }
 
@@ -198,6 +220,8 @@ pub fn first_segment(path: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     struct Telegraph;
@@ -219,8 +243,15 @@ mod tests {
             &[("telegrams", "telegrams")]
         }
 
+        fn config_schema(&self) -> Value {
+            json!({"type": "object"})
+        }
+
         fn machine(&self) -> MachineSource {
-            MachineSource::Own(|_| Err(NotProvided("out of order".to_owned())))
+            MachineSource::Own(|simulator| {
+                let place = format!("config.{}", simulator.kind);
+                Err(Problem::error(place, "out of order").into())
+            })
         }
     }
 
@@ -237,6 +268,12 @@ mod tests {
             assert!(registry.of_path(path).is_some(), "{path}");
         }
         assert!(registry.of_path("telegram").is_none());
+    }
+
+    #[test]
+    fn a_configuration_is_checked_by_whoever_makes_a_machine_of_it() {
+        let refused = Telegraph.check_config(&json!({})).unwrap_err();
+        assert_eq!(refused.to_string(), "config.Telegraph: out of order");
     }
 
     #[test]

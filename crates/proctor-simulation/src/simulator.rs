@@ -12,7 +12,11 @@
 
 use std::any::Any;
 
-use proctor_core::{environment::Dataset, time::Timestamp};
+use proctor_core::{
+    environment::Dataset,
+    problem::{Problem, Problems, join},
+    time::Timestamp,
+};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -176,6 +180,12 @@ impl NotProvided {
     }
 }
 
+impl From<Problem> for NotProvided {
+    fn from(problem: Problem) -> Self {
+        Self(problem.to_string())
+    }
+}
+
 impl<C> Decision<C> {
     /// A request that changes nothing.
     pub fn look(response: Response, event: Recorded) -> Self {
@@ -188,16 +198,17 @@ impl<C> Decision<C> {
 }
 
 /// How a simulator reads its configuration.
-pub fn read_config<T: DeserializeOwned + Default>(config: &Value) -> Result<T, NotProvided> {
+pub fn read_config<T: DeserializeOwned + Default>(config: &Value) -> Result<T, Problems> {
     if config.is_null() {
         return Ok(T::default());
     }
     serde_path_to_error::deserialize(config).map_err(|error| {
-        let path = error.path().to_string();
-        let message = error.into_inner().to_string();
-        NotProvided(match path.as_str() {
-            "." => format!("config: {message}"),
-            path => format!("config.{path}: {message}"),
-        })
+        let place = error
+            .path()
+            .iter()
+            .fold("config".to_owned(), |place, part| {
+                join(&place, &part.to_string())
+            });
+        Problem::error(place, error.inner().to_string()).into()
     })
 }

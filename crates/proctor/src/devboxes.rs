@@ -8,8 +8,8 @@ use std::{
 use anyhow::Context as _;
 use proctor_api::OfferedDevboxes;
 use proctor_core::{blueprint::ImageDisk, canonical::Digest, causes::with_causes};
-use proctor_devbox::{Backend, BaseName, Factory, Registry, Settings, local};
-use proctor_engine::scenarios::Workshop;
+use proctor_devbox::{Backend, BaseName, Factory, Settings, local};
+use proctor_engine::{Extensions, scenarios::Workshop};
 use proctor_fleet::{
     Fleet, FleetOptions, GitOptions, KeepFrozen, Repositories,
     blueprints::{BlueprintOptions, Blueprints},
@@ -51,8 +51,7 @@ impl Default for Supplies {
 
 /// The backend that a setting names; every one that this program has can be named.
 pub(crate) fn backend(name: &str) -> Result<Factory, WrongUse> {
-    let registry = Registry::builtin();
-    match registry.get(name) {
+    match Extensions::shipped().backends.get(name) {
         Ok(factory) => Ok(*factory),
         Err(unknown) => Err(WrongUse(unknown.to_string())),
     }

@@ -22,7 +22,6 @@ use proctor_core::{
 };
 use proctor_engine::{Engine, Extensions, scenarios::Workshop};
 use proctor_fleet::Fleet;
-use proctor_scorers::ScorerKinds;
 use proctor_store::{
     DatabaseCounts, MasterKey, Store, StoreOptions,
     credentials::{KeyOwner, PlainKey},
@@ -54,8 +53,6 @@ pub(crate) struct Setup {
     pub(crate) api: ApiOptions,
     pub(crate) server: ServerOptions,
     pub(crate) routes: OpenApiRouter<ApiState>,
-    /// The kinds of scorers, where there are devboxes.
-    pub(crate) kinds: ScorerKinds,
     pub(crate) extensions: Extensions,
 }
 
@@ -71,7 +68,6 @@ impl Default for Setup {
                 ..ServerOptions::default()
             },
             routes: misbehaving_routes(),
-            kinds: ScorerKinds::builtin(),
             extensions: Extensions::shipped(),
         }
     }
@@ -89,14 +85,13 @@ impl Setup {
         self,
         fleet: impl FnOnce(Store, Arc<ManualClock>) -> F,
     ) -> (TestServer, Fleet) {
-        let kinds = self.kinds.clone();
         let devboxes = |store, clock| async move {
             let fleet = fleet(store, clock).await;
             let offered = OfferedDevboxes {
                 fleet: fleet.clone(),
                 blueprints: None,
             };
-            let workshop = Workshop::with_kinds(&fleet, kinds);
+            let workshop = Workshop::on(&fleet);
             (Some(offered), Some(workshop), fleet)
         };
         self.start_as(devboxes).await

@@ -49,6 +49,7 @@ fn what_the_schema_refuses_the_reader_refuses() {
         ("timeout: 60", "timeout: 60\ntask: []"),
         ("type: Fhir", "type: Telegraph"),
         ("type: FHIR", "type: Tapes"),
+        ("type: Fhir", "type: Fhir, config: {validation: never}"),
         ("axis: accuracy", "axis: accuracy\n        weight: -1"),
         ("axis: accuracy", "axis: 5"),
         ("label: The order is there", "label: ''"),
@@ -83,6 +84,208 @@ fn the_schema_names_what_is_shipped() {
     let assertion = &schema["$defs"]["criterion"]["properties"]["assertion"];
     let checks = &assertion["properties"]["assert"]["enum"];
     assert_eq!(texts(checks), shipped.checks.names().collect());
+}
+
+/// How the schema of files says what the configuration of each type is: a line each.
+fn configurations() -> Vec<String> {
+    let shipped = Extensions::shipped();
+    let plugins = shipped.simulators.plugins();
+    let lines = plugins.map(|plugin| {
+        let names: Vec<&str> = plugin
+            .aliases()
+            .iter()
+            .copied()
+            .chain([plugin.name()])
+            .collect();
+        let of_type =
+            json!({"properties": {"type": {"pattern": format!("(?i)^({})$", names.join("|"))}}});
+        let config = json!({"anyOf": [plugin.config_schema(), {"type": "null"}]});
+        json!({"if": of_type, "then": {"properties": {"config": config}}}).to_string()
+    });
+    lines.collect()
+}
+
+/// Where it says so.
+const BEGIN: &str = "      \"allOf\": [\n";
+const END: &str = "\n      ],\n";
+
+#[test]
+fn the_schema_has_the_configuration_of_every_type() {
+    let (before, rest) = SCHEMA.split_once(BEGIN).unwrap();
+    let (written, after) = rest.split_once(END).unwrap();
+    let lines: Vec<String> = configurations()
+        .iter()
+        .map(|line| format!("        {line}"))
+        .collect();
+    let expected = lines.join(",\n");
+    if std::env::var_os("WRITE_SCHEMA").is_some() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../benchmarks/benchmark.schema.json"
+        );
+        std::fs::write(path, format!("{before}{BEGIN}{expected}{END}{after}")).unwrap();
+    } else {
+        assert!(
+            written == expected,
+            "benchmark.schema.json is behind a simulator's configuration: run this test with WRITE_SCHEMA=1"
+        );
+    }
+}
+
+#[test]
+fn the_schema_of_a_configuration_says_what_the_simulator_does() {
+    let simulators = Extensions::shipped().simulators;
+    let node = |node: Value| json!({"ivr": {"start": "a", "nodes": {"a": node}}});
+    let service = |rules: Value| json!({"services": [{"id": "a", "hook": "h", "description": "d", "rules": rules}]});
+    let card = json!({"summary": "s", "indicator": "info", "source": {"label": "l"}});
+    for (kind, config, is_right) in [
+        ("Fhir", json!({"validation": "always"}), true),
+        ("Fhir", json!({"validation": null}), true),
+        ("Fhir", json!({"validation": "never"}), false),
+        ("Fhir", json!({"versions": 4}), false),
+        (
+            "Hl7",
+            json!({"accept": ["ORM^O01"], "fail_first": 2, "sending_application": null}),
+            true,
+        ),
+        ("Hl7", json!({"fail_first": -1}), false),
+        ("Hl7", json!({"accept": "ORM"}), false),
+        ("Files", json!({}), true),
+        ("Files", json!({"root": "/"}), false),
+        (
+            "Payer",
+            json!({"portal": "radmd", "session_seconds": 60, "username": "ada"}),
+            true,
+        ),
+        (
+            "Payer",
+            json!({"determinations": [{"procedure_code": "1", "status": "denied", "delay_seconds": 3}]}),
+            true,
+        ),
+        (
+            "Payer",
+            json!({"determinations": [{"status": "denied"}]}),
+            false,
+        ),
+        (
+            "Payer",
+            json!({"determinations": [{"procedure_code": "1", "status": "lost"}]}),
+            false,
+        ),
+        (
+            "Payer",
+            json!({"default_determination": {"status": "approved"}, "payer": {"name": "P", "id": "1"}}),
+            true,
+        ),
+        (
+            "Payer",
+            json!({"default_determination": {"reason": "because"}}),
+            false,
+        ),
+        ("Payer", json!({"payer": {"name": "P"}}), false),
+        ("Payer", json!({"password": ""}), false),
+        (
+            "Payer",
+            json!({"questions": [{"id": "a", "text": "?"}], "formulary": [{"code": "1", "name": "n"}]}),
+            true,
+        ),
+        ("Payer", json!({"questions": [{"id": "a"}]}), false),
+        (
+            "Clearinghouse",
+            json!({"provider_npi": "1234567893", "always_acknowledge": true}),
+            true,
+        ),
+        ("Clearinghouse", json!({"provider_npi": "5"}), false),
+        (
+            "Voice",
+            json!({"phone_number": "+1 555 0100", "persona": {"beats": [{"say": "hi", "repeat": true}]}}),
+            true,
+        ),
+        (
+            "Voice",
+            node(json!({"say": "x", "dtmf": {"1": "a"}, "speech": [{"match": "yes", "to": "a"}]})),
+            true,
+        ),
+        ("Voice", node(json!({"say": ""})), false),
+        (
+            "Voice",
+            node(json!({"say": "x", "dtmf": {"x": "a"}})),
+            false,
+        ),
+        ("Voice", node(json!({"say": "x", "press": {}})), false),
+        (
+            "Voice",
+            json!({"persona": {"beats": [{"when": "x"}]}}),
+            false,
+        ),
+        (
+            "Fax",
+            json!({"fax_number": "+1 555 0100", "unreachable": ["+1 555 0101"]}),
+            true,
+        ),
+        ("Fax", json!({"unreachable": "+1 555 0101"}), false),
+        ("Fax", json!({"speed": 1}), false),
+        (
+            "Message",
+            json!({"channels": ["sms"], "auto_replies": [{"match": "hi", "reply": "hello"}]}),
+            true,
+        ),
+        ("Message", json!({"auto_replies": [{"match": "hi"}]}), false),
+        (
+            "CdsHooks",
+            service(json!([{"when": {"path": "a", "exists": true}, "card": card}, {"card": card}])),
+            true,
+        ),
+        (
+            "CdsHooks",
+            service(json!([{"when": [{"path": "a", "gte": 1}], "card": card}])),
+            true,
+        ),
+        (
+            "CdsHooks",
+            service(json!([{"when": {"path": "a"}, "card": card}])),
+            false,
+        ),
+        (
+            "CdsHooks",
+            service(json!([{"when": {"path": "a", "gte": 1, "lte": 2}, "card": card}])),
+            false,
+        ),
+        (
+            "CdsHooks",
+            service(
+                json!([{"card": {"summary": "s", "indicator": "loud", "source": {"label": "l"}}}]),
+            ),
+            false,
+        ),
+        (
+            "CdsHooks",
+            json!({"services": [{"id": "a b", "hook": "h", "description": "d"}]}),
+            false,
+        ),
+    ] {
+        let plugin = simulators.resolve(kind).unwrap();
+        let schema = jsonschema::draft202012::new(&plugin.config_schema()).unwrap();
+        assert_eq!(schema.is_valid(&config), is_right, "{kind} {config}");
+        let checked = plugin.check_config(&config);
+        assert_eq!(checked.is_ok(), is_right, "{kind} {config}: {checked:?}");
+        if let Err(problems) = checked {
+            assert!(
+                problems
+                    .iter()
+                    .all(|problem| problem.path.starts_with("config")),
+                "{problems}"
+            );
+        }
+    }
+    for plugin in simulators.plugins() {
+        assert_eq!(
+            plugin.check_config(&Value::Null),
+            Ok(()),
+            "{}",
+            plugin.name()
+        );
+    }
 }
 
 fn texts(list: &Value) -> BTreeSet<&str> {

@@ -184,6 +184,7 @@ impl Engine {
             organization,
             task_run: task_run.id,
             devbox,
+            kinds: self.extensions().scorer_kinds.clone(),
             time_limit: task.scoring_limit(),
             cancel: cancel.clone(),
             task: task.clone(),

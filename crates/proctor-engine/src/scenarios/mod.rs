@@ -25,7 +25,6 @@ pub use self::{
 use std::sync::Arc;
 
 use proctor_fleet::Fleet;
-use proctor_scorers::ScorerKinds;
 
 use crate::{engine::Engine, error::EngineError};
 
@@ -39,27 +38,16 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    /// The devboxes of a fleet, and scorers of the kinds that are part of the program.
+    /// The devboxes of a fleet, and scorers that run in them.
     pub fn on(fleet: &Fleet) -> Self {
-        Self::with_kinds(fleet, ScorerKinds::builtin())
-    }
-
-    /// The devboxes of a fleet, and scorers of these kinds.
-    pub fn with_kinds(fleet: &Fleet, kinds: ScorerKinds) -> Self {
         Self {
             boxes: Arc::new(FleetBoxes::new(fleet.clone())),
-            judge: Arc::new(FleetJudge::new(fleet.clone(), kinds)),
+            judge: Arc::new(FleetJudge::new(fleet.clone())),
         }
     }
 }
 
 impl Engine {
-    /// The kinds of scorers that definitions may name.
-    pub fn scorer_kinds(&self) -> ScorerKinds {
-        let workshop = self.inner.workshop.as_ref();
-        workshop.map_or_else(ScorerKinds::builtin, |workshop| workshop.judge.kinds())
-    }
-
     pub(crate) fn workshop(&self) -> Result<&Workshop, EngineError> {
         self.inner.workshop.as_ref().ok_or_else(|| {
             EngineError::Unclear("this server has no devboxes to run scenarios in".to_owned())

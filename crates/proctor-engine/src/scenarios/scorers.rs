@@ -26,13 +26,12 @@ const SCORING: &str = "scoring-";
 #[derive(Clone)]
 pub struct FleetJudge {
     fleet: Fleet,
-    kinds: ScorerKinds,
 }
 
 impl FleetJudge {
-    /// Scores in the devboxes of this fleet, by scorers of these kinds.
-    pub const fn new(fleet: Fleet, kinds: ScorerKinds) -> Self {
-        Self { fleet, kinds }
+    /// Scores in the devboxes of this fleet.
+    pub const fn new(fleet: Fleet) -> Self {
+        Self { fleet }
     }
 
     /// The box as soon as it can be worked with; none if that takes longer than scoring may.
@@ -71,7 +70,7 @@ impl FleetJudge {
 #[async_trait]
 impl Judge for FleetJudge {
     async fn score(&self, order: ScoringOrder) -> Result<Scoring, ScoringError> {
-        let plan = Plan::of(&order, &self.kinds)?;
+        let plan = Plan::of(&order)?;
         let waited = tokio::select! {
             () = order.cancel.cancelled() => return Err(ScoringError::Cancelled),
             waited = self.workplace(&order) => waited?,
@@ -94,7 +93,7 @@ impl Judge for FleetJudge {
     }
 
     async fn rescore(&self, order: ScoringOrder) -> Result<Scoring, ScoringError> {
-        let plan = Plan::of(&order, &self.kinds)?;
+        let plan = Plan::of(&order)?;
         let kept = self.fleet.kept_disk(order.task_run).await;
         let kept = kept.map_err(|error| match error {
             FleetError::Invalid(_) => ScoringError::NotKept(error.to_string()),
@@ -113,10 +112,6 @@ impl Judge for FleetJudge {
         })?;
         let disk = Disk::Kept(kept.layer.to_string());
         Ok(plan.scoring(judged, disk))
-    }
-
-    fn kinds(&self) -> ScorerKinds {
-        self.kinds.clone()
     }
 }
 
@@ -252,11 +247,11 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(order: &ScoringOrder, kinds: &ScorerKinds) -> Result<Self, ScoringError> {
+    fn of(order: &ScoringOrder) -> Result<Self, ScoringError> {
         Ok(Self {
             settings: ScoringSettings::of_metadata(&order.task.metadata)
                 .map_err(|problems| ScoringError::Unfit(problems.to_string()))?,
-            contract: Contract::read(&order.task.criteria, kinds),
+            contract: Contract::read(&order.task.criteria, &order.kinds),
             directory: order.task.working_directory().map(str::to_owned),
             launch_commands: launch_commands(&order.task),
         })

@@ -230,6 +230,8 @@ pub struct ScoringOrder {
     pub devbox: DevboxId,
     /// The frozen task: its scorers, and how it wants to be scored.
     pub task: Task,
+    /// The kinds of scorers that there are.
+    pub kinds: ScorerKinds,
     /// How long all scorers together may take.
     pub time_limit: Duration,
     /// Ends the scoring early.
@@ -328,9 +330,4 @@ pub trait Judge: Send + Sync {
     /// Runs the scorers of a task run on the disk that was kept when it was scored, in boxes made for it. Its own box need not
     /// be there any more.
     async fn rescore(&self, order: ScoringOrder) -> Result<Scoring, ScoringError>;
-
-    /// The kinds of scorers that it can run.
-    fn kinds(&self) -> ScorerKinds {
-        ScorerKinds::builtin()
-    }
 }

@@ -136,6 +136,7 @@ impl Workspace for DevboxWorkspace {
             task_run: task_run.id,
             devbox,
             task: task.clone(),
+            kinds: self.engine.extensions().scorer_kinds.clone(),
             time_limit: match limits.deadline {
                 None => task.scoring_limit(),
                 Some(deadline) => {

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use proctor_core::environment::Simulator;
+use proctor_core::{environment::Simulator, problem::Problems};
 use proctor_simulation::{
     problems::ConfigProblems,
-    simulator::{NotProvided, read_config},
+    schema::{about, list, map, object, optional, text},
+    simulator::read_config,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    card::Card,
-    condition::{Condition, ConditionConfig},
+    card::{self, Card},
+    condition::{self, Condition, ConditionConfig},
 };
 
 /// What all playgrounds with these services share.
@@ -67,9 +68,39 @@ struct RuleConfig {
     card: Map<String, Value>,
 }
 
+/// The JSON Schema of the configuration.
+pub(super) fn config_schema() -> Value {
+    let condition = condition::config_schema();
+    let rule = object(
+        &["card"],
+        json!({
+            "when": about(
+                "A condition, or a list of them, which must all hold; always, where nothing is said.",
+                json!({"anyOf": [condition, list(&condition), {"type": "null"}]}),
+            ),
+            "card": card::config_schema(),
+        }),
+    );
+    let service = object(
+        &["id", "hook", "description"],
+        json!({
+            "id": about("Its name in its address.", json!({"type": "string", "pattern": "^[A-Za-z0-9._-]+$"})),
+            "hook": about("When clients call it: patient-view, order-sign, ….", text()),
+            "title": optional(&text()),
+            "description": about("What it does, for people.", text()),
+            "prefetch": about("FHIR queries whose answers clients may send along.", map(&text())),
+            "rules": about("Cards, and when they are shown.", list(&rule)),
+        }),
+    );
+    object(
+        &[],
+        json!({"services": about("The services that there are.", list(&service))}),
+    )
+}
+
 impl Blueprint {
     /// Reads the simulator's configuration.
-    pub fn read(simulator: &Simulator) -> Result<Self, NotProvided> {
+    pub fn read(simulator: &Simulator) -> Result<Self, Problems> {
         let config: Config = read_config(&simulator.config)?;
         let mut problems = ConfigProblems::default();
         problems.refuse_datasets(simulator);

@@ -1,6 +1,10 @@
 //! Cards as authors write them and clients see them.
 
-use proctor_simulation::{problems::ConfigProblems, seed::Seed};
+use proctor_simulation::{
+    problems::ConfigProblems,
+    schema::{list, object, text},
+    seed::Seed,
+};
 use serde_json::{Map, Value, json};
 
 /// The most characters of a summary, by the standard.
@@ -22,6 +26,36 @@ const KNOWN: &[&str] = &[
 /// A card to show; its names are added when it is.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Card(Map<String, Value>);
+
+/// The JSON Schema of a card, by the standard.
+pub(super) fn config_schema() -> Value {
+    let named = |texts: &[&str]| {
+        let properties: Map<_, _> = texts
+            .iter()
+            .map(|text| ((*text).to_owned(), filled()))
+            .collect();
+        list(&json!({"type": "object", "required": texts, "properties": properties}))
+    };
+    object(
+        &["summary", "indicator", "source"],
+        json!({
+            "summary": {"type": "string", "minLength": 1, "maxLength": LONGEST_SUMMARY},
+            "indicator": {"enum": ["info", "warning", "critical"]},
+            "source": {"type": "object", "required": ["label"], "properties": {"label": filled()}},
+            "detail": text(),
+            "suggestions": named(&["label"]),
+            "selectionBehavior": text(),
+            "links": named(&["label", "url", "type"]),
+            "overrideReasons": named(&[]),
+            "extension": {},
+        }),
+    )
+}
+
+/// A text that says something.
+fn filled() -> Value {
+    json!({"type": "string", "pattern": "\\S"})
+}
 
 impl Card {
     /// Reads a card and says everything that the standard has against it.

@@ -1,7 +1,8 @@
 //! When a card is shown: a path into what the client sent, and what must stand there.
 
+use proctor_simulation::schema::{about, flag, object, optional, text};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A condition as authors write it.
 #[derive(Deserialize)]
@@ -13,6 +14,27 @@ pub(super) struct ConditionConfig {
     exists: Option<bool>,
     gte: Option<Value>,
     lte: Option<Value>,
+}
+
+/// The JSON Schema of a condition.
+pub(super) fn config_schema() -> Value {
+    let test =
+        |name: &str| json!({"required": [name], "properties": {name: {"not": {"type": "null"}}}});
+    let mut schema = object(
+        &["path"],
+        json!({
+            "path": about("Names with dots between them, like context.patientId.", text()),
+            "equals": {},
+            "contains": {},
+            "exists": optional(&flag()),
+            "gte": {},
+            "lte": {},
+        }),
+    );
+    schema["oneOf"] = ["equals", "contains", "exists", "gte", "lte"]
+        .map(test)
+        .into();
+    schema
 }
 
 /// A condition on a document.
@@ -134,8 +156,6 @@ fn order(value: &Value, bound: &Value) -> Option<std::cmp::Ordering> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn holds(condition: Value) -> bool {

@@ -1,8 +1,9 @@
 //! Decision support registers itself.
 
 use proctor_simulation::registry::{MachineSource, SimulatorPlugin, factory};
+use serde_json::Value;
 
-use super::{Blueprint, CdsHooks};
+use super::{Blueprint, CdsHooks, blueprint::config_schema};
 
 /// Decision support by CDS Hooks.
 pub struct CdsHooksPlugin;
@@ -22,6 +23,10 @@ impl SimulatorPlugin for CdsHooksPlugin {
 
     fn endpoints(&self) -> &'static [(&'static str, &'static str)] {
         &[("cds_services", "cds-services")]
+    }
+
+    fn config_schema(&self) -> Value {
+        config_schema()
     }
 
     fn machine(&self) -> MachineSource {

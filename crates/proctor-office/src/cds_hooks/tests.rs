@@ -152,7 +152,7 @@ fn everything_wrong_with_the_configuration_is_said_at_once() {
     ]});
     let data = dataset(DatasetType::Files, json!({}));
     let refused = Blueprint::read(&simulator("CdsHooks", config, vec![data]));
-    insta::assert_snapshot!(refused.unwrap_err().0.replace("; ", "\n"));
+    insta::assert_snapshot!(refused.unwrap_err().to_string().replace("; ", "\n"));
 }
 
 #[test]

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use proctor_core::environment::Simulator;
+use proctor_core::{environment::Simulator, problem::Problems};
 use proctor_simulation::{
     problems::ConfigProblems,
-    simulator::{NotProvided, read_config},
+    schema::{about, list, object, optional, text},
+    simulator::read_config,
 };
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::telephone;
 
@@ -29,9 +31,20 @@ struct Config {
     unreachable: Vec<String>,
 }
 
+/// The JSON Schema of the configuration.
+pub(super) fn config_schema() -> Value {
+    object(
+        &[],
+        json!({
+            "fax_number": about("The machine's own number; made up where it is not said.", optional(&text())),
+            "unreachable": about("Numbers that never answer: faxes to them fail.", list(&text())),
+        }),
+    )
+}
+
 impl Blueprint {
     /// Reads the simulator's configuration.
-    pub fn read(simulator: &Simulator) -> Result<Self, NotProvided> {
+    pub fn read(simulator: &Simulator) -> Result<Self, Problems> {
         let config: Config = read_config(&simulator.config)?;
         let mut problems = ConfigProblems::default();
         problems.refuse_datasets(simulator);

@@ -8,8 +8,9 @@ use proctor_simulation::{
     scenario::{StepKind, read_fields, required},
 };
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{Blueprint, Fax};
+use super::{Blueprint, Fax, blueprint::config_schema};
 
 /// A fax machine.
 pub struct FaxPlugin;
@@ -25,6 +26,10 @@ impl SimulatorPlugin for FaxPlugin {
 
     fn endpoints(&self) -> &'static [(&'static str, &'static str)] {
         &[("faxes", "faxes")]
+    }
+
+    fn config_schema(&self) -> Value {
+        config_schema()
     }
 
     fn machine(&self) -> MachineSource {

@@ -105,7 +105,7 @@ fn everything_wrong_with_the_configuration_is_said_at_once() {
     let config = json!({"fax_number": "x", "unreachable": ["y", "4155550100"]});
     let data = dataset(DatasetType::Files, json!({}));
     let refused = Blueprint::read(&simulator("Fax", config, vec![data]));
-    insta::assert_snapshot!(refused.unwrap_err().0);
+    insta::assert_snapshot!(refused.unwrap_err());
 }
 
 #[test]

@@ -3,14 +3,14 @@
 use bytes::Bytes;
 use proctor_core::{
     environment::{Dataset, DatasetType, Simulator},
+    problem::{Problem, Problems},
     time::Timestamp,
 };
 use proctor_simulation::{
-    content::Content,
-    simulator::{NotProvided, read_config},
+    content::Content, problems::place_of, schema::object, simulator::read_config,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::files::StoredFile;
 
@@ -27,13 +27,19 @@ pub struct Blueprint {
 #[serde(deny_unknown_fields)]
 struct Config {}
 
+/// The JSON Schema of the configuration.
+pub(super) fn config_schema() -> Value {
+    object(&[], json!({}))
+}
+
 impl Blueprint {
     /// Reads the simulator's data sets.
-    pub fn read(simulator: &Simulator) -> Result<Self, NotProvided> {
+    pub fn read(simulator: &Simulator) -> Result<Self, Problems> {
         let Config {} = read_config(&simulator.config)?;
         let mut files = Files::default();
         let mut problems = Vec::new();
         for dataset in &simulator.datasets {
+            let place = place_of(dataset);
             for (name, entry) in entries(dataset)? {
                 let added = entry.and_then(|(path, content)| {
                     // Seeded files have always been there.
@@ -45,15 +51,12 @@ impl Blueprint {
                     files.add(&path, file)
                 });
                 if let Err(problem) = added {
-                    problems.push(format!("data set '{}': {name}: {problem}", dataset.name));
+                    problems.push(Problem::error(&place, format!("{name}: {problem}")));
                 }
             }
         }
-        if problems.is_empty() {
-            Ok(Self { files })
-        } else {
-            Err(NotProvided(problems.join("; ")))
-        }
+        Problems::none_of(problems)?;
+        Ok(Self { files })
     }
 }
 
@@ -61,7 +64,7 @@ impl Blueprint {
 type Entry<'d> = (&'d str, Result<(FilePath, Bytes), String>);
 
 /// The files of a data set: `{"path": "text" | {"content": "text"} | {"content_base64": "…"}}`.
-pub(super) fn entries(dataset: &Dataset) -> Result<Vec<Entry<'_>>, NotProvided> {
+pub(super) fn entries(dataset: &Dataset) -> Result<Vec<Entry<'_>>, Problem> {
     let what = match (dataset.kind, &dataset.data) {
         (DatasetType::Files, Value::Object(files)) => {
             return Ok(files
@@ -75,7 +78,7 @@ pub(super) fn entries(dataset: &Dataset) -> Result<Vec<Entry<'_>>, NotProvided> 
             kind.as_str()
         ),
     };
-    Err(NotProvided(format!("data set '{}': {what}", dataset.name)))
+    Err(Problem::error(place_of(dataset), what))
 }
 
 fn entry(name: &str, value: &Value) -> Result<(FilePath, Bytes), String> {
@@ -101,12 +104,10 @@ fn entry(name: &str, value: &Value) -> Result<(FilePath, Bytes), String> {
 
 #[cfg(test)]
 mod tests {
-    use proctor_simulation::rehearsal::{dataset, simulator};
-    use serde_json::json;
-
     use super::*;
+    use proctor_simulation::rehearsal::{dataset, simulator};
 
-    fn read(data: Value) -> Result<Blueprint, NotProvided> {
+    fn read(data: Value) -> Result<Blueprint, Problems> {
         let data = dataset(DatasetType::Files, data);
         Blueprint::read(&simulator("Files", Value::Null, vec![data]))
     }
@@ -141,16 +142,21 @@ mod tests {
             "z": {"content_base64": "*"}, "y": {"contents": ""},
         }))
         .unwrap_err();
-        insta::assert_snapshot!(told.0.replace("; ", "\n"));
+        insta::assert_snapshot!(told.to_string().replace("; ", "\n"));
     }
 
     #[test]
     fn other_data_and_unknown_settings_are_refused() {
         let members = dataset(DatasetType::Members, json!([]));
         let refused = Blueprint::read(&simulator("Files", Value::Null, vec![members]));
-        assert!(refused.unwrap_err().0.contains("not Members"));
+        assert!(refused.unwrap_err().to_string().contains("not Members"));
         let refused = Blueprint::read(&simulator("Files", json!({"size": 5}), vec![]));
-        assert!(refused.unwrap_err().0.contains("unknown field `size`"));
+        assert!(
+            refused
+                .unwrap_err()
+                .to_string()
+                .contains("unknown field `size`")
+        );
         assert!(read(json!([])).is_err());
     }
 }

@@ -9,8 +9,9 @@ use proctor_simulation::{
     scenario::{StepKind, read_fields, required},
 };
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{Blueprint, Files};
+use super::{Blueprint, Files, blueprint::config_schema};
 
 /// A tree of files.
 pub struct FilesPlugin;
@@ -30,6 +31,10 @@ impl SimulatorPlugin for FilesPlugin {
 
     fn endpoints(&self) -> &'static [(&'static str, &'static str)] {
         &[("files", "files"), ("files_inbox", "files/inbox")]
+    }
+
+    fn config_schema(&self) -> Value {
+        config_schema()
     }
 
     fn machine(&self) -> MachineSource {

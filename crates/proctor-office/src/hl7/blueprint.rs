@@ -1,12 +1,14 @@
 //! How an interface behaves, the same in every playground of an environment.
 
-use proctor_core::environment::Simulator;
+use proctor_core::{environment::Simulator, problem::Problems};
 use proctor_hl7::{ErrorCode, Message, MessageError, Place, Value};
 use proctor_simulation::{
     problems::ConfigProblems,
-    simulator::{NotProvided, read_config},
+    schema::{about, amount, list, object, optional, text},
+    simulator::read_config,
 };
 use serde::Deserialize;
+use serde_json::{Value as Json, json};
 
 use super::kind::MessageKind;
 
@@ -33,9 +35,28 @@ struct Config {
     fail_first: u64,
 }
 
+/// The JSON Schema of the configuration.
+pub(super) fn config_schema() -> Json {
+    object(
+        &[],
+        json!({
+            "receiving_application":
+                about("What MSH-5 must name; anything goes where it is not said.", optional(&text())),
+            "sending_application":
+                about("What MSH-3 must name; anything goes where it is not said.", optional(&text())),
+            "accept": about(
+                "The messages that are taken (ORM or ORM^O01), among those that are handled at all.",
+                optional(&list(&text())),
+            ),
+            "fail_first":
+                about("So many messages are rejected because the receiver is busy, before the first is looked at.", amount()),
+        }),
+    )
+}
+
 impl Blueprint {
     /// Reads the simulator's configuration.
-    pub fn read(simulator: &Simulator) -> Result<Self, NotProvided> {
+    pub fn read(simulator: &Simulator) -> Result<Self, Problems> {
         let config: Config = read_config(&simulator.config)?;
         let mut problems = ConfigProblems::default();
         problems.refuse_datasets(simulator);

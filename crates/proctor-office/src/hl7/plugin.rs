@@ -7,8 +7,9 @@ use proctor_simulation::{
     scenario::{StepKind, read_fields, required},
 };
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{Blueprint, Hl7};
+use super::{Blueprint, Hl7, blueprint::config_schema};
 
 /// An HL7 v2 interface.
 pub struct Hl7Plugin;
@@ -24,6 +25,10 @@ impl SimulatorPlugin for Hl7Plugin {
 
     fn endpoints(&self) -> &'static [(&'static str, &'static str)] {
         &[("hl7_inbox", "hl7/inbox"), ("hl7_outbound", "hl7/outbound")]
+    }
+
+    fn config_schema(&self) -> Value {
+        config_schema()
     }
 
     fn machine(&self) -> MachineSource {

@@ -174,9 +174,14 @@ fn the_configuration_is_read_with_everything_wrong_at_once() {
         json!({"accept": ["ORM", "?", "^"]}),
         vec![data],
     ));
-    insta::assert_snapshot!(refused.unwrap_err().0.replace("; ", "\n"));
+    insta::assert_snapshot!(refused.unwrap_err().to_string().replace("; ", "\n"));
     let refused = Blueprint::read(&simulator("Hl7", json!({"port": 1}), vec![]));
-    assert!(refused.unwrap_err().0.contains("unknown field `port`"));
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("unknown field `port`")
+    );
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! By which channels messages go, and what patients answer.
 
-use proctor_core::{environment::Simulator, phrase::Phrase};
+use proctor_core::{environment::Simulator, phrase::Phrase, problem::Problems};
 use proctor_simulation::{
     problems::ConfigProblems,
-    simulator::{NotProvided, read_config},
+    schema::{about, list, object, text},
+    simulator::read_config,
 };
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 /// What all playgrounds with these messages share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,9 +34,27 @@ struct AutoReply {
     reply: String,
 }
 
+/// The JSON Schema of the configuration.
+pub(super) fn config_schema() -> Value {
+    let reply = object(
+        &["match", "reply"],
+        json!({
+            "match": about("The words of a message that it answers.", text()),
+            "reply": about("What the patient writes back.", text()),
+        }),
+    );
+    object(
+        &[],
+        json!({
+            "channels": about("The channels that there are; any, where none is named.", list(&text())),
+            "auto_replies": about("What patients answer to messages; the first that matches.", list(&reply)),
+        }),
+    )
+}
+
 impl Blueprint {
     /// Reads the simulator's configuration.
-    pub fn read(simulator: &Simulator) -> Result<Self, NotProvided> {
+    pub fn read(simulator: &Simulator) -> Result<Self, Problems> {
         let config: Config = read_config(&simulator.config)?;
         let mut problems = ConfigProblems::default();
         problems.refuse_datasets(simulator);

@@ -7,8 +7,9 @@ use proctor_simulation::{
     scenario::{StepKind, read_fields, required},
 };
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{Blueprint, Messages};
+use super::{Blueprint, Messages, blueprint::config_schema};
 
 /// Messages to and from patients.
 pub struct MessagesPlugin;
@@ -28,6 +29,10 @@ impl SimulatorPlugin for MessagesPlugin {
 
     fn endpoints(&self) -> &'static [(&'static str, &'static str)] {
         &[("messages", "messages")]
+    }
+
+    fn config_schema(&self) -> Value {
+        config_schema()
     }
 
     fn machine(&self) -> MachineSource {

@@ -97,7 +97,7 @@ fn everything_wrong_with_the_configuration_is_said_at_once() {
     let config = json!({"channels": [""], "auto_replies": [{"match": "?", "reply": ""}]});
     let data = dataset(DatasetType::Files, json!({}));
     let refused = Blueprint::read(&simulator("Message", config, vec![data]));
-    insta::assert_snapshot!(refused.unwrap_err().0);
+    insta::assert_snapshot!(refused.unwrap_err());
 }
 
 #[test]

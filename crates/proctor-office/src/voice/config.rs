@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proctor_core::environment::Simulator;
+use proctor_core::{environment::Simulator, problem::Problems};
 use proctor_simulation::{
     problems::ConfigProblems,
-    simulator::{NotProvided, read_config},
+    schema::{about, flag, list, object, optional, text},
+    simulator::read_config,
 };
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::telephone;
 
@@ -77,9 +79,69 @@ struct BeatConfig {
     hangup: bool,
 }
 
+/// The JSON Schema of the configuration.
+pub(super) fn config_schema() -> Value {
+    let said = || json!({"type": "string", "pattern": "\\S", "maxLength": LONGEST_SAYING});
+    let speech = object(
+        &["match", "to"],
+        json!({
+            "match": about("Words that lead there.", text()),
+            "to": about("The node that follows.", text()),
+        }),
+    );
+    let keys = json!({
+        "type": "object",
+        "propertyNames": {"pattern": "^[0-9*#A-Da-d]+$"},
+        "additionalProperties": {"type": "string"},
+    });
+    let node = object(
+        &["say"],
+        json!({
+            "say": about("What the line says.", said()),
+            "dtmf": about("The nodes that keys lead to.", keys),
+            "speech": about("The nodes that words lead to; the first that matches.", list(&speech)),
+            "otherwise": about("The node that any other answer leads to.", optional(&text())),
+            "reprompt": about("What is said to an answer that leads nowhere.", optional(&said())),
+            "goto": about("The node that follows without an answer.", optional(&text())),
+            "transfer": about("Whether the caller is put through to the persona.", flag()),
+            "hangup": about("Whether the line hangs up.", flag()),
+        }),
+    );
+    let nodes =
+        json!({"type": "object", "maxProperties": MOST_NODES, "additionalProperties": node});
+    let beat = object(
+        &["say"],
+        json!({
+            "when": about("Words that it answers; the next thing it says, where nothing is said.", optional(&text())),
+            "say": about("What the persona says.", said()),
+            "repeat": about("Whether it may say so again.", flag()),
+            "hangup": about("Whether it hangs up then.", flag()),
+        }),
+    );
+    let persona = object(
+        &[],
+        json!({
+            "greeting": about("What it says first.", optional(&said())),
+            "beats": about("What it says, and to what.", list(&beat)),
+            "default": about("What it says to anything else.", optional(&said())),
+        }),
+    );
+    object(
+        &[],
+        json!({
+            "phone_number": about("The line's own number; made up where it is not said.", optional(&text())),
+            "ivr": about(
+                "A menu that callers go through first.",
+                optional(&object(&["start", "nodes"], json!({"start": text(), "nodes": nodes}))),
+            ),
+            "persona": about("Who answers.", persona),
+        }),
+    )
+}
+
 impl Blueprint {
     /// Reads the simulator's configuration.
-    pub fn read(simulator: &Simulator) -> Result<Self, NotProvided> {
+    pub fn read(simulator: &Simulator) -> Result<Self, Problems> {
         let config: Config = read_config(&simulator.config)?;
         let mut reader = Reader::default();
         reader.problems.refuse_datasets(simulator);

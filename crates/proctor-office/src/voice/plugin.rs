@@ -7,8 +7,9 @@ use proctor_simulation::{
     scenario::{StepKind, read_fields, required},
 };
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{Blueprint, Voice};
+use super::{Blueprint, Voice, config::config_schema};
 
 /// A telephone line.
 pub struct VoicePlugin;
@@ -24,6 +25,10 @@ impl SimulatorPlugin for VoicePlugin {
 
     fn endpoints(&self) -> &'static [(&'static str, &'static str)] {
         &[("voice_calls", "voice/calls")]
+    }
+
+    fn config_schema(&self) -> Value {
+        config_schema()
     }
 
     fn machine(&self) -> MachineSource {

@@ -230,13 +230,13 @@ fn everything_wrong_with_a_script_is_said_at_once() {
     });
     let data = dataset(DatasetType::Files, json!({}));
     let refused = Blueprint::read(&simulator("Voice", config, vec![data]));
-    insta::assert_snapshot!(refused.unwrap_err().0.replace("; ", "\n"));
+    insta::assert_snapshot!(refused.unwrap_err().to_string().replace("; ", "\n"));
     let unknown = json!({"ivr": {"start": "a", "nodes": {"a": {"say": "x", "press": {}}}}});
     let refused = Blueprint::read(&simulator("Voice", unknown, vec![]));
     assert!(
         refused
             .unwrap_err()
-            .0
+            .to_string()
             .starts_with("config.ivr.nodes.a.press: unknown field")
     );
 }

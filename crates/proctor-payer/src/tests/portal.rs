@@ -345,7 +345,10 @@ fn all_problems_of_an_environment_are_named_at_once() {
     );
     let fax = simulator("Fax", json!({"speed": 1}), None);
     let problem = Blueprint::read(&[&payer, &house, &fax]).unwrap_err();
-    insta::assert_snapshot!("refused_environment", problem.0.replace("; ", "\n"));
+    insta::assert_snapshot!(
+        "refused_environment",
+        problem.to_string().replace("; ", "\n")
+    );
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
-use proctor_devbox::{Factory, Finding, Registry, Report, Settings, Severity};
+use proctor_devbox::{Factory, Finding, Report, Settings, Severity};
+use proctor_engine::Extensions;
 use serde_json::{Value, json};
 
 use crate::{cli::Doctor, exit::Exit, terminal};
@@ -21,7 +22,7 @@ pub(crate) async fn run(arguments: Doctor) -> anyhow::Result<Exit> {
         exact_disks: false,
     };
     let mut reports = Vec::new();
-    for factory in Registry::builtin().factories() {
+    for factory in Extensions::shipped().backends.factories() {
         reports.push((*factory, examine(factory, &settings).await));
     }
     let usable = reports.iter().any(|(_, report)| report.usable());
@@ -113,7 +114,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_said_with_what_it_costs() {
-        let factory = &Registry::builtin().factories()[0].to_owned();
+        let factory = &Extensions::shipped().backends.factories()[0].to_owned();
         let mut report = Report {
             backend: "local".to_owned(),
             findings: vec![Finding {

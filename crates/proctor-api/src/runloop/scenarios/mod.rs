@@ -161,7 +161,7 @@ pub(crate) async fn create_scenario(
     caller: OrganizationCaller,
     Json(body): Json<ScenarioCreateParameters>,
 ) -> Result<Json<ScenarioView>, ApiError> {
-    let (draft, functions) = body.into_parts(&state.engine().scorer_kinds())?;
+    let (draft, functions) = body.into_parts(&state.engine().extensions().scorer_kinds)?;
     check_custom_types(&state, caller.id(), &functions).await?;
     let scenario = state
         .store()
@@ -262,13 +262,13 @@ pub(crate) async fn update_scenario(
     Path(id): Path<TaskId>,
     Json(body): Json<ScenarioUpdateParameters>,
 ) -> Result<Json<ScenarioView>, ApiError> {
-    let kinds = state.engine().scorer_kinds();
+    let kinds = &state.engine().extensions().scorer_kinds;
     for _ in 0..TRIES {
         let scenario = find_own(&state, &caller, id).await?;
         if scenario.placed.archived {
             return Err(ids::archived(id));
         }
-        let (draft, functions) = body.clone().apply(&kinds, &scenario)?;
+        let (draft, functions) = body.clone().apply(kinds, &scenario)?;
         if let Some(functions) = &functions {
             check_custom_types(&state, caller.id(), functions).await?;
         }

@@ -6,8 +6,8 @@ use proctor_devbox::{
     Backend, Error,
     local::{LocalBackend, LocalConfig},
 };
+use proctor_engine::Extensions;
 use proctor_fleet::{Fleet, FleetOptions};
-use proctor_scorers::ScorerKinds;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -22,32 +22,32 @@ pub(in crate::runloop) struct Boxes {
 
 impl Boxes {
     pub(in crate::runloop) async fn start() -> Self {
-        Self::start_with_kinds(ScorerKinds::builtin()).await
+        Self::start_extended(Extensions::shipped()).await
     }
 
-    /// The same with scorers of these kinds.
-    pub(in crate::runloop) async fn start_with_kinds(kinds: ScorerKinds) -> Self {
+    /// The same with these extensions.
+    pub(in crate::runloop) async fn start_extended(extensions: Extensions) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let config = LocalConfig::new(directory.path().join("boxes"));
         let backend = Arc::new(LocalBackend::open(config).unwrap());
-        Self::start_in(directory, backend, kinds).await
+        Self::start_in(directory, backend, extensions).await
     }
 
     /// The same with boxes of another backend.
     pub(in crate::runloop) async fn start_on(backend: Arc<dyn Backend>) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        Self::start_in(directory, backend, ScorerKinds::builtin()).await
+        Self::start_in(directory, backend, Extensions::shipped()).await
     }
 
     async fn start_in(
         directory: tempfile::TempDir,
         backend: Arc<dyn Backend>,
-        kinds: ScorerKinds,
+        extensions: Extensions,
     ) -> Self {
         let options = FleetOptions::new(directory.path().join("fleet"));
         let made = Arc::clone(&backend);
         let setup = Setup {
-            kinds,
+            extensions,
             ..Setup::default()
         };
         let (server, fleet) = setup

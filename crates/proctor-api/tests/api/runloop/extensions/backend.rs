@@ -11,9 +11,10 @@ use async_trait::async_trait;
 use proctor_devbox::{
     Backend, BaseName, BoxId, BoxRecord, BoxSpec, BoxState, Devbox, Error, ExecId, ExecSpec,
     Execution, Exit, ExitCause, Factory, FileContent, FileMode, LayerId, LayerRecord, OutputChunk,
-    Progress, Registry, Report, Result, Settings, SnapshotWay, Stream, Sweep, Usage, User,
+    Progress, Report, Result, Settings, SnapshotWay, Stream, Sweep, Usage, User,
     error::FileProblem,
 };
+use proctor_engine::Extensions;
 use reqwest::Method;
 use serde_json::json;
 use tokio::{
@@ -300,8 +301,8 @@ impl Execution for Answered {
 
 #[tokio::test]
 async fn a_devbox_is_made_by_a_backend_that_was_added_from_outside() {
-    let registry = Registry::builtin().with(MEMORY);
-    let factory = registry.get("memory").unwrap();
+    let extensions = Extensions::shipped().with_backend(MEMORY);
+    let factory = extensions.backends.get("memory").unwrap();
     let settings = Settings {
         data: "/nowhere".into(),
         exact_disks: false,

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use proctor_core::shell::quoted;
-use proctor_scorers::{
-    Bench, Ended, Finding, JudgeError, Kind, Members, ReadMembers as _, ScorerKinds, Script,
-};
+use proctor_engine::Extensions;
+use proctor_scorers::{Bench, Ended, Finding, JudgeError, Kind, Members, ReadMembers as _, Script};
 use serde_json::{Value, json};
 
 use crate::runloop::devboxes::support::Boxes;
@@ -60,7 +59,7 @@ async fn scored(boxes: &Boxes, path: &str) -> Value {
 
 #[tokio::test]
 async fn a_scenario_is_scored_by_a_kind_that_was_added_from_outside() {
-    let boxes = Boxes::start_with_kinds(ScorerKinds::builtin().with::<FileScorer>()).await;
+    let boxes = Boxes::start_extended(Extensions::shipped().with_scorer_kind::<FileScorer>()).await;
 
     // It is read, checked and kept like the others.
     let refused = boxes.refused(

@@ -12,11 +12,9 @@ use super::{solver, studio::make};
 use crate::support::{Answer, Setup, TestServer};
 
 async fn with_pagers() -> TestServer {
-    let shipped = Extensions::shipped();
-    let extensions = Extensions {
-        simulators: shipped.simulators.with(PagerPlugin),
-        checks: shipped.checks.with::<PageSent>(),
-    };
+    let extensions = Extensions::shipped()
+        .with_simulator(PagerPlugin)
+        .with_check::<PageSent>();
     let setup = Setup {
         extensions,
         ..Setup::default()
@@ -138,6 +136,41 @@ async fn what_is_wrong_with_it_is_told_like_what_is_shipped() {
     assert!(
         warnings.contains("assertion.text: is required"),
         "{warnings}"
+    );
+}
+
+#[tokio::test]
+async fn its_configuration_is_described_and_checked_like_what_is_shipped() {
+    let server = with_pagers().await;
+    let pager = server
+        .engine
+        .extensions()
+        .simulators
+        .resolve("beeper")
+        .unwrap();
+    let schema = pager.config_schema();
+    assert_eq!(schema["properties"]["number"]["type"], "string");
+    assert_eq!(pager.check_config(&json!({"number": "4711"})), Ok(()));
+    let refused = pager.check_config(&json!({"number": 4711})).unwrap_err();
+    let places: Vec<&str> = refused.iter().map(|one| one.path.as_str()).collect();
+    assert_eq!(places, ["config.number"]);
+
+    // What is wrong with it keeps a benchmark from being run.
+    let wrong = json!({"type": "Pager", "name": "Ward", "config": {"number": 4711}});
+    let simulator = make(&server, "/simulators", wrong).await;
+    let environment = make(&server, "/environments", json!({"name": "Ward"})).await;
+    let link = format!("/environments/{environment}/simulators/{simulator}");
+    assert_eq!(server.ask(Method::POST, &link, json!({})).await.status, 200);
+    let benchmark = json!({"name": "b", "environment_id": environment, "timeout": 60});
+    let benchmark = make(&server, "/benchmarks", benchmark).await;
+    let publish = format!("/benchmarks/{benchmark}/publish");
+    let refused = server
+        .ask(Method::POST, &publish, json!({"slug": "wrong-number"}))
+        .await;
+    assert!(
+        refused.body.to_string().contains("config.number: "),
+        "{}",
+        refused.body
     );
 }
 

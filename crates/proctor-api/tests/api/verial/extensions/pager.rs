@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use http::{Method, StatusCode};
-use proctor_core::environment::Simulator;
+use proctor_core::{environment::Simulator, problem::Problems};
 use proctor_simulation::{
     exchange::{Request, Response},
     exhibits::Exhibits,
     fields::Fields,
     registry::{MachineSource, SimulatorPlugin, factory},
     scenario::{StepKind, read_fields, required},
+    schema::{about, object, text},
     seed::Seed,
     simulator::{
         Around, Decision, Machine, NotProvided, Provided, Provision, Recorded, read_config,
@@ -39,6 +40,13 @@ impl SimulatorPlugin for PagerPlugin {
         &[("pages", "pages")]
     }
 
+    fn config_schema(&self) -> Value {
+        object(
+            &[],
+            json!({"number": about("Where it is reached.", text())}),
+        )
+    }
+
     fn machine(&self) -> MachineSource {
         MachineSource::Own(|simulator| Ok(factory(read(simulator)?, Pager::branch)))
     }
@@ -54,7 +62,7 @@ struct Config {
     number: String,
 }
 
-fn read(simulator: &Simulator) -> Result<Config, NotProvided> {
+fn read(simulator: &Simulator) -> Result<Config, Problems> {
     read_config(&simulator.config)
 }
 
