@@ -11,6 +11,7 @@ use proctor_devbox::{
     Backend as _, Base, BoxId, BoxSpec, BoxState, ExecId, ExecSpec,
     local::{LocalBackend, LocalConfig},
 };
+use proctor_testkit::eventually;
 
 use crate::support::{output, sh};
 
@@ -139,13 +140,10 @@ async fn a_box_without_a_server_is_suspended_and_then_stopped() {
     let spool = directory.path().join("boxes/alone/execs/tick.stdout");
     let size = || fs_err::metadata(&spool).unwrap().len();
     let control = directory.path().join("boxes/alone/control");
-    for _ in 0..600 {
-        if !control.exists() {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    assert!(!control.exists(), "nobody came and it still runs");
+    eventually("a box that nobody comes back to ends", async || {
+        !control.exists()
+    })
+    .await;
     // Suspended after one of three seconds, it wrote for about a third of its life.
     assert!(size() < 5 * 200, "{} bytes", size());
     let backend = LocalBackend::open(settings).unwrap();

@@ -12,7 +12,7 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use proctor_devbox::{
@@ -20,7 +20,10 @@ use proctor_devbox::{
     Network, Property, Shared,
     local::{LocalBackend, LocalConfig},
 };
-use proctor_testkit::traces::{files, traces};
+use proctor_testkit::{
+    eventually_seen,
+    traces::{files, traces},
+};
 
 use crate::support::{EVERY_LIMIT, output};
 
@@ -156,15 +159,16 @@ async fn settle(data: &Path) {
 }
 
 /// What a dead server had just ordered may come up, find that nobody wants it, and end.
-async fn traces_in_the_end(data: &Path, prefix: &str) -> Vec<String> {
-    for _ in 0..100 {
+async fn no_traces_in_the_end(data: &Path, prefix: &str) {
+    eventually_seen("nothing is left of the boxes", async || {
         let left = traces(data, prefix);
         if left.is_empty() {
-            return left;
+            Ok(())
+        } else {
+            Err(left.join(", "))
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    traces(data, prefix)
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -196,10 +200,7 @@ async fn nothing_is_left_of_many_boxes_whose_server_is_killed_again_and_again() 
         "{lived} boxes lived, {WORKERS} at a time, their server was killed {kills} times: {:.1} s",
         began.elapsed().as_secs_f64()
     );
-    assert_eq!(
-        traces_in_the_end(&data, &prefix).await,
-        Vec::<String>::new()
-    );
+    no_traces_in_the_end(&data, &prefix).await;
     assert_eq!(files(&data), before);
 }
 
@@ -259,9 +260,6 @@ async fn many_boxes_are_alive_at_once_and_every_one_works() {
         used.as_secs_f64(),
         began.elapsed().as_secs_f64()
     );
-    assert_eq!(
-        traces_in_the_end(&data, &prefix).await,
-        Vec::<String>::new()
-    );
+    no_traces_in_the_end(&data, &prefix).await;
     assert_eq!(files(&data), before);
 }

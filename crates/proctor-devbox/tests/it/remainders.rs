@@ -6,7 +6,10 @@ use proctor_devbox::{
     Base, BoxId, BoxSpec, Devbox, Error, ExecId, ExecSpec, LayerId, Property, User,
     conformance::Subject as _,
 };
-use proctor_testkit::traces::{loop_files, traces};
+use proctor_testkit::{
+    eventually,
+    traces::{loop_files, traces},
+};
 
 use crate::support::{EVERY_LIMIT, Local, sh};
 
@@ -136,13 +139,10 @@ async fn a_disk_of_its_own_leaves_no_device_behind() {
             devbox.ended().await;
         }
         devbox.destroy().await.unwrap();
-        for _ in 0..200 {
-            if loop_files(&data).is_empty() {
-                break;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-        assert_eq!(loop_files(&data), Vec::<String>::new());
+        eventually("no file of a disk is in use", async || {
+            loop_files(&data).is_empty()
+        })
+        .await;
     }
     drop(backend);
     local.end().await;

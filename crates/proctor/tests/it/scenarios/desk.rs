@@ -1,6 +1,9 @@
 //! Whoever takes scenarios over HTTP.
 
-use std::{os::unix::fs::MetadataExt as _, time::Duration};
+use std::{
+    os::unix::fs::MetadataExt as _,
+    time::{Duration, Instant},
+};
 
 use proctor_testkit::{
     archive::unzipped,
@@ -8,6 +11,10 @@ use proctor_testkit::{
 };
 use reqwest::Method;
 use serde_json::{Value, json};
+
+/// How long a server may take that is busy or was just started again. The callers run on several threads, so they wait in loops and not with
+/// async closures, which would not be `Send`.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A scenario that was started, and its devbox.
 pub(crate) struct Taken {
@@ -33,11 +40,14 @@ pub(crate) fn contract(scorers: &[Value]) -> Value {
 
 /// Posts as the vendors' clients do: again when the server is too busy, in which case it has changed nothing.
 async fn post(caller: &Caller, path: &str, body: Value) -> Value {
+    let began = Instant::now();
     loop {
         let (status, answer) = caller.ask(Method::POST, path, body.clone()).await;
         match status {
             200 => return answer,
-            503 => tokio::time::sleep(Duration::from_millis(200)).await,
+            503 if began.elapsed() < PATIENCE => {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
             other => panic!("{path}: {other} with {answer}"),
         }
     }
@@ -93,6 +103,7 @@ impl Taken {
 
     /// The scenario run as soon as it is not being scored.
     pub(crate) async fn settled(&self, caller: &Caller) -> Value {
+        let began = Instant::now();
         loop {
             let (status, seen) = caller.ask(Method::GET, &self.path(""), Value::Null).await;
             match status {
@@ -100,6 +111,7 @@ impl Taken {
                 200 | 503 => {}
                 other => panic!("{other} with {seen}"),
             }
+            assert!(began.elapsed() < PATIENCE, "still being scored: {seen:#}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

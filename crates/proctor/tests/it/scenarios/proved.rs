@@ -7,7 +7,10 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use proctor_testkit::server::{self, KEY, Server};
+use proctor_testkit::{
+    eventually_seen,
+    server::{self, KEY, Server},
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -165,16 +168,15 @@ async fn the_repository_of_a_blueprint_is_put_on_the_commit_of_each_instance() {
     let body = json!({"name": "tiny", "dockerfile": dockerfile});
     let made = server.caller().post("/v1/blueprints", body).await;
     let blueprint = made["id"].as_str().unwrap().to_owned();
-    let built = loop {
-        let seen = server
-            .caller()
-            .get(&format!("/v1/blueprints/{blueprint}"))
-            .await;
-        if !["queued", "provisioning", "building"].contains(&seen["status"].as_str().unwrap()) {
-            break seen;
+    let path = format!("/v1/blueprints/{blueprint}");
+    let built = eventually_seen("the build is over", async || {
+        let seen = server.caller().get(&path).await;
+        match seen["status"].as_str() {
+            Some("queued" | "provisioning" | "building") => Err(seen),
+            _ => Ok(seen),
         }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    };
+    })
+    .await;
     assert_eq!(built["status"], "build_complete", "{built:#}");
 
     let mut lost = tiny.instance("lost", 0);

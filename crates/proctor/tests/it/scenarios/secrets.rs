@@ -1,8 +1,9 @@
 //! The values of secrets are in no view, no log and no archive, whatever scorers, references and agents print.
 
-use std::time::Duration;
-
-use proctor_testkit::server::{Caller, Server};
+use proctor_testkit::{
+    eventually_seen,
+    server::{Caller, Server},
+};
 use serde_json::{Value, json};
 
 use super::desk::{contract, scenario, start_with};
@@ -79,13 +80,15 @@ async fn references_and_agents_tell_no_secrets() {
     let job = json!({"spec": {"type": "scenarios", "scenario_ids": [scenario], "agent_configs": [agent]}});
     let job = caller.post("/v1/benchmark_jobs", job).await["id"].clone();
     let path = format!("/v1/benchmark_jobs/{}", job.as_str().unwrap());
-    let seen = loop {
+    let seen = eventually_seen("the job is completed", async || {
         let seen = caller.get(&path).await;
         if seen["state"] == "completed" {
-            break seen;
+            Ok(seen)
+        } else {
+            Err(seen)
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    };
+    })
+    .await;
     let outcome = &seen["benchmark_outcomes"][0]["scenario_outcomes"][0];
     let told = outcome["failure_reason"]["exception_message"].as_str();
     assert_eq!(

@@ -1,17 +1,13 @@
 //! A kind of scorer that the program does not have.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use proctor_core::shell::quoted;
 use proctor_engine::Extensions;
 use proctor_scorers::{Bench, Ended, Finding, JudgeError, Kind, Members, ReadMembers as _, Script};
+use proctor_testkit::eventually_seen;
 use serde_json::{Value, json};
 
 use crate::runloop::devboxes::support::Boxes;
-
-/// How long scoring may take.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// `file_scorer`: whether a file has a certain line.
 struct FileScorer {
@@ -48,13 +44,15 @@ fn scenario(scorer: &Value) -> Value {
 }
 
 async fn scored(boxes: &Boxes, path: &str) -> Value {
-    loop {
+    eventually_seen("a scenario run is scored", async || {
         let run = boxes.get(path).await;
         if run["state"] == "scored" {
-            return run;
+            Ok(run)
+        } else {
+            Err(run)
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    })
+    .await
 }
 
 #[tokio::test]
@@ -95,8 +93,7 @@ async fn a_scenario_is_scored_by_a_kind_that_was_added_from_outside() {
         assert_eq!(ran["exit_status"], 0, "{ran}");
         let path = format!("/v1/scenarios/runs/{}", run["id"].as_str().unwrap());
         boxes.post(&format!("{path}/score"), Value::Null).await;
-        let scored = tokio::time::timeout(PATIENCE, scored(&boxes, &path)).await;
-        let scored = scored.expect("a scenario run is scored within half a minute");
+        let scored = scored(&boxes, &path).await;
         assert_eq!(
             scored["scoring_contract_result"]["score"], score,
             "{scored}"
