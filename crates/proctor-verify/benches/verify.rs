@@ -7,7 +7,7 @@
 //! says more than the clock; both are printed.
 
 #[expect(dead_code, reason = "the tests use more of it")]
-#[path = "../tests/checks/support.rs"]
+#[path = "../tests/it/support.rs"]
 mod support;
 
 use std::{

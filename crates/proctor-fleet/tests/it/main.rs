@@ -11,6 +11,7 @@ mod frozen;
 mod interrupted_launches;
 mod lives;
 mod recovery;
+mod shelf;
 mod shells;
 mod snapshots;
 mod support;

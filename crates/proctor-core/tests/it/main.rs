@@ -1,0 +1,5 @@
+//! The domain through its public surface.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod stored_definitions;

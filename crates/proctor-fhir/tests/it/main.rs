@@ -1,0 +1,4 @@
+//! The definitions and the official examples of R4.
+
+mod definitions;
+mod examples;

@@ -1,0 +1,10 @@
+//! Worlds on real journals.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod clinic;
+mod freezing;
+mod house;
+mod journal;
+mod recorder;
+mod world;
