@@ -1,38 +1,25 @@
 //! The server's side of the launcher: started once, started again if it died.
 
 use std::{
-    fs::Permissions,
-    io::{self, Write as _},
-    os::{
-        fd::{AsFd, AsRawFd, OwnedFd},
-        unix::{fs::PermissionsExt as _, process::CommandExt as _},
-    },
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    io,
+    os::fd::{AsFd, OwnedFd},
+    path::Path,
+    process::{Child, Stdio},
     sync::{Mutex, PoisonError},
-    time::Duration,
 };
 
-use rustix::{
-    fs::{MemfdFlags, SealFlags},
-    net::{AddressFamily, SocketFlags, SocketType},
-};
+use proctor_embedded::run::Executable;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use super::{
-    inside::{Order, send_order},
-    plan::remove_if_there,
-};
+use super::inside::{Order, send_order};
 
 /// The launcher, the supervisors and what they become, as `build.rs` made it.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/proctor-supervisor"));
 const NAME: &str = "proctor-supervisor";
-/// How often a program that somebody may still write to is tried.
-const TRIES: u32 = 100;
-
 /// A launcher that can be given orders.
 #[derive(Debug)]
 pub(super) struct Launcher {
-    program: ProgramFile,
+    program: Executable,
     running: Mutex<Option<Running>>,
 }
 
@@ -42,21 +29,12 @@ struct Running {
     child: Child,
 }
 
-/// What to execute.
-#[derive(Debug)]
-enum ProgramFile {
-    /// A sealed copy in memory: nobody in a box can change what the supervisors run.
-    InMemory(OwnedFd),
-    /// A file, where the host forbids programs in memory.
-    OnDisk(PathBuf),
-}
-
 impl Launcher {
     /// Starts the launcher of a server that keeps its files in `data`.
     pub(super) fn start(data: &Path) -> io::Result<Self> {
-        let in_memory = sealed_copy().and_then(|file| Self::of(ProgramFile::InMemory(file)));
+        let in_memory = Executable::in_memory(NAME, PROGRAM).and_then(Self::of);
         in_memory.or_else(|not_in_memory| {
-            let on_disk = copy_below(data).and_then(|path| Self::of(ProgramFile::OnDisk(path)));
+            let on_disk = Executable::on_disk(NAME, PROGRAM, data).and_then(Self::of);
             on_disk.map_err(|error| {
                 let why = format!("from memory: {not_in_memory}; from a file: {error}");
                 io::Error::new(error.kind(), why)
@@ -64,7 +42,7 @@ impl Launcher {
         })
     }
 
-    fn of(program: ProgramFile) -> io::Result<Self> {
+    fn of(program: Executable) -> io::Result<Self> {
         let launcher = Self {
             program,
             running: Mutex::new(None),
@@ -85,35 +63,12 @@ impl Launcher {
             SocketFlags::CLOEXEC,
             None,
         )?;
-        let path = match &self.program {
-            ProgramFile::InMemory(file) => {
-                PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
-            }
-            ProgramFile::OnDisk(path) => path.clone(),
-        };
-        let mut command = Command::new(path);
+        let mut command = self.program.command();
         command
-            .arg0(NAME)
-            .env_clear()
-            .current_dir("/")
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            // Its own group, so that a signal from the server's terminal does not reach the boxes.
-            .process_group(0);
-        let mut tries = 1;
-        let child = loop {
-            match command.spawn() {
-                // Another thread forked while the program was being written, and its child has not yet let go of it.
-                Err(error)
-                    if error.kind() == io::ErrorKind::ExecutableFileBusy && tries < TRIES =>
-                {
-                    tries += 1;
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                other => break other?,
-            }
-        };
+            .stderr(Stdio::null());
+        let child = proctor_embedded::run::spawn(&mut command)?;
         Ok(Running {
             socket: ours,
             child,
@@ -146,30 +101,6 @@ impl Drop for Launcher {
     }
 }
 
-fn sealed_copy() -> io::Result<OwnedFd> {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Kernels before 6.3 do not know the flag, and let everything in memory be executed.
-    let copy = rustix::fs::memfd_create(NAME, flags | MemfdFlags::EXEC)
-        .or_else(|_| rustix::fs::memfd_create(NAME, flags))?;
-    let mut copy = std::fs::File::from(copy);
-    copy.write_all(PROGRAM)?;
-    let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
-    rustix::fs::fcntl_add_seals(&copy, seals)?;
-    // A descriptor that is open for writing cannot be executed; opening it anew for reading can.
-    let read_only = fs_err::File::open(format!("/proc/self/fd/{}", copy.as_raw_fd()))?;
-    Ok(OwnedFd::from(std::fs::File::from(read_only)))
-}
-
-/// Writes the program anew: what an earlier version left may be in use.
-fn copy_below(data: &Path) -> io::Result<PathBuf> {
-    let (fresh, path) = (data.join(format!("{NAME}.new")), data.join(NAME));
-    remove_if_there(&fresh)?;
-    fs_err::write(&fresh, PROGRAM)?;
-    fs_err::set_permissions(&fresh, Permissions::from_mode(0o500))?;
-    fs_err::rename(fresh, &path)?;
-    Ok(path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,8 +109,8 @@ mod tests {
     fn where_no_program_runs_in_memory_it_runs_from_a_file() {
         let data = tempfile::tempdir().unwrap();
         for _ in 0..2 {
-            let launcher =
-                Launcher::of(ProgramFile::OnDisk(copy_below(data.path()).unwrap())).unwrap();
+            let program = Executable::on_disk(NAME, PROGRAM, data.path()).unwrap();
+            let launcher = Launcher::of(program).unwrap();
             let mut running = launcher.lock();
             let child = &mut running.as_mut().unwrap().child;
             assert!(child.try_wait().unwrap().is_none(), "it waits for orders");

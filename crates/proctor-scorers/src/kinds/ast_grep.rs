@@ -1,7 +1,7 @@
 //! `ast_grep_scorer`: whether any code below a directory matches a pattern.
 //!
-//! The files are read out of the box and searched here, so that nothing in the box decides what matches. Links inside the box are
-//! not followed while looking for files, and reading one never leaves the box.
+//! The files are read out of the box and searched by a program beside the server, so that nothing in the box decides what matches. Links inside
+//! the box are not followed while looking for files, and reading one never leaves the box.
 
 use async_trait::async_trait;
 use futures::{StreamExt as _, stream};
@@ -11,8 +11,8 @@ use tokio::io::AsyncReadExt as _;
 
 use super::Kind;
 use crate::{
-    bench::{Bench, Ran, Script},
-    code::{CodeLanguage, CodePattern, CodeSearch, Match},
+    bench::{Bench, Ended, Ran, Script},
+    code::{BadPattern, CodePattern, CodeSearch, Match, SearchError},
     error::JudgeError,
     members::{Members, ReadMembers as _},
     scored::Finding,
@@ -50,8 +50,8 @@ impl Kind for AstGrep {
             CodePattern::read(text, language)
                 .map_err(|bad| {
                     let place = match &bad {
-                        crate::code::BadPattern::UnknownLanguage(_) => "lang",
-                        crate::code::BadPattern::Unreadable { .. } => "pattern",
+                        BadPattern::UnknownLanguage { .. } => "lang",
+                        BadPattern::Unreadable { .. } => "pattern",
                     };
                     members.refuse(place, bad.to_string());
                 })
@@ -80,25 +80,13 @@ impl Kind for AstGrep {
                 output: listing.output(),
             });
         }
-        let mut files = self.wanted(&listing.stdout);
-        let too_many = listing.cut || files.len() > MOST_FILES;
-        files.truncate(MOST_FILES);
-        let searched = files.len();
-        let searching = tokio::time::timeout(bench.limit, self.search(bench, files));
+        let searching = tokio::time::timeout(bench.limit, self.search(bench, &listing));
         match searching.await {
+            Ok(finding) => finding,
             Err(_) => Ok(Finding::none(format!(
                 "the scorer took longer than {:.1} seconds",
                 bench.limit.as_secs_f64()
             ))),
-            Ok(Err(error)) => Err(error),
-            Ok(Ok(Some((path, Match { line, text })))) => Ok(Finding {
-                score: Ok(1.0),
-                output: format!("{path}:{line}: {text}\n"),
-            }),
-            Ok(Ok(None)) if too_many => Ok(Finding::none(format!(
-                "no match in {searched} files, and there are more than can be searched"
-            ))),
-            Ok(Ok(None)) => Ok(nothing(format!("no match in {searched} files\n"))),
         }
     }
 }
@@ -124,65 +112,72 @@ impl AstGrep {
         )
     }
 
-    /// The files of a listing that the pattern is about, in their order by name.
-    fn wanted(&self, listing: &str) -> Vec<(String, CodeLanguage)> {
-        let paths: Vec<&str> = listing
-            .split('\0')
-            .filter(|path| path.starts_with('/'))
-            .collect();
-        let by_itself = listing.starts_with('\0');
-        let mut wanted: Vec<(String, CodeLanguage)> = paths
-            .iter()
-            .filter_map(|path| {
-                let language = if by_itself {
-                    self.pattern.language_for_file(path)
-                } else {
-                    self.pattern.language_for(path)
-                };
-                Some(((*path).to_owned(), language?))
-            })
-            .collect();
-        wanted.sort_by(|one, other| one.0.cmp(&other.0));
-        wanted
-    }
-
-    async fn search(
-        &self,
-        bench: &Bench<'_>,
-        files: Vec<(String, CodeLanguage)>,
-    ) -> Result<Option<(String, Match)>, JudgeError> {
-        let mut search = CodeSearch::new(self.pattern.clone());
-        let mut sources = stream::iter(files)
-            .map(|(path, language)| async move {
-                let source = source(bench, &path).await?;
-                Ok::<_, JudgeError>(source.map(|source| (path, language, source)))
+    async fn search(&self, bench: &Bench<'_>, listing: &Ended) -> Result<Finding, JudgeError> {
+        let by_itself = listing.stdout.starts_with('\0');
+        let paths = listing.stdout.split('\0');
+        let mut paths: Vec<&str> = paths.filter(|path| path.starts_with('/')).collect();
+        paths.sort_unstable();
+        let mut search = match CodeSearch::start(&self.pattern, bench.limit).await {
+            Ok(search) => search,
+            Err(error) => return without_answer(&self.directory, error),
+        };
+        let mut files: Vec<String> = match search.select(&paths, by_itself).await {
+            Ok(places) => {
+                let selected = places.iter().filter_map(|place| paths.get(*place));
+                selected.map(|path| (*path).to_owned()).collect()
+            }
+            Err(error) => return without_answer(&self.directory, error),
+        };
+        let too_many = listing.cut || files.len() > MOST_FILES;
+        files.truncate(MOST_FILES);
+        let searched = files.len();
+        let mut contents = stream::iter(files)
+            .map(|path| async move {
+                let content = content(bench, &path).await?;
+                Ok::<_, JudgeError>(content.map(|content| (path, content)))
             })
             .buffered(AT_ONCE);
-        while let Some(read) = sources.next().await {
-            let Some((path, language, source)) = read? else {
+        while let Some(read) = contents.next().await {
+            let Some((path, content)) = read? else {
                 continue;
             };
-            let searched = tokio::task::spawn_blocking(move || {
-                let found = search.first_match(language, &source);
-                (search, found)
-            });
-            let found;
-            (search, found) = searched.await.map_err(|error| {
-                JudgeError::Devbox(DevboxError::platform(
-                    "searching code",
-                    std::io::Error::other(error),
-                ))
-            })?;
-            if let Some(found) = found {
-                return Ok(Some((path, found)));
+            match search.first_match(&path, by_itself, &content).await {
+                Ok(None) => (),
+                Ok(Some(Match { line, text })) => {
+                    return Ok(Finding {
+                        score: Ok(1.0),
+                        output: format!("{path}:{line}: {text}\n"),
+                    });
+                }
+                Err(error) => return without_answer(&path, error),
             }
         }
-        Ok(None)
+        Ok(if too_many {
+            Finding::none(format!(
+                "no match in {searched} files, and there are more than can be searched"
+            ))
+        } else {
+            nothing(format!("no match in {searched} files\n"))
+        })
     }
 }
 
-/// The text of a file; none if it is gone, too large or not for the box's user.
-async fn source(bench: &Bench<'_>, path: &str) -> Result<Option<String>, JudgeError> {
+/// What is said of a search that did not come to its end. If the program cannot be started that is the platform's fault, else that of what it was
+/// given.
+fn without_answer(searched: &str, error: SearchError) -> Result<Finding, JudgeError> {
+    match error {
+        SearchError::NotStarted(error) => {
+            Err(DevboxError::platform("searching code", error).into())
+        }
+        SearchError::BadPattern(bad) => Ok(Finding::none(bad.to_string())),
+        SearchError::Ended(_) => Ok(Finding::none(format!(
+            "{searched} cannot be searched: {error}"
+        ))),
+    }
+}
+
+/// What is in a file; none if it is gone, too large or not for the box's user.
+async fn content(bench: &Bench<'_>, path: &str) -> Result<Option<Vec<u8>>, JudgeError> {
     let opened = bench
         .devbox
         .read_file(path, &bench.user, Some(LARGEST_FILE));
@@ -195,5 +190,5 @@ async fn source(bench: &Bench<'_>, path: &str) -> Result<Option<String>, JudgeEr
     if content.reader.read_to_end(&mut bytes).await.is_err() {
         return Ok(None);
     }
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    Ok(Some(bytes))
 }

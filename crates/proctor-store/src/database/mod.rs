@@ -11,11 +11,16 @@ mod row;
 mod sqlite;
 mod transaction;
 
-use std::{path::Path, str::FromStr, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    str::FromStr,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use sqlx::{
-    ConnectOptions as _, Connection as _, PgPool,
-    migrate::{MigrateError, Migrator},
+    ConnectOptions as _, Connection as _, PgPool, SqlSafeStr as _,
+    migrate::{MigrateError, Migration, MigrationType, Migrator},
     postgres::{PgConnectOptions, PgPoolOptions},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
@@ -34,7 +39,16 @@ pub(crate) use self::{
 };
 use crate::{StoreError, error::DatabaseError, fault::Writes};
 
-static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
+/// The files of `migrations`: number, description, SQL.
+const MIGRATION_FILES: &[(i64, &str, &str)] = &include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
+
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    let migrations = MIGRATION_FILES.iter().map(|&(version, description, sql)| {
+        let kind = MigrationType::Simple;
+        Migration::new(version, description.into(), kind, sql.into_sql_str(), false)
+    });
+    Migrator::with_migrations(migrations.collect())
+});
 
 /// How to reach a database.
 #[derive(Clone, Debug)]
