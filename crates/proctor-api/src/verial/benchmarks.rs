@@ -2,28 +2,13 @@
 
 use std::{collections::BTreeMap, num::NonZeroU32, ops::RangeInclusive};
 
-use axum::extract::State;
-use http::StatusCode;
 use proctor_core::{
     definition::{BenchmarkVersion, Requirements, Seconds, Slug, Visibility},
     id::kinds::{BenchmarkId, BenchmarkKind, EnvironmentId},
-    time::Timestamp,
 };
 use proctor_store::benchmarks::{BenchmarkDraft, BenchmarkRecord};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
-use super::{
-    environments,
-    found::{found, removed},
-    page::{VerialList, VerialPage, VerialPageQuery},
-};
-use crate::{
-    auth::OrganizationCaller,
-    error::ApiError,
-    extract::{Checks, Json, Path, present},
-    state::ApiState,
-};
+use super::{environments, prelude::*};
 
 /// A benchmark.
 #[derive(Serialize, ToSchema)]
@@ -179,15 +164,6 @@ impl BenchmarkChanges {
     }
 }
 
-/// The caller's benchmark of this id.
-pub(super) async fn find(
-    state: &ApiState,
-    caller: &OrganizationCaller,
-    id: BenchmarkId,
-) -> Result<BenchmarkRecord, ApiError> {
-    found(id, state.store().benchmark(caller.id(), id).await?)
-}
-
 /// The benchmark with what is published of it.
 pub(super) async fn view(
     state: &ApiState,
@@ -198,37 +174,21 @@ pub(super) async fn view(
     Ok(Json(BenchmarkView::of(benchmark, latest)))
 }
 
-/// Lists the organization's benchmarks.
-#[utoipa::path(
-    get,
-    path = "/benchmarks",
-    tag = "Verial: benchmarks",
-    params(VerialPageQuery),
-    security(("organization_key" = [])),
-    responses(
-        (
-            status = 200,
-            description = "The benchmarks, newest first",
-            body = VerialList<BenchmarkView>,
-        ),
-    ),
-)]
-pub(crate) async fn list_benchmarks(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    page: VerialPage<BenchmarkKind>,
-) -> Result<Json<VerialList<BenchmarkView>>, ApiError> {
-    let benchmarks = state.store().benchmarks(caller.id(), page.0).await?;
-    let ids: Vec<_> = benchmarks.items.iter().map(|one| one.id).collect();
-    let mut latest = state.store().latest_versions(&ids).await?;
-    Ok(page.answer(
-        benchmarks,
-        |one| one.id,
-        |benchmark| {
-            let latest = latest.remove(&benchmark.id);
-            BenchmarkView::of(benchmark, latest)
-        },
-    ))
+authored! {
+    BenchmarkId at "/benchmarks/{id}", "Verial: benchmarks", "The benchmark's id";
+    store(benchmark -> BenchmarkRecord, delete_benchmark);
+    /// Shows a benchmark.
+    get get_benchmark -> BenchmarkView "The benchmark", shown by view;
+    /// Removes a benchmark with its tasks, and takes its versions back.
+    ///
+    /// Runs that have begun go on, and their results stay.
+    delete delete_benchmark "The benchmark is gone";
+}
+
+authored_list! {
+    /// Lists the organization's benchmarks.
+    list_benchmarks at "/benchmarks", "Verial: benchmarks" -> BenchmarkView "The benchmarks, newest first";
+    store(benchmarks by BenchmarkKind, with latest_versions), each as of;
 }
 
 /// Makes a benchmark without tasks.
@@ -266,23 +226,6 @@ async fn know_environment(
     Ok(())
 }
 
-/// Shows a benchmark.
-#[utoipa::path(
-    get,
-    path = "/benchmarks/{id}",
-    tag = "Verial: benchmarks",
-    params(("id" = String, Path, description = "The benchmark's id")),
-    security(("organization_key" = [])),
-    responses((status = 200, description = "The benchmark", body = BenchmarkView)),
-)]
-pub(crate) async fn get_benchmark(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<BenchmarkId>,
-) -> Result<Json<BenchmarkView>, ApiError> {
-    view(&state, find(&state, &caller, id).await?).await
-}
-
 /// Changes a benchmark's draft.
 ///
 /// Fields that are absent stay as they are. Published versions keep what they froze.
@@ -306,23 +249,4 @@ pub(crate) async fn update_benchmark(
     know_environment(&state, &caller, &draft).await?;
     let benchmark = state.store().update_benchmark(&benchmark, draft).await?;
     view(&state, benchmark).await
-}
-
-/// Removes a benchmark with its tasks, and takes its versions back.
-///
-/// Runs that have begun go on, and their results stay.
-#[utoipa::path(
-    delete,
-    path = "/benchmarks/{id}",
-    tag = "Verial: benchmarks",
-    params(("id" = String, Path, description = "The benchmark's id")),
-    security(("organization_key" = [])),
-    responses((status = 204, description = "The benchmark is gone")),
-)]
-pub(crate) async fn delete_benchmark(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<BenchmarkId>,
-) -> Result<StatusCode, ApiError> {
-    removed(id, state.store().delete_benchmark(caller.id(), id).await?)
 }

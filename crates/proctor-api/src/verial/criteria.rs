@@ -1,31 +1,17 @@
 //! `/criteria`: what is checked afterwards.
 
-use axum::extract::State;
-use http::StatusCode;
 use proctor_core::{
     definition::Check,
     id::kinds::{CriterionId, CriterionKind, EntityId, TaskId},
     scoring::Weight,
-    time::Timestamp,
 };
 use proctor_engine::authoring;
 use proctor_store::criteria::{CriterionDraft, CriterionRecord};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
-use super::{
-    entities,
-    found::{found, removed},
-    page::{VerialList, VerialPage, VerialPageQuery},
-    tasks,
-};
-use crate::{
-    auth::OrganizationCaller,
-    error::ApiError,
-    extract::{Checks, Json, Path, Query, present},
-    state::ApiState,
-};
+use super::{entities, prelude::*, tasks};
+use crate::extract::Query;
 
 /// A criterion.
 #[derive(Serialize, ToSchema)]
@@ -209,14 +195,6 @@ pub(crate) struct CriterionFilter {
     task_id: Option<TaskId>,
 }
 
-async fn find(
-    state: &ApiState,
-    caller: &OrganizationCaller,
-    id: CriterionId,
-) -> Result<CriterionRecord, ApiError> {
-    found(id, state.store().criterion(caller.id(), id).await?)
-}
-
 /// Refuses a criterion whose entity is not the caller's. Whether its task is about the entity is
 /// asked when the benchmark is published.
 async fn know_entity(
@@ -228,6 +206,15 @@ async fn know_entity(
         entities::find(state, caller, entity).await?;
     }
     Ok(())
+}
+
+authored! {
+    CriterionId at "/criteria/{id}", "Verial: criteria", "The criterion's id";
+    store(criterion -> CriterionRecord, delete_criterion);
+    /// Shows a criterion.
+    get get_criterion -> CriterionView "The criterion", shown as CriterionView::of;
+    /// Removes a criterion.
+    delete delete_criterion "The criterion is gone";
 }
 
 /// Lists the organization's criteria, of one task or all.
@@ -289,24 +276,6 @@ pub(crate) async fn create_criterion(
     Ok((StatusCode::CREATED, view))
 }
 
-/// Shows a criterion.
-#[utoipa::path(
-    get,
-    path = "/criteria/{id}",
-    tag = "Verial: criteria",
-    params(("id" = String, Path, description = "The criterion's id")),
-    security(("organization_key" = [])),
-    responses((status = 200, description = "The criterion", body = CriterionView)),
-)]
-pub(crate) async fn get_criterion(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<CriterionId>,
-) -> Result<Json<CriterionView>, ApiError> {
-    let criterion = find(&state, &caller, id).await?;
-    Ok(Json(CriterionView::of(criterion)))
-}
-
 /// Changes a criterion.
 ///
 /// Fields that are absent stay as they are. Published versions keep what they froze.
@@ -336,21 +305,4 @@ pub(crate) async fn update_criterion(
     know_entity(&state, &caller, &draft).await?;
     let criterion = state.store().update_criterion(&criterion, draft).await?;
     view_with_warnings(&state, &caller, criterion).await
-}
-
-/// Removes a criterion.
-#[utoipa::path(
-    delete,
-    path = "/criteria/{id}",
-    tag = "Verial: criteria",
-    params(("id" = String, Path, description = "The criterion's id")),
-    security(("organization_key" = [])),
-    responses((status = 204, description = "The criterion is gone")),
-)]
-pub(crate) async fn delete_criterion(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<CriterionId>,
-) -> Result<StatusCode, ApiError> {
-    removed(id, state.store().delete_criterion(caller.id(), id).await?)
 }

@@ -1,27 +1,13 @@
 //! `/datasets`: data that simulators begin with.
 
-use axum::extract::State;
-use http::StatusCode;
 use proctor_core::{
     environment::DatasetType,
     id::kinds::{DatasetId, DatasetKind},
-    time::Timestamp,
 };
 use proctor_store::datasets::{DatasetDraft, DatasetRecord};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
 
-use super::{
-    found::{found, removed},
-    page::{VerialList, VerialPage, VerialPageQuery},
-};
-use crate::{
-    auth::OrganizationCaller,
-    error::ApiError,
-    extract::{Checks, Json, Path, present},
-    state::ApiState,
-};
+use super::prelude::*;
 
 /// A data set.
 #[derive(Serialize, ToSchema)]
@@ -47,6 +33,11 @@ pub(crate) struct DatasetView {
 }
 
 impl DatasetView {
+    /// In a list, without its data.
+    fn listed(dataset: DatasetRecord) -> Self {
+        Self::of(dataset, None)
+    }
+
     fn of(dataset: DatasetRecord, data: Option<Value>) -> Self {
         Self {
             id: dataset.id,
@@ -162,15 +153,6 @@ impl DatasetChanges {
     }
 }
 
-/// The caller's data set of this id.
-pub(super) async fn find(
-    state: &ApiState,
-    caller: &OrganizationCaller,
-    id: DatasetId,
-) -> Result<DatasetRecord, ApiError> {
-    found(id, state.store().dataset(caller.id(), id).await?)
-}
-
 /// The data set with its data.
 async fn view(
     state: &ApiState,
@@ -181,24 +163,19 @@ async fn view(
     Ok(Json(DatasetView::of(dataset, data)))
 }
 
-/// Lists the organization's data sets, without their data.
-#[utoipa::path(
-    get,
-    path = "/datasets",
-    tag = "Verial: datasets",
-    params(VerialPageQuery),
-    security(("organization_key" = [])),
-    responses(
-        (status = 200, description = "The data sets, newest first", body = VerialList<DatasetView>),
-    ),
-)]
-pub(crate) async fn list_datasets(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    page: VerialPage<DatasetKind>,
-) -> Result<Json<VerialList<DatasetView>>, ApiError> {
-    let datasets = state.store().datasets(caller.id(), page.0).await?;
-    Ok(page.answer(datasets, |one| one.id, |one| DatasetView::of(one, None)))
+authored! {
+    DatasetId at "/datasets/{id}", "Verial: datasets", "The data set's id";
+    store(dataset -> DatasetRecord, delete_dataset);
+    /// Shows a data set.
+    get get_dataset -> DatasetView "The data set", shown by view for caller;
+    /// Removes a data set with its entities.
+    delete delete_dataset "The data set is gone", 409 "A simulator begins with it, or a task is about one of its entities";
+}
+
+authored_list! {
+    /// Lists the organization's data sets, without their data.
+    list_datasets at "/datasets", "Verial: datasets" -> DatasetView "The data sets, newest first";
+    store(datasets by DatasetKind), each as listed;
 }
 
 /// Makes a data set.
@@ -226,24 +203,6 @@ pub(crate) async fn create_dataset(
     ))
 }
 
-/// Shows a data set.
-#[utoipa::path(
-    get,
-    path = "/datasets/{id}",
-    tag = "Verial: datasets",
-    params(("id" = String, Path, description = "The data set's id")),
-    security(("organization_key" = [])),
-    responses((status = 200, description = "The data set", body = DatasetView)),
-)]
-pub(crate) async fn get_dataset(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<DatasetId>,
-) -> Result<Json<DatasetView>, ApiError> {
-    let dataset = find(&state, &caller, id).await?;
-    view(&state, &caller, dataset).await
-}
-
 /// Changes a data set.
 ///
 /// Fields that are absent stay as they are. Published versions keep what they froze.
@@ -269,27 +228,4 @@ pub(crate) async fn update_dataset(
         .update_dataset(&dataset, draft, data.as_ref())
         .await?;
     view(&state, &caller, dataset).await
-}
-
-/// Removes a data set with its entities.
-#[utoipa::path(
-    delete,
-    path = "/datasets/{id}",
-    tag = "Verial: datasets",
-    params(("id" = String, Path, description = "The data set's id")),
-    security(("organization_key" = [])),
-    responses(
-        (status = 204, description = "The data set is gone"),
-        (
-            status = 409,
-            description = "A simulator begins with it, or a task is about one of its entities",
-        ),
-    ),
-)]
-pub(crate) async fn delete_dataset(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<DatasetId>,
-) -> Result<StatusCode, ApiError> {
-    removed(id, state.store().delete_dataset(caller.id(), id).await?)
 }

@@ -1,27 +1,10 @@
 //! `/datasets/{id}/entities`: what tasks are about.
 
-use axum::extract::State;
-use http::StatusCode;
-use proctor_core::{
-    id::kinds::{DatasetId, EntityId, EntityKind},
-    time::Timestamp,
-};
+use proctor_core::id::kinds::{DatasetId, EntityId, EntityKind};
 use proctor_store::entities::{EntityDraft, EntityRecord};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
-use super::{
-    datasets,
-    found::{found, not_found, removed},
-    page::{VerialList, VerialPage, VerialPageQuery},
-};
-use crate::{
-    auth::OrganizationCaller,
-    error::ApiError,
-    extract::{Checks, Json, Path, present},
-    state::ApiState,
-};
+use super::{datasets, prelude::*};
 
 /// Something that tasks are about.
 #[derive(Serialize, ToSchema)]

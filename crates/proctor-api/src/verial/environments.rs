@@ -1,26 +1,9 @@
 //! `/environments`: simulators that belong together.
 
-use axum::extract::State;
-use http::StatusCode;
-use proctor_core::{
-    id::kinds::{EnvironmentId, EnvironmentKind, SimulatorId},
-    time::Timestamp,
-};
+use proctor_core::id::kinds::{EnvironmentId, EnvironmentKind, SimulatorId};
 use proctor_store::environments::{EnvironmentDraft, EnvironmentRecord};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
-use super::{
-    found::{found, removed},
-    page::{VerialList, VerialPage, VerialPageQuery},
-    simulators,
-};
-use crate::{
-    auth::OrganizationCaller,
-    error::ApiError,
-    extract::{Checks, Json, Path, present},
-    state::ApiState,
-};
+use super::{prelude::*, simulators};
 
 /// An environment.
 #[derive(Serialize, ToSchema)]
@@ -41,12 +24,12 @@ pub(crate) struct EnvironmentView {
 }
 
 impl EnvironmentView {
-    fn of(environment: EnvironmentRecord, simulator_ids: Vec<SimulatorId>) -> Self {
+    fn of(environment: EnvironmentRecord, simulator_ids: Option<Vec<SimulatorId>>) -> Self {
         Self {
             id: environment.id,
             name: environment.content.name,
             description: environment.content.description,
-            simulator_ids,
+            simulator_ids: simulator_ids.unwrap_or_default(),
             created_at: environment.created_at,
             updated_at: environment.updated_at,
         }
@@ -105,56 +88,29 @@ impl EnvironmentChanges {
     }
 }
 
-/// The caller's environment of this id.
-pub(super) async fn find(
-    state: &ApiState,
-    caller: &OrganizationCaller,
-    id: EnvironmentId,
-) -> Result<EnvironmentRecord, ApiError> {
-    found(id, state.store().environment(caller.id(), id).await?)
-}
-
 /// The environment with its simulators.
 async fn view(
     state: &ApiState,
     environment: EnvironmentRecord,
 ) -> Result<Json<EnvironmentView>, ApiError> {
     let mut of = state.store().simulators_of(&[environment.id]).await?;
-    let simulators = of.remove(&environment.id).unwrap_or_default();
+    let simulators = of.remove(&environment.id);
     Ok(Json(EnvironmentView::of(environment, simulators)))
 }
 
-/// Lists the organization's environments.
-#[utoipa::path(
-    get,
-    path = "/environments",
-    tag = "Verial: environments",
-    params(VerialPageQuery),
-    security(("organization_key" = [])),
-    responses(
-        (
-            status = 200,
-            description = "The environments, newest first",
-            body = VerialList<EnvironmentView>,
-        ),
-    ),
-)]
-pub(crate) async fn list_environments(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    page: VerialPage<EnvironmentKind>,
-) -> Result<Json<VerialList<EnvironmentView>>, ApiError> {
-    let environments = state.store().environments(caller.id(), page.0).await?;
-    let ids: Vec<_> = environments.items.iter().map(|one| one.id).collect();
-    let mut of = state.store().simulators_of(&ids).await?;
-    Ok(page.answer(
-        environments,
-        |one| one.id,
-        |environment| {
-            let simulators = of.remove(&environment.id).unwrap_or_default();
-            EnvironmentView::of(environment, simulators)
-        },
-    ))
+authored! {
+    EnvironmentId at "/environments/{id}", "Verial: environments", "The environment's id";
+    store(environment -> EnvironmentRecord, delete_environment);
+    /// Shows an environment.
+    get get_environment -> EnvironmentView "The environment", shown by view;
+    /// Removes an environment, not its simulators.
+    delete delete_environment "The environment is gone", 409 "A benchmark takes place in it";
+}
+
+authored_list! {
+    /// Lists the organization's environments.
+    list_environments at "/environments", "Verial: environments" -> EnvironmentView "The environments, newest first";
+    store(environments by EnvironmentKind, with simulators_of), each as of;
 }
 
 /// Makes an environment without simulators.
@@ -175,25 +131,8 @@ pub(crate) async fn create_environment(
     let environment = state.store().create_environment(caller.id(), draft).await?;
     Ok((
         StatusCode::CREATED,
-        Json(EnvironmentView::of(environment, Vec::new())),
+        Json(EnvironmentView::of(environment, None)),
     ))
-}
-
-/// Shows an environment.
-#[utoipa::path(
-    get,
-    path = "/environments/{id}",
-    tag = "Verial: environments",
-    params(("id" = String, Path, description = "The environment's id")),
-    security(("organization_key" = [])),
-    responses((status = 200, description = "The environment", body = EnvironmentView)),
-)]
-pub(crate) async fn get_environment(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<EnvironmentId>,
-) -> Result<Json<EnvironmentView>, ApiError> {
-    view(&state, find(&state, &caller, id).await?).await
 }
 
 /// Changes an environment.
@@ -221,26 +160,6 @@ pub(crate) async fn update_environment(
         .update_environment(&environment, draft)
         .await?;
     view(&state, environment).await
-}
-
-/// Removes an environment, not its simulators.
-#[utoipa::path(
-    delete,
-    path = "/environments/{id}",
-    tag = "Verial: environments",
-    params(("id" = String, Path, description = "The environment's id")),
-    security(("organization_key" = [])),
-    responses(
-        (status = 204, description = "The environment is gone"),
-        (status = 409, description = "A benchmark takes place in it"),
-    ),
-)]
-pub(crate) async fn delete_environment(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<EnvironmentId>,
-) -> Result<StatusCode, ApiError> {
-    removed(id, state.store().delete_environment(caller.id(), id).await?)
 }
 
 /// Puts a simulator behind those that the environment has, unless it has it.

@@ -6,6 +6,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::state::ApiState;
 
 mod api_keys;
+mod authored;
 mod benchmark_drafts;
 mod benchmark_versions;
 mod benchmarks;
@@ -18,6 +19,7 @@ mod internal_runs;
 mod internal_tasks;
 mod page;
 mod playgrounds;
+mod prelude;
 mod public_runs;
 mod public_tasks;
 mod results;

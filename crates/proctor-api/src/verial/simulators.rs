@@ -3,29 +3,15 @@
 //! In the configuration `dataset_ids` names the data sets that a simulator begins with. Below this
 //! file they are a list of their own, so that a data set in use cannot be lost.
 
-use axum::extract::State;
-use http::StatusCode;
 use proctor_core::{
     environment::SimulatorType,
     id::kinds::{DatasetId, SimulatorId, SimulatorKind},
-    time::Timestamp,
 };
 use proctor_simulation::registry::SimulatorRegistry;
 use proctor_store::simulators::{SimulatorDraft, SimulatorRecord};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
-use super::{
-    found::{found, not_found, removed},
-    page::{VerialList, VerialPage, VerialPageQuery},
-};
-use crate::{
-    auth::OrganizationCaller,
-    error::ApiError,
-    extract::{Checks, Json, Path, present},
-    state::ApiState,
-};
+use super::prelude::*;
 
 /// A simulator.
 #[derive(Serialize, ToSchema)]
@@ -169,15 +155,6 @@ impl SimulatorChanges {
     }
 }
 
-/// The caller's simulator of this id.
-pub(super) async fn find(
-    state: &ApiState,
-    caller: &OrganizationCaller,
-    id: SimulatorId,
-) -> Result<SimulatorRecord, ApiError> {
-    found(id, state.store().simulator(caller.id(), id).await?)
-}
-
 /// Refuses a simulator that begins with data sets which are not the caller's.
 async fn know_datasets(
     state: &ApiState,
@@ -191,28 +168,19 @@ async fn know_datasets(
     }
 }
 
-/// Lists the organization's simulators.
-#[utoipa::path(
-    get,
-    path = "/simulators",
-    tag = "Verial: simulators",
-    params(VerialPageQuery),
-    security(("organization_key" = [])),
-    responses(
-        (
-            status = 200,
-            description = "The simulators, newest first",
-            body = VerialList<SimulatorView>,
-        ),
-    ),
-)]
-pub(crate) async fn list_simulators(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    page: VerialPage<SimulatorKind>,
-) -> Result<Json<VerialList<SimulatorView>>, ApiError> {
-    let simulators = state.store().simulators(caller.id(), page.0).await?;
-    Ok(page.answer(simulators, |one| one.id, SimulatorView::of))
+authored! {
+    SimulatorId at "/simulators/{id}", "Verial: simulators", "The simulator's id";
+    store(simulator -> SimulatorRecord, delete_simulator);
+    /// Shows a simulator.
+    get get_simulator -> SimulatorView "The simulator", shown as SimulatorView::of;
+    /// Removes a simulator.
+    delete delete_simulator "The simulator is gone", 409 "An environment has it";
+}
+
+authored_list! {
+    /// Lists the organization's simulators.
+    list_simulators at "/simulators", "Verial: simulators" -> SimulatorView "The simulators, newest first";
+    store(simulators by SimulatorKind), each as of;
 }
 
 /// Makes a simulator that no environment has.
@@ -233,24 +201,6 @@ pub(crate) async fn create_simulator(
     know_datasets(&state, &caller, &draft).await?;
     let simulator = state.store().create_simulator(caller.id(), draft).await?;
     Ok((StatusCode::CREATED, Json(SimulatorView::of(simulator))))
-}
-
-/// Shows a simulator.
-#[utoipa::path(
-    get,
-    path = "/simulators/{id}",
-    tag = "Verial: simulators",
-    params(("id" = String, Path, description = "The simulator's id")),
-    security(("organization_key" = [])),
-    responses((status = 200, description = "The simulator", body = SimulatorView)),
-)]
-pub(crate) async fn get_simulator(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<SimulatorId>,
-) -> Result<Json<SimulatorView>, ApiError> {
-    let simulator = find(&state, &caller, id).await?;
-    Ok(Json(SimulatorView::of(simulator)))
 }
 
 /// Changes a simulator.
@@ -276,24 +226,4 @@ pub(crate) async fn update_simulator(
     know_datasets(&state, &caller, &draft).await?;
     let simulator = state.store().update_simulator(&simulator, draft).await?;
     Ok(Json(SimulatorView::of(simulator)))
-}
-
-/// Removes a simulator.
-#[utoipa::path(
-    delete,
-    path = "/simulators/{id}",
-    tag = "Verial: simulators",
-    params(("id" = String, Path, description = "The simulator's id")),
-    security(("organization_key" = [])),
-    responses(
-        (status = 204, description = "The simulator is gone"),
-        (status = 409, description = "An environment has it"),
-    ),
-)]
-pub(crate) async fn delete_simulator(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<SimulatorId>,
-) -> Result<StatusCode, ApiError> {
-    removed(id, state.store().delete_simulator(caller.id(), id).await?)
 }

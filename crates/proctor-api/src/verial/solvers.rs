@@ -1,25 +1,9 @@
 //! `/solvers`: the parties that take benchmarks.
 
-use axum::extract::State;
-use http::StatusCode;
-use proctor_core::{
-    id::kinds::{SolverId, SolverKind},
-    time::Timestamp,
-};
+use proctor_core::id::kinds::{SolverId, SolverKind};
 use proctor_store::solvers::{Solver, SolverProfile};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
-use super::{
-    found::{found, removed},
-    page::{VerialList, VerialPage, VerialPageQuery},
-};
-use crate::{
-    auth::OrganizationCaller,
-    error::ApiError,
-    extract::{Checks, Json, Path, present},
-    state::ApiState,
-};
+use super::prelude::*;
 
 /// A Solver.
 #[derive(Serialize, ToSchema)]
@@ -161,34 +145,19 @@ impl SolverChanges {
     }
 }
 
-/// The caller's Solver of this id.
-pub(super) async fn find(
-    state: &ApiState,
-    caller: &OrganizationCaller,
-    id: SolverId,
-) -> Result<Solver, ApiError> {
-    let solver = state.store().solver(caller.id(), id).await?;
-    found(id, solver)
+authored! {
+    SolverId at "/solvers/{id}", "Verial: Solvers", "The Solver's id";
+    store(solver -> Solver, delete_solver);
+    /// Shows a Solver.
+    get get_solver -> SolverView "The Solver", shown as SolverView::of;
+    /// Removes a Solver and revokes its keys.
+    delete delete_solver "The Solver is gone";
 }
 
-/// Lists the organization's Solvers.
-#[utoipa::path(
-    get,
-    path = "/solvers",
-    tag = "Verial: Solvers",
-    params(VerialPageQuery),
-    security(("organization_key" = [])),
-    responses(
-        (status = 200, description = "The Solvers, newest first", body = VerialList<SolverView>),
-    ),
-)]
-pub(crate) async fn list_solvers(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    page: VerialPage<SolverKind>,
-) -> Result<Json<VerialList<SolverView>>, ApiError> {
-    let solvers = state.store().solvers(caller.id(), page.0).await?;
-    Ok(page.answer(solvers, |solver| solver.id, SolverView::of))
+authored_list! {
+    /// Lists the organization's Solvers.
+    list_solvers at "/solvers", "Verial: Solvers" -> SolverView "The Solvers, newest first";
+    store(solvers by SolverKind), each as of;
 }
 
 /// Makes a Solver.
@@ -208,24 +177,6 @@ pub(crate) async fn create_solver(
     let profile = body.into_profile()?;
     let solver = state.store().create_solver(caller.id(), profile).await?;
     Ok((StatusCode::CREATED, Json(SolverView::of(solver))))
-}
-
-/// Shows a Solver.
-#[utoipa::path(
-    get,
-    path = "/solvers/{id}",
-    tag = "Verial: Solvers",
-    params(("id" = String, Path, description = "The Solver's id")),
-    security(("organization_key" = [])),
-    responses((status = 200, description = "The Solver", body = SolverView)),
-)]
-pub(crate) async fn get_solver(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<SolverId>,
-) -> Result<Json<SolverView>, ApiError> {
-    let solver = find(&state, &caller, id).await?;
-    Ok(Json(SolverView::of(solver)))
 }
 
 /// Changes a Solver.
@@ -253,21 +204,4 @@ pub(crate) async fn update_solver(
         .update_solver(caller.id(), &solver, profile)
         .await?;
     Ok(Json(SolverView::of(solver)))
-}
-
-/// Removes a Solver and revokes its keys.
-#[utoipa::path(
-    delete,
-    path = "/solvers/{id}",
-    tag = "Verial: Solvers",
-    params(("id" = String, Path, description = "The Solver's id")),
-    security(("organization_key" = [])),
-    responses((status = 204, description = "The Solver is gone")),
-)]
-pub(crate) async fn delete_solver(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<SolverId>,
-) -> Result<StatusCode, ApiError> {
-    removed(id, state.store().delete_solver(caller.id(), id).await?)
 }

@@ -2,31 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::State;
-use http::StatusCode;
 use proctor_core::{
     definition::{Requirements, Seconds},
     id::kinds::{BenchmarkId, TaskId, TaskKind},
-    time::Timestamp,
 };
 use proctor_engine::authoring::scenario_problems;
 use proctor_simulation::registry::SimulatorRegistry;
 use proctor_store::tasks::{TaskDraft, TaskRecord};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::{
     benchmarks::{self, TIMEOUT},
-    found::{found, removed},
-    page::{VerialList, VerialPage, VerialPageQuery},
+    prelude::*,
 };
-use crate::{
-    auth::OrganizationCaller,
-    error::ApiError,
-    extract::{Checks, Json, Path, Query, present},
-    state::ApiState,
-};
+use crate::extract::Query;
 
 /// A task.
 #[derive(Serialize, ToSchema)]
@@ -211,20 +201,20 @@ pub(crate) struct TaskFilter {
     benchmark_id: Option<BenchmarkId>,
 }
 
-/// The caller's task of this id.
-pub(super) async fn find(
-    state: &ApiState,
-    caller: &OrganizationCaller,
-    id: TaskId,
-) -> Result<TaskRecord, ApiError> {
-    found(id, state.store().task(caller.id(), id).await?)
-}
-
 /// The task with the benchmark that it is in.
 async fn view(state: &ApiState, task: TaskRecord) -> Result<Json<TaskView>, ApiError> {
     let mut of = state.store().benchmarks_of(&[task.id]).await?;
     let benchmark = of.remove(&task.id);
     Ok(Json(TaskView::of(task, benchmark)))
+}
+
+authored! {
+    TaskId at "/tasks/{id}", "Verial: tasks", "The task's id";
+    store(task -> TaskRecord, delete_task);
+    /// Shows a task.
+    get get_task -> TaskView "The task", shown by view;
+    /// Removes a task with its criteria.
+    delete delete_task "The task is gone";
 }
 
 /// Lists the organization's tasks, of one benchmark or all.
@@ -292,23 +282,6 @@ pub(crate) async fn create_task(
     ))
 }
 
-/// Shows a task.
-#[utoipa::path(
-    get,
-    path = "/tasks/{id}",
-    tag = "Verial: tasks",
-    params(("id" = String, Path, description = "The task's id")),
-    security(("organization_key" = [])),
-    responses((status = 200, description = "The task", body = TaskView)),
-)]
-pub(crate) async fn get_task(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<TaskId>,
-) -> Result<Json<TaskView>, ApiError> {
-    view(&state, find(&state, &caller, id).await?).await
-}
-
 /// Changes a task.
 ///
 /// Fields that are absent stay as they are. Published versions keep what they froze.
@@ -331,21 +304,4 @@ pub(crate) async fn update_task(
     let draft = changes.apply(&task.content, &state.engine().extensions().simulators)?;
     let task = state.store().update_task(&task, draft).await?;
     view(&state, task).await
-}
-
-/// Removes a task with its criteria.
-#[utoipa::path(
-    delete,
-    path = "/tasks/{id}",
-    tag = "Verial: tasks",
-    params(("id" = String, Path, description = "The task's id")),
-    security(("organization_key" = [])),
-    responses((status = 204, description = "The task is gone")),
-)]
-pub(crate) async fn delete_task(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<TaskId>,
-) -> Result<StatusCode, ApiError> {
-    removed(id, state.store().delete_task(caller.id(), id).await?)
 }
