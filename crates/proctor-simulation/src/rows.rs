@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 use proctor_core::{problem::Problem, time::Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     exchange::{Request, Response},
     exhibits::{Exhibits, StateRow},
+    simulator::Decision,
 };
 
 /// The most rows of one kind in a playground.
@@ -102,8 +103,49 @@ impl Rows {
     }
 }
 
+/// A collection of rows as agents reach it: they list, send and look at rows.
+#[derive(Debug)]
+pub struct Collection {
+    /// Its path.
+    pub path: &'static str,
+    /// What people call one of its rows.
+    pub noun: &'static str,
+    /// What a request is remembered as that changes nothing.
+    pub look: &'static str,
+    /// The fields that a list can be narrowed by; `direction` is one of them.
+    pub filters: &'static [&'static str],
+}
+
+impl Collection {
+    /// What to answer; `send` decides about a row that the agent sends.
+    pub fn decide<C>(
+        &self,
+        rows: &Rows,
+        request: &Request,
+        send: impl FnOnce() -> Decision<C>,
+    ) -> Decision<C> {
+        let segments = request.segments().unwrap_or_default();
+        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+        let response = match (&request.method, segments.as_slice()) {
+            (&Method::POST, [path]) if *path == self.path => return send(),
+            (&Method::GET, [path]) if *path == self.path => match check_direction(request) {
+                Ok(()) => rows.list(request, self.filters),
+                Err(refusal) => *refusal,
+            },
+            (_, [path]) if *path == self.path => Response::wrong_method(request, "GET, POST"),
+            (&Method::GET, [path, id]) if *path == self.path => rows.show(id, self.noun),
+            (_, [path, _]) if *path == self.path => Response::wrong_method(request, "GET"),
+            _ => Response::not_found(format!(
+                "there is nothing at /{}; there is /{}",
+                request.path, self.path
+            )),
+        };
+        Decision::answer(self.look, request, response)
+    }
+}
+
 /// Refuses a value of the query parameter `direction` that is none.
-pub fn check_direction(request: &Request) -> Result<(), Box<Response>> {
+fn check_direction(request: &Request) -> Result<(), Box<Response>> {
     match request.parameter("direction").as_deref() {
         None | Some("inbound" | "outbound") => Ok(()),
         Some(_) => Err(Box::new(Response::invalid(&[Problem::error(

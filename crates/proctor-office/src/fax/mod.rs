@@ -8,13 +8,13 @@ mod plugin;
 
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 use proctor_core::time::Timestamp;
 use proctor_simulation::{
     exchange::{Request, Response},
     exhibits::Exhibits,
     fields::Fields,
-    rows::{Row, Rows, check_direction},
+    rows::{Collection, Row, Rows},
     seed::Seed,
     simulator::{Around, Decision, Machine, NotProvided, Provided, Provision, Recorded},
 };
@@ -27,6 +27,13 @@ pub use blueprint::Blueprint;
 use plugin::FaxInbound;
 pub use plugin::FaxPlugin;
 
+/// How agents reach it.
+const COLLECTION: Collection = Collection {
+    path: "faxes",
+    noun: "fax",
+    look: "fax_request",
+    filters: &["direction", "status", "patient_id", "document_type"],
+};
 /// The most bytes that a body may have.
 const LARGEST_BODY: usize = 1024 * 1024;
 /// The most characters in the text of a fax.
@@ -129,16 +136,6 @@ impl Fax {
             at: now,
         }
     }
-
-    fn list(&self, request: &Request) -> Response {
-        match check_direction(request) {
-            Ok(()) => self.faxes.list(
-                request,
-                &["direction", "status", "patient_id", "document_type"],
-            ),
-            Err(refusal) => *refusal,
-        }
-    }
 }
 
 impl Outgoing {
@@ -172,20 +169,7 @@ impl Machine for Fax {
     type Change = Change;
 
     fn decide(&self, request: &Request, around: &Around<'_>) -> Decision<Change> {
-        let segments = request.segments().unwrap_or_default();
-        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-        let look = |response| Decision::answer("fax_request", request, response);
-        match (&request.method, segments.as_slice()) {
-            (&Method::GET, ["faxes"]) => look(self.list(request)),
-            (&Method::POST, ["faxes"]) => self.send(request, around.now),
-            (_, ["faxes"]) => look(Response::wrong_method(request, "GET, POST")),
-            (&Method::GET, ["faxes", id]) => look(self.faxes.show(id, "fax")),
-            (_, ["faxes", _]) => look(Response::wrong_method(request, "GET")),
-            _ => look(Response::not_found(format!(
-                "there is nothing at /{}; there is /faxes",
-                request.path
-            ))),
-        }
+        COLLECTION.decide(&self.faxes, request, || self.send(request, around.now))
     }
 
     fn provide(

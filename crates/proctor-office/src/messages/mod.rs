@@ -8,13 +8,13 @@ mod plugin;
 
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 use proctor_core::time::Timestamp;
 use proctor_simulation::{
     exchange::{Request, Response},
     exhibits::Exhibits,
     fields::Fields,
-    rows::{Row, Rows, check_direction},
+    rows::{Collection, Row, Rows},
     seed::Seed,
     simulator::{Around, Decision, Direction, Machine, NotProvided, Provided, Provision, Recorded},
 };
@@ -25,6 +25,13 @@ pub use blueprint::Blueprint;
 use plugin::MessageInbound;
 pub use plugin::MessagesPlugin;
 
+/// How agents reach it.
+const COLLECTION: Collection = Collection {
+    path: "messages",
+    noun: "message",
+    look: "message_request",
+    filters: &["channel", "patient_id", "direction", "thread_id"],
+};
 /// The most bytes that a body may have.
 const LARGEST_BODY: usize = 256 * 1024;
 /// The most characters in a message.
@@ -134,36 +141,13 @@ impl Messages {
         fields.finish()?;
         Ok(letter)
     }
-
-    fn list(&self, request: &Request) -> Response {
-        match check_direction(request) {
-            Ok(()) => self.messages.list(
-                request,
-                &["channel", "patient_id", "direction", "thread_id"],
-            ),
-            Err(refusal) => *refusal,
-        }
-    }
 }
 
 impl Machine for Messages {
     type Change = Change;
 
     fn decide(&self, request: &Request, around: &Around<'_>) -> Decision<Change> {
-        let segments = request.segments().unwrap_or_default();
-        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-        let look = |response| Decision::answer("message_request", request, response);
-        match (&request.method, segments.as_slice()) {
-            (&Method::GET, ["messages"]) => look(self.list(request)),
-            (&Method::POST, ["messages"]) => self.send(request, around.now),
-            (_, ["messages"]) => look(Response::wrong_method(request, "GET, POST")),
-            (&Method::GET, ["messages", id]) => look(self.messages.show(id, "message")),
-            (_, ["messages", _]) => look(Response::wrong_method(request, "GET")),
-            _ => look(Response::not_found(format!(
-                "there is nothing at /{}; there is /messages",
-                request.path
-            ))),
-        }
+        COLLECTION.decide(&self.messages, request, || self.send(request, around.now))
     }
 
     fn provide(
