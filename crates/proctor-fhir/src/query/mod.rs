@@ -6,6 +6,8 @@
 mod criterion;
 mod escape;
 mod filter;
+#[cfg(test)]
+mod laws;
 mod matching;
 mod modifier;
 mod near;
