@@ -31,31 +31,23 @@ async fn metrics_name_routes_by_template_and_never_by_path() {
     assert!(!text.contains("made-up"));
 }
 
+/// The description of the API as the server gives it.
+async fn description(server: &TestServer) -> Value {
+    let answer = server.get("/openapi.json").send().await.unwrap();
+    answer.json().await.unwrap()
+}
+
 #[tokio::test]
 async fn the_openapi_document_describes_every_route_of_both_dialects() {
     let server = TestServer::start().await;
-    let document: Value = server
-        .get("/openapi.json")
-        .send()
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
+    let document = description(&server).await;
     insta::assert_snapshot!("openapi", serde_json::to_string_pretty(&document).unwrap());
 }
 
 #[tokio::test]
 async fn every_reference_in_the_document_leads_somewhere() {
     let server = TestServer::start().await;
-    let document: Value = server
-        .get("/openapi.json")
-        .send()
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
+    let document = description(&server).await;
     let mut references = Vec::new();
     collect_references(&document, &mut references);
     assert!(references.len() > 3);
@@ -85,14 +77,7 @@ fn collect_references<'d>(value: &'d Value, found: &mut Vec<&'d str>) {
 #[tokio::test]
 async fn the_page_shows_every_operation_and_loads_nothing() {
     let server = TestServer::start().await;
-    let document: Value = server
-        .get("/openapi.json")
-        .send()
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
+    let document = description(&server).await;
     let answer = server.get("/docs").send().await.unwrap();
     assert_eq!(answer.headers()["content-type"], "text/html; charset=utf-8");
     let page = answer.text().await.unwrap();

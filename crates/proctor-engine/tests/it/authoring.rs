@@ -142,6 +142,17 @@ impl Desk {
         self.store.create_entity(self.clinic, draft).await.unwrap()
     }
 
+    async fn freeze(&self) -> authoring::Frozen {
+        authoring::freeze(
+            &self.store,
+            &Extensions::shipped(),
+            self.clinic,
+            self.benchmark.id,
+        )
+        .await
+        .unwrap()
+    }
+
     async fn publish(&self) -> Result<u32, NotFrozen> {
         let slug = "fax".to_owned().try_into().unwrap();
         authoring::publish(
@@ -192,14 +203,7 @@ async fn a_frozen_benchmark_outlives_every_change_of_its_drafts() {
     desk.store.add_task_entity(&task, &ada).await.unwrap();
     desk.criterion(&task, Some(&ada), patient_exists()).await;
     assert_eq!(desk.publish().await.unwrap(), 1);
-    let trial = authoring::freeze(
-        &desk.store,
-        &Extensions::shipped(),
-        desk.clinic,
-        desk.benchmark.id,
-    )
-    .await
-    .unwrap();
+    let trial = desk.freeze().await;
     assert_eq!(trial.digest, trial.definition.digest());
     let frozen_task = &trial.definition.tasks[0];
     assert_eq!(frozen_task.entities[0].data, json!({"name": "Ada"}));
@@ -356,14 +360,7 @@ async fn a_draft_may_be_tried_before_it_may_be_published() {
         desk.publish().await,
         Err(NotFrozen::Unfit(obstacles)) if obstacles.len() == 1
     ));
-    authoring::freeze(
-        &desk.store,
-        &Extensions::shipped(),
-        desk.clinic,
-        desk.benchmark.id,
-    )
-    .await
-    .unwrap();
+    desk.freeze().await;
 }
 
 #[tokio::test]
@@ -384,14 +381,7 @@ async fn a_task_with_a_box_needs_neither_environment_nor_limit_for_a_trial() {
         ..task.content.clone()
     };
     desk.store.update_task(&task, boxed).await.unwrap();
-    let frozen = authoring::freeze(
-        &desk.store,
-        &Extensions::shipped(),
-        desk.clinic,
-        desk.benchmark.id,
-    )
-    .await
-    .unwrap();
+    let frozen = desk.freeze().await;
     assert!(matches!(
         frozen.definition.tasks[0].world,
         World::Devbox { .. }

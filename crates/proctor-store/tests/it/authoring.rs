@@ -67,10 +67,7 @@ fn criterion(task: TaskId, label: &str) -> CriterionDraft {
 async fn a_draft_is_written_over_only_what_was_read(#[values(On::Sqlite, On::Postgres)] on: On) {
     let fixture = Fixture::open(on).await;
     let store = &fixture.store;
-    let (clinic, other) = (
-        fixture.organization("Clinic").await,
-        fixture.organization("Other").await,
-    );
+    let (clinic, other) = fixture.two_organizations().await;
     let made = store
         .create_environment(clinic, environment("Ward"))
         .await
@@ -165,10 +162,7 @@ async fn an_environment_has_its_simulators_in_order(#[values(On::Sqlite, On::Pos
 async fn data_change_apart_from_what_is_said_of_them(#[values(On::Sqlite, On::Postgres)] on: On) {
     let fixture = Fixture::open(on).await;
     let store = &fixture.store;
-    let (clinic, other) = (
-        fixture.organization("Clinic").await,
-        fixture.organization("Other").await,
-    );
+    let (clinic, other) = fixture.two_organizations().await;
     let large = json!({"a.txt": "x".repeat(4 << 20)});
     let made = store
         .create_dataset(clinic, dataset("Files"), &large)
@@ -201,10 +195,7 @@ async fn data_change_apart_from_what_is_said_of_them(#[values(On::Sqlite, On::Po
 async fn what_a_task_is_about_cannot_be_lost(#[values(On::Sqlite, On::Postgres)] on: On) {
     let fixture = Fixture::open(on).await;
     let store = &fixture.store;
-    let (clinic, other) = (
-        fixture.organization("Clinic").await,
-        fixture.organization("Other").await,
-    );
+    let (clinic, other) = fixture.two_organizations().await;
     let bench = store.create_benchmark(clinic, draft("Fax")).await.unwrap();
     let book = store
         .create_task(clinic, Some(&bench), task("Book"))

@@ -62,10 +62,7 @@ pub(crate) fn all<K: Kind>() -> PageRequest<K> {
 async fn what_is_put_away_is_not_listed(#[values(On::Sqlite, On::Postgres)] on: On) {
     let fixture = Fixture::open(on).await;
     let store = &fixture.store;
-    let (clinic, other) = (
-        fixture.organization("Clinic").await,
-        fixture.organization("Other").await,
-    );
+    let (clinic, other) = fixture.two_organizations().await;
     let kept = store.create_benchmark(clinic, draft("Kept")).await.unwrap();
     let away = store.create_benchmark(clinic, draft("Away")).await.unwrap();
     assert!(!store.archive_benchmark(other, away.id, true).await.unwrap());
@@ -99,10 +96,7 @@ async fn a_deleted_benchmark_leaves_its_versions_and_what_others_need(
 ) {
     let fixture = Fixture::open(on).await;
     let store = &fixture.store;
-    let (clinic, other) = (
-        fixture.organization("Clinic").await,
-        fixture.organization("Other").await,
-    );
+    let (clinic, other) = fixture.two_organizations().await;
     let place = store
         .create_environment(clinic, environment("Ward"))
         .await

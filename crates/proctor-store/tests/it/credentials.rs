@@ -160,10 +160,7 @@ async fn what_nobody_made_is_unknown(#[values(On::Sqlite, On::Postgres)] on: On)
 #[tokio::test]
 async fn a_revoked_key_is_refused_at_once(#[values(On::Sqlite, On::Postgres)] on: On) {
     let fixture = Fixture::open(on).await;
-    let (clinic, other) = (
-        fixture.organization("Clinic").await,
-        fixture.organization("Other").await,
-    );
+    let (clinic, other) = fixture.two_organizations().await;
     let owner = KeyOwner::Organization;
     let issued = fixture
         .store
@@ -261,10 +258,7 @@ impl Fixture {
 async fn keys_are_listed_for_their_owner_only(#[values(On::Sqlite, On::Postgres)] on: On) {
     let fixture = Fixture::open(on).await;
     let store = &fixture.store;
-    let (clinic, other) = (
-        fixture.organization("Clinic").await,
-        fixture.organization("Other").await,
-    );
+    let (clinic, other) = fixture.two_organizations().await;
     let solver = store
         .create_solver(clinic, profile("ada"))
         .await

@@ -54,6 +54,14 @@ impl Fixture {
         (options, directory)
     }
 
+    /// Two organizations that know nothing of one another.
+    pub(crate) async fn two_organizations(&self) -> (OrganizationId, OrganizationId) {
+        (
+            self.organization("Clinic").await,
+            self.organization("Other").await,
+        )
+    }
+
     /// Another node: the same database, a memory of its own.
     pub(crate) async fn second_node(&self) -> Store {
         Store::open(

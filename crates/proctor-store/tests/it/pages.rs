@@ -20,10 +20,7 @@ const fn page(limit: u32, from: PageStart<SolverKind>) -> PageRequest<SolverKind
 async fn every_walk_meets_every_item_once_in_order(#[values(On::Sqlite, On::Postgres)] on: On) {
     let fixture = Fixture::open(on).await;
     let store = &fixture.store;
-    let (clinic, other) = (
-        fixture.organization("Clinic").await,
-        fixture.organization("Other").await,
-    );
+    let (clinic, other) = fixture.two_organizations().await;
     let mut newest_first = Vec::new();
     for number in 0..7 {
         newest_first.push(

@@ -165,10 +165,7 @@ async fn what_is_put_away_or_open_to_all_is_listed_accordingly(
 ) {
     let fixture = Fixture::open(on).await;
     let store = &fixture.store;
-    let (clinic, other) = (
-        fixture.organization("Clinic").await,
-        fixture.organization("Other").await,
-    );
+    let (clinic, other) = fixture.two_organizations().await;
     let kept = scenario(store, clinic, "Kept").await.placed.id();
     let away = scenario(store, clinic, "Away").await.placed.id();
     store.archive_scenario(away, true).await.unwrap();
@@ -265,10 +262,7 @@ async fn the_type_of_a_scorer_is_unique_in_its_organization(
 ) {
     let fixture = Fixture::open(on).await;
     let store = &fixture.store;
-    let (clinic, other) = (
-        fixture.organization("Clinic").await,
-        fixture.organization("Other").await,
-    );
+    let (clinic, other) = fixture.two_organizations().await;
     let script = |kind: &str| ScorerDraft {
         kind: kind.to_owned(),
         script: format!("echo {kind}"),

@@ -16,10 +16,7 @@ async fn a_secret_is_sealed_at_rest_and_opens_for_its_owner(
 ) {
     let fixture = Fixture::open(on).await;
     let store = &fixture.store;
-    let (clinic, other) = (
-        fixture.organization("Clinic").await,
-        fixture.organization("Other").await,
-    );
+    let (clinic, other) = fixture.two_organizations().await;
     let made = store
         .create_secret(clinic, "TOKEN", &"plaintext-value".into())
         .await

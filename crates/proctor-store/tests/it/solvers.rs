@@ -18,10 +18,7 @@ pub(crate) fn profile(alias: &str) -> SolverProfile {
 async fn a_solver_lives_inside_its_organization(#[values(On::Sqlite, On::Postgres)] on: On) {
     let fixture = Fixture::open(on).await;
     let store = &fixture.store;
-    let (clinic, other) = (
-        fixture.organization("Clinic").await,
-        fixture.organization("Other").await,
-    );
+    let (clinic, other) = fixture.two_organizations().await;
     let made = store.create_solver(clinic, profile("ada")).await.unwrap();
     assert_eq!(
         store.solver(clinic, made.id).await.unwrap(),
@@ -63,10 +60,7 @@ async fn a_solver_lives_inside_its_organization(#[values(On::Sqlite, On::Postgre
 async fn an_alias_is_taken_once_per_organization(#[values(On::Sqlite, On::Postgres)] on: On) {
     let fixture = Fixture::open(on).await;
     let store = &fixture.store;
-    let (clinic, other) = (
-        fixture.organization("Clinic").await,
-        fixture.organization("Other").await,
-    );
+    let (clinic, other) = fixture.two_organizations().await;
     let ada = store.create_solver(clinic, profile("ada")).await.unwrap();
     let eve = store.create_solver(clinic, profile("eve")).await.unwrap();
     assert!(matches!(

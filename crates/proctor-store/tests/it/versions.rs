@@ -85,10 +85,7 @@ async fn a_slug_finds_ones_own_benchmark_before_a_public_one(
 ) {
     let fixture = Fixture::open(on).await;
     let store = &fixture.store;
-    let (clinic, other) = (
-        fixture.organization("Clinic").await,
-        fixture.organization("Other").await,
-    );
+    let (clinic, other) = fixture.two_organizations().await;
     let public = store
         .create_benchmark(clinic, draft("Public"))
         .await

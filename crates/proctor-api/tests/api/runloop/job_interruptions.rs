@@ -5,7 +5,6 @@ use proctor_core::{
     job::TryOutcome,
     time::Clock as _,
 };
-use proctor_engine::{Engine, Extensions};
 use proctor_store::progress::Progress;
 use proctor_testkit::eventually;
 use serde_json::{Value, json};
@@ -33,15 +32,7 @@ impl Desk {
 
     /// What the next server makes of a job.
     async fn taken_up_again(&self, job: &str) -> Value {
-        let (store, clock) = (self.server.store.clone(), self.server.clock.clone());
-        let engine = Engine::new(
-            store,
-            clock,
-            "http://x",
-            Some(self.shop.workshop()),
-            Extensions::shipped(),
-        );
-        engine.run().await.unwrap();
+        let engine = self.shop.next_engine(&self.server).await;
         let seen = self.over(job).await;
         engine.close().await;
         seen

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::{
     jobs::{agent, of_scenarios, runs},
     runs::Desk,
-    scenarios::{create, parameters},
 };
 
 impl Desk {
@@ -235,9 +234,7 @@ async fn scorers_that_are_known_to_hang_on_the_reference_are_not_the_agents_faul
 async fn what_cannot_be_set_up_is_void() {
     let desk = Desk::new().await;
     let good = desk.scenario("good", "true").await;
-    let mut body = parameters("boxless");
-    body["environment_parameters"] = json!({"blueprint_id": "missing"});
-    let boxless = create(&desk.server, body).await;
+    let boxless = desk.boxless().await;
     let body = of_scenarios(&[&boxless, &good], json!([agent("nop")]), Value::Null);
     let (seen, outcome) = desk.outcome(body).await;
     let results = desk.results_of_job(&seen).await;

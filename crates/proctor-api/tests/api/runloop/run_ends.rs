@@ -4,7 +4,7 @@ use proctor_core::{
     id::{Dialect, kinds::TaskRunId},
     time::Clock as _,
 };
-use proctor_engine::{Engine, Extensions, scenarios::BoxEnd};
+use proctor_engine::scenarios::BoxEnd;
 use proctor_store::progress::Progress;
 use serde_json::json;
 
@@ -90,16 +90,7 @@ async fn a_benchmark_run_whose_last_scenario_was_ended_by_a_dying_server_complet
     );
 
     assert_eq!(desk.benchmark_run(&recovered).await["state"], "running");
-    let store = desk.server.store.clone();
-    let workshop = Some(desk.shop.workshop());
-    let engine = Engine::new(
-        store,
-        desk.server.clock.clone(),
-        "http://x",
-        workshop,
-        Extensions::shipped(),
-    );
-    engine.run().await.unwrap();
+    let engine = desk.shop.next_engine(&desk.server).await;
     assert_eq!(
         desk.benchmark_run(&recovered).await["state"],
         "completed",

@@ -20,14 +20,19 @@ use proctor_core::{
     scorer::ScorerDefinition,
     scoring::Score,
 };
-use proctor_engine::scenarios::{
-    AgentWork, BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Disk, Hold,
-    Judge, LogStream, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, WorkEnd,
-    Workshop,
+use proctor_engine::{
+    Engine, Extensions,
+    scenarios::{
+        AgentWork, BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Disk, Hold,
+        Judge, LogStream, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, WorkEnd,
+        Workshop,
+    },
 };
 use proctor_fleet::RequestProblem;
 use tokio::sync::watch;
 use uuid::Uuid;
+
+use crate::support::TestServer;
 
 /// The command that a scorer runs.
 fn command_of(scorer: &ScorerDefinition) -> &str {
@@ -64,6 +69,19 @@ impl Shop {
             boxes: Arc::new(self.clone()),
             judge: Arc::new(self.clone()),
         }
+    }
+
+    /// The engine of the next server on the same store, at work.
+    pub(super) async fn next_engine(&self, server: &TestServer) -> Engine {
+        let engine = Engine::new(
+            server.store.clone(),
+            server.clock.clone(),
+            "http://x",
+            Some(self.workshop()),
+            Extensions::shipped(),
+        );
+        engine.run().await.unwrap();
+        engine
     }
 
     /// What was asked for, oldest first.

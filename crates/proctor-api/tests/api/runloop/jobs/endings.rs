@@ -1,6 +1,6 @@
 //! Jobs that are cancelled or interrupted.
 
-use proctor_engine::{Engine, Extensions, scenarios::BoxEnd};
+use proctor_engine::scenarios::BoxEnd;
 use proctor_testkit::eventually;
 use serde_json::{Value, json};
 
@@ -69,14 +69,7 @@ async fn a_job_goes_on_when_the_server_comes_back() {
     assert_eq!(before["state"], "running");
     let boxes = desk.shop.orders().len();
 
-    let engine = Engine::new(
-        desk.server.store.clone(),
-        desk.server.clock.clone(),
-        "http://x",
-        Some(desk.shop.workshop()),
-        Extensions::shipped(),
-    );
-    engine.run().await.unwrap();
+    let engine = desk.shop.next_engine(&desk.server).await;
     eventually("an agent is at work", async || desk.shop.working() > 0).await;
     assert_eq!(
         desk.shop.orders().len(),
@@ -111,14 +104,7 @@ async fn a_box_that_was_lost_with_the_server_is_nobodys_failure() {
     desk.server.engine.close().await;
     desk.shop.end_newest(BoxEnd::Lost);
     desk.shop.rest(false);
-    let engine = Engine::new(
-        desk.server.store.clone(),
-        desk.server.clock.clone(),
-        "http://x",
-        Some(desk.shop.workshop()),
-        Extensions::shipped(),
-    );
-    engine.run().await.unwrap();
+    let engine = desk.shop.next_engine(&desk.server).await;
     let seen = desk.over(&job).await;
     let outcome = &seen["benchmark_outcomes"][0];
     assert_eq!(

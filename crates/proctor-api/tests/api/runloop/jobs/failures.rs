@@ -6,7 +6,6 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::{Desk, agent, of_scenarios, runs};
-use crate::runloop::scenarios::{create, parameters};
 
 #[rstest]
 #[case("exit 3", "FAILED", "AgentCrashError", "failed", "agent_crash")]
@@ -88,9 +87,7 @@ async fn what_is_tried_often_enough_is_given_up() {
 async fn what_cannot_be_set_up_has_no_scenario_run() {
     let desk = Desk::new().await;
     let good = desk.scenario("good", "true").await;
-    let mut body = parameters("boxless");
-    body["environment_parameters"] = json!({"blueprint_id": "missing"});
-    let boxless = create(&desk.server, body).await;
+    let boxless = desk.boxless().await;
     let body = of_scenarios(&[&boxless, &good], json!([agent("nop")]), Value::Null);
     let (seen, outcome) = desk.outcome(body).await;
     assert_eq!(seen["state"], "completed", "the other scenario was run");

@@ -9,7 +9,10 @@ mod trials;
 use proctor_testkit::eventually_seen;
 use serde_json::{Value, json};
 
-use super::runs::Desk;
+use super::{
+    runs::Desk,
+    scenarios::{create, parameters},
+};
 
 const PATH: &str = "/v1/benchmark_jobs";
 
@@ -30,6 +33,13 @@ pub(super) fn of_scenarios(scenarios: &[&String], agents: Value, orchestrator: V
 }
 
 impl Desk {
+    /// A scenario whose box cannot be made.
+    pub(super) async fn boxless(&self) -> String {
+        let mut body = parameters("boxless");
+        body["environment_parameters"] = json!({"blueprint_id": "missing"});
+        create(&self.server, body).await
+    }
+
     pub(super) async fn job(&self, body: Value) -> String {
         let answer = self.post(PATH, body).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
