@@ -19,7 +19,7 @@ fn steps() -> Vec<Step> {
 }
 
 async fn begin(bench: &Bench, steps: &[Step]) -> World {
-    clinic::begin(bench, 1, steps).await
+    crate::clinic::begin(bench, 1, steps).await
 }
 
 #[tokio::test]
