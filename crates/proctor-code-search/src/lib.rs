@@ -2,7 +2,7 @@
 //!
 //! The grammars of all languages are 45 MB of tables and a lot of C, and what they read was written by agents. So they are neither in the server's
 //! file nor in its process: this program is carried in a compressed form, is started for each search, gives up everything but its memory and its two pipes
-//! ([`limits`]), and ends with its standard input. It is the one place that knows ast-grep.
+//! (`limits`), and ends with its standard input. It is the one place that knows ast-grep.
 //!
 //! Without the feature `program` this crate is only what the two sides say to each other ([`wire`]).
 

@@ -39,7 +39,7 @@ impl Program {
         fs::copy(program, self.in_out_dir()).expect("what was built is there");
     }
 
-    /// Builds it and puts it into `OUT_DIR` under its name, in the form that [`inflated`](crate::run) takes.
+    /// Builds it and puts it into `OUT_DIR` under its name, in the form that `run::inflated` takes.
     pub fn build_deflated(&self) {
         let program = fs::read(self.compile()).expect("what was built is there");
         let deflated = File::create(self.in_out_dir()).and_then(|file| {
