@@ -177,6 +177,9 @@ pub struct LayerRecord {
     pub way: SnapshotWay,
     /// Notes of the owner.
     pub labels: std::collections::BTreeMap<String, String>,
+    /// How many bytes of the disk it takes, if that came to be known when it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
 }
 
 /// What a box uses now. `None` where the host does not count it.

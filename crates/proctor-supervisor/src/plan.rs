@@ -8,8 +8,9 @@
 //!               up          there while the box should be running
 //!               disk/       upper-root, upper-usr: what the box changed; layer.json once it is a layer
 //!               disk.img    the same as a file system of its own, where the limit is exact; then disk/ is empty
-//!               work/       overlayfs' own
-//!               execs/      ID.json, and ID.stdout and ID.stderr if something was written
+//!               work-root/  overlayfs' own, as is work-usr
+//!               exec-ID.*   json: the status of an execution; stdout and stderr: what it wrote, if it did. Boxes of
+//!                           earlier versions have them as execs/ID.*
 //! DATA/layers/ID/           a `disk` that became read-only
 //! DATA/bases/host-HASH/     the skeleton around the host's /usr
 //! DATA/rootfs/NAME.json     where a registered root file system is
@@ -38,6 +39,31 @@ use crate::{
 pub const UPPER_ROOT: &str = "upper-root";
 /// The directory of what the box changed in `/usr`, where that is a mount of its own.
 pub const UPPER_USR: &str = "upper-usr";
+
+/// The directory of overlayfs' own for the root of a box, within its directory, or within a disk that is a file system of its own.
+pub const WORK_ROOT: &str = "work-root";
+/// The same for its `/usr`.
+pub const WORK_USR: &str = "work-usr";
+
+/// Where an earlier version kept what is known of executions, within a box's directory.
+const EXECS: &str = "execs";
+
+/// What the directory of a box that changed nothing has of empty directories, those further down first. Overlayfs made the ones in `work-*`.
+pub const EMPTY_IN_BOX: [&str; 11] = [
+    "disk/upper-root",
+    "disk/upper-usr",
+    "disk",
+    "work-root/work/incompat/volatile",
+    "work-root/work/incompat",
+    "work-root/work",
+    "work-root",
+    "work-usr/work/incompat/volatile",
+    "work-usr/work/incompat",
+    "work-usr/work",
+    "work-usr",
+];
+/// What a layer without any change may have of empty directories.
+pub const EMPTY_IN_LAYER: [&str; 2] = [UPPER_ROOT, UPPER_USR];
 
 /// How ids inside the box relate to ids outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,9 +144,7 @@ impl Places {
 
     /// Where the files of a box are.
     pub fn of(&self, id: &BoxId) -> BoxPlaces {
-        BoxPlaces {
-            directory: self.boxes().join(id.as_str()),
-        }
+        BoxPlaces::at(self.boxes().join(id.as_str()))
     }
 
     /// The directory of all layers.
@@ -188,9 +212,20 @@ impl Places {
 pub struct BoxPlaces {
     /// The box's directory.
     pub directory: PathBuf,
+    /// Whether what is known of executions is in a directory of its own, as an earlier version made it.
+    has_execs: bool,
 }
 
 impl BoxPlaces {
+    /// The places of a box whose directory this is, or shall be.
+    pub fn at(directory: PathBuf) -> Self {
+        let has_execs = directory.join(EXECS).is_dir();
+        Self {
+            directory,
+            has_execs,
+        }
+    }
+
     /// The plan.
     pub fn plan(&self) -> PathBuf {
         self.directory.join("box.json")
@@ -216,28 +251,51 @@ impl BoxPlaces {
         self.directory.join("disk.img")
     }
 
-    /// What overlayfs needs for itself.
-    pub fn work(&self) -> PathBuf {
-        self.directory.join("work")
+    /// What overlayfs needs for itself, for the root of the box and for its `/usr`.
+    pub fn works(&self) -> [PathBuf; 2] {
+        [WORK_ROOT, WORK_USR].map(|work| self.directory.join(work))
     }
 
-    /// The directory of statuses and outputs.
-    pub fn executions(&self) -> PathBuf {
-        self.directory.join("execs")
+    /// The directory of statuses and outputs, and how the names of their files begin.
+    fn executions(&self) -> (PathBuf, &'static str) {
+        match self.has_execs {
+            true => (self.directory.join(EXECS), ""),
+            false => (self.directory.clone(), "exec-"),
+        }
+    }
+
+    fn of_execution(&self, id: &ExecId, kind: &str) -> PathBuf {
+        let (directory, prefix) = self.executions();
+        directory.join(format!("{prefix}{id}.{kind}"))
+    }
+
+    /// The executions that have a status, in the order of their names.
+    pub fn known_executions(&self) -> Vec<ExecId> {
+        let (directory, prefix) = self.executions();
+        let entries = fs_err::read_dir(directory).into_iter().flatten().flatten();
+        let mut ids: Vec<ExecId> = entries
+            .filter_map(|entry| {
+                let name = entry.file_name();
+                let name = name.to_str()?.strip_prefix(prefix)?;
+                ExecId::new(name.strip_suffix(".json")?).ok()
+            })
+            .collect();
+        ids.sort();
+        ids
     }
 
     /// Where an execution's status is.
     pub fn status(&self, id: &ExecId) -> PathBuf {
-        self.executions().join(format!("{id}.json"))
+        self.of_execution(id, "json")
     }
 
     /// Where a stream of an execution is, if it wrote to it.
     pub fn output(&self, id: &ExecId, stream: Stream) -> PathBuf {
-        let name = match stream {
+        let kind = match stream {
             Stream::Stdout => "stdout",
             Stream::Stderr => "stderr",
         };
-        self.executions().join(format!("{id}.{name}"))
+        self.of_execution(id, kind)
     }
 
     /// Removes everything of an execution.
@@ -257,18 +315,16 @@ impl BoxPlaces {
         read_json(&self.plan())
     }
 
-    /// Makes an empty `disk` and a fresh `work`; what `disk` has is kept.
+    /// Makes an empty `disk` and what overlayfs needs; what `disk` has is kept.
     pub fn prepare_disk(&self) -> std::io::Result<()> {
-        let (disk, work) = (self.disk(), self.work());
+        let (disk, [work_root, work_usr]) = (self.disk(), self.works());
         for directory in [
             &self.directory,
             &disk,
             &disk.join(UPPER_ROOT),
             &disk.join(UPPER_USR),
-            &work,
-            &work.join("root"),
-            &work.join("usr"),
-            &self.executions(),
+            &work_root,
+            &work_usr,
         ] {
             match fs_err::create_dir(directory) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -321,5 +377,62 @@ pub fn remove_if_there(path: &Path) -> std::io::Result<()> {
     match fs_err::remove_file(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executions_are_found_where_this_version_and_earlier_ones_keep_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let ids = ["box", "exec-a", "z"].map(|id| ExecId::new(id).unwrap());
+        for is_earlier in [false, true] {
+            let box_directory = directory.path().join(is_earlier.to_string());
+            fs_err::create_dir(&box_directory).unwrap();
+            if is_earlier {
+                fs_err::create_dir(box_directory.join("execs")).unwrap();
+            }
+            let places = BoxPlaces::at(box_directory.clone());
+            places.prepare_disk().unwrap();
+            fs_err::write(places.plan(), "{}").unwrap();
+            for id in &ids {
+                fs_err::write(places.status(id), "{}").unwrap();
+                fs_err::write(places.output(id, Stream::Stdout), "text").unwrap();
+            }
+            assert_eq!(places.known_executions(), ids);
+            assert_eq!(
+                places
+                    .status(&ids[0])
+                    .starts_with(box_directory.join("execs")),
+                is_earlier
+            );
+            assert_eq!(
+                fs_err::read(places.plan()).unwrap(),
+                b"{}",
+                "the plan is the plan"
+            );
+            for id in &ids {
+                places.forget_execution(id).unwrap();
+            }
+            assert!(places.known_executions().is_empty());
+            assert!(places.plan().exists());
+        }
+    }
+
+    #[test]
+    fn what_is_expected_of_a_box_is_what_is_laid_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let places = BoxPlaces::at(directory.path().join("box"));
+        places.prepare_disk().unwrap();
+        // What overlayfs adds when it mounts without synchronising.
+        for work in places.works() {
+            fs_err::create_dir_all(work.join("work/incompat/volatile")).unwrap();
+        }
+        for path in EMPTY_IN_BOX {
+            fs_err::remove_dir(places.directory.join(path)).unwrap();
+        }
+        fs_err::remove_dir(&places.directory).unwrap();
     }
 }

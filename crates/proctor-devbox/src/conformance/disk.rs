@@ -155,6 +155,28 @@ pub(super) async fn snapshots_stand_on_snapshots(probe: &mut Probe) -> Verdict {
     Ok(Passed)
 }
 
+pub(super) async fn what_changed_nothing_is_a_layer_like_any_other(probe: &mut Probe) -> Verdict {
+    let mut devbox = probe.plain().await?;
+    for number in 0..3 {
+        let (untouched, touched) = (probe.layer()?, probe.layer()?);
+        devbox.snapshot(untouched.clone(), BTreeMap::new()).await?;
+        devbox = on_layer(probe, &untouched).await?;
+        // In one part of the disk only, and in the other the next time.
+        let place = ["/root", "/usr/share", "/root"][number];
+        let written = probe
+            .sh(&devbox, &format!("echo {number} > {place}/{number}"))
+            .await?;
+        ensure!(written.exit.success(), "{written:?}");
+        devbox.snapshot(touched.clone(), BTreeMap::new()).await?;
+        devbox = on_layer(probe, &touched).await?;
+    }
+    let seen = probe
+        .sh(&devbox, "cat /root/0 /usr/share/1 /root/2")
+        .await?;
+    ensure!(seen.stdout == "0\n1\n2\n", "{seen:?}");
+    Ok(Passed)
+}
+
 pub(super) async fn a_layer_that_is_needed_is_not_removed(probe: &mut Probe) -> Verdict {
     let devbox = probe.plain().await?;
     let layer = probe.layer()?;

@@ -107,6 +107,7 @@ macro_rules! for_every_conformance_case {
             disk::a_box_goes_on_after_its_snapshot,
             disk::a_snapshot_of_a_busy_box_leaves_its_programs_running,
             disk::snapshots_stand_on_snapshots,
+            disk::what_changed_nothing_is_a_layer_like_any_other,
             disk::a_layer_that_is_needed_is_not_removed,
             disk::the_disk_outlives_a_stop,
             life::a_box_is_made_started_stopped_and_destroyed,

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, Once, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -13,6 +13,7 @@ use std::{
 use async_trait::async_trait;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use sha2::{Digest, Sha256};
+use tokio::sync::oneshot;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -26,7 +27,7 @@ use super::{
     launch::Launcher,
     layers,
     outlet::Outlets,
-    plan::{Bottom, Ids, Places, Plan, read_json, write_json},
+    plan::{Bottom, BoxPlaces, EMPTY_IN_LAYER, Ids, Places, Plan, read_json, write_json},
     probe,
     stacks::Stacks,
     tree,
@@ -71,21 +72,53 @@ impl Shared {
         self.boxes().remove(id);
     }
 
-    /// Takes a directory away at once and removes it in the background: that can take long.
-    pub(super) fn discard(&self, directory: &Path) -> io::Result<()> {
+    /// Takes a directory away at once and removes it in the background: that can take long. `expected` is for [`tree::remove_expected`].
+    fn discard(&self, directory: &Path, expected: &'static [&'static str]) -> io::Result<()> {
+        if let Some(trash) = self.take_away(directory)? {
+            self.removals
+                .spawn_blocking(move || remove_trash(&trash, expected));
+        }
+        Ok(())
+    }
+
+    /// The same after `first`, which may take long too.
+    pub(super) async fn discard_after(
+        self: &Arc<Self>,
+        first: impl FnOnce() -> io::Result<()> + Send + 'static,
+        directory: PathBuf,
+        expected: &'static [&'static str],
+    ) -> io::Result<()> {
+        let (done, taken_away) = oneshot::channel();
+        let shared = Arc::clone(self);
+        self.removals.spawn_blocking(move || {
+            match first().and_then(|()| shared.take_away(&directory)) {
+                Err(error) => drop(done.send(Err(error))),
+                Ok(trash) => {
+                    let _ = done.send(Ok(()));
+                    if let Some(trash) = trash {
+                        remove_trash(&trash, expected);
+                    }
+                }
+            }
+        });
+        taken_away.await.map_err(io::Error::other)?
+    }
+
+    /// Moves a directory into the trash; none if it is not there.
+    fn take_away(&self, directory: &Path) -> io::Result<Option<PathBuf>> {
         let number = self.discarded.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{number}", std::process::id());
         let trash = self.places.trash().join(name);
         match fs_err::rename(directory, &trash) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            other => other?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            other => other.map(|()| Some(trash)),
         }
-        self.removals.spawn_blocking(move || {
-            if let Err(error) = tree::remove(&trash) {
-                tracing::warn!(path = %trash.display(), error = %with_causes(&error), "a discarded directory stays until the next sweep");
-            }
-        });
-        Ok(())
+    }
+}
+
+fn remove_trash(trash: &Path, expected: &[&str]) {
+    if let Err(error) = tree::remove_expected(trash, expected) {
+        tracing::warn!(path = %trash.display(), error = %with_causes(&error), "a discarded directory stays until the next sweep");
     }
 }
 
@@ -233,9 +266,7 @@ impl LocalBackend {
         let id = &plan.spec.id;
         self.shared.groups.ensure_parents();
         let done = places.of(id);
-        let fresh = super::plan::BoxPlaces {
-            directory: places.boxes().join(format!(".new-{id}")),
-        };
+        let fresh = BoxPlaces::at(places.boxes().join(format!(".new-{id}")));
         tree::remove(&fresh.directory).map_err(doing)?;
         fresh.prepare_disk().map_err(doing)?;
         if plan.exact_disk {
@@ -460,7 +491,9 @@ impl Backend for LocalBackend {
 
     async fn delete_layer(&self, id: &LayerId) -> Result<()> {
         let places = &self.shared.places;
-        layers::read(places, id)?;
+        if !places.layer(id).exists() {
+            return Err(Error::NoSuchLayer(id.clone()));
+        }
         let in_use = |by: String| Error::InUse {
             what: format!("layer {id}"),
             by,
@@ -476,7 +509,7 @@ impl Backend for LocalBackend {
         if let Some(above) = self.shared.stacks.above(id, || layers::list(places))? {
             return Err(in_use(format!("layer {above}")));
         }
-        let discarded = self.shared.discard(&places.layer(id));
+        let discarded = self.shared.discard(&places.layer(id), &EMPTY_IN_LAYER);
         discarded.map_err(|source| Error::platform("removing a layer", source))?;
         self.shared.stacks.removed(id);
         Ok(())

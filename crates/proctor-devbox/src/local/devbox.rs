@@ -17,11 +17,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     backend::Shared,
+    cgroup::BoxGroup,
     execution::{LocalExecution, settled},
     inside::{Order, StatusFile},
     layers::Heights,
     link::{self, Link, Watches, expect_done},
-    plan::{Bottom, BoxPlaces, Ids, Plan, read_json, remove_if_there},
+    plan::{Bottom, BoxPlaces, EMPTY_IN_BOX, Ids, Plan, read_json, remove_if_there},
     tree,
     wire::{Action, Answer, Request, frame},
 };
@@ -193,8 +194,8 @@ impl LocalBox {
 
     /// Overlayfs refuses a working directory that an earlier mount marked as not synchronised.
     fn clear_work(&self) -> io::Result<()> {
-        for part in ["root", "usr"] {
-            tree::remove(&self.places.work().join(part).join("work"))?;
+        for work in self.places.works() {
+            tree::remove(&work.join("work"))?;
         }
         Ok(())
     }
@@ -378,18 +379,10 @@ impl Devbox for LocalBox {
     }
 
     async fn executions(&self) -> Result<Vec<ExecId>> {
-        let Ok(entries) = fs_err::read_dir(self.places.executions()) else {
-            return Ok(Vec::new());
-        };
-        let mut ids: Vec<ExecId> = entries
-            .flatten()
-            .filter_map(|entry| {
-                let name = entry.file_name();
-                ExecId::new(name.to_str()?.strip_suffix(".json")?).ok()
-            })
-            .collect();
-        ids.sort();
-        Ok(ids)
+        Ok(match self.watches_all.load(Ordering::Relaxed) {
+            true => self.watches.ids(),
+            false => self.places.known_executions(),
+        })
     }
 
     async fn read_file(&self, path: &str, user: &User, limit: Option<u64>) -> Result<FileContent> {
@@ -423,6 +416,7 @@ impl Devbox for LocalBox {
             id: layer,
             way: SnapshotWay::Renamed,
             labels,
+            bytes: None,
         };
         let plan = self.plan();
         let way_at_rest = if plan.exact_disk || plan.layers.len() >= Heights::here().own {
@@ -478,17 +472,16 @@ impl Devbox for LocalBox {
         let mut slot = self.link.lock().await;
         self.end(&mut slot).await;
         let plan = self.plan();
-        self.blocking("destroying the devbox", move |this| {
-            for group in &plan.groups {
-                group.remove()?;
-            }
-            this.shared.discard(&this.places.directory)?;
-            if let Ids::Range { first } = plan.ids {
-                this.shared.ranges.give_back(first);
-            }
-            Ok(())
-        })
-        .await?;
+        let groups = plan.groups;
+        let remove_groups = move || groups.iter().try_for_each(BoxGroup::remove);
+        let directory = self.places.directory.clone();
+        self.shared
+            .discard_after(remove_groups, directory, &EMPTY_IN_BOX)
+            .await
+            .map_err(|source| Error::platform("destroying the devbox", source))?;
+        if let Ids::Range { first } = plan.ids {
+            self.shared.ranges.give_back(first);
+        }
         self.shared.forget(&self.id);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Read-only layers: what snapshots keep, and the stacks that boxes stand on.
 
-use super::plan::{Bottom, LayerFile, Places, read_json, write_json};
+use super::plan::{Bottom, LayerFile, Places, read_json};
 use crate::{
     error::{Error, Result},
     name::LayerId,
@@ -90,9 +90,9 @@ pub(super) fn list(places: &Places) -> Result<Vec<LayerFile>> {
     Ok(layers)
 }
 
-/// Writes a layer's account into the directory that will be it.
+/// Writes a layer's account into the directory that will be it. Nobody reads it before that, so it need not be whole at every moment.
 pub(super) fn describe(directory: &std::path::Path, file: &LayerFile) -> std::io::Result<()> {
-    write_json(&directory.join(FILE), file)
+    fs_err::write(directory.join(FILE), serde_json::to_vec(file)?)
 }
 
 /// The records of layers.

@@ -60,6 +60,13 @@ impl Watches {
         self.lock().get(id).map(watch::Sender::subscribe)
     }
 
+    /// Every execution that is known, in the order of their names.
+    pub(super) fn ids(&self) -> Vec<ExecId> {
+        let mut ids: Vec<ExecId> = self.lock().keys().cloned().collect();
+        ids.sort();
+        ids
+    }
+
     pub(super) fn forget(&self, id: &ExecId) {
         self.lock().remove(id);
     }

@@ -14,7 +14,7 @@ use super::{
     tree,
 };
 use crate::{
-    error::Result,
+    error::{Error, Result},
     record::{LayerRecord, SnapshotWay},
 };
 
@@ -49,23 +49,38 @@ impl LocalBox {
         self.places.prepare_disk()
     }
 
+    /// Whether the box has changed nothing, as far as that can be told at once.
+    fn has_empty_disk(&self) -> bool {
+        let disk = self.places.disk();
+        let is_empty = |part| tree::is_soon_seen_empty(&disk.join(part)).is_ok_and(|empty| empty);
+        !self.has_own_file_system() && [UPPER_ROOT, UPPER_USR].into_iter().all(is_empty)
+    }
+
+    fn has_own_file_system(&self) -> bool {
+        let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        plan.exact_disk
+    }
+
     /// Whether a copy of the disk takes less time than making the box's world anew would.
     pub(super) async fn is_soon_copied(&self) -> Result<bool> {
+        if self.has_empty_disk() {
+            return Ok(true);
+        }
         self.blocking("looking at the disk", |this| {
             tree::is_within(&this.places.disk(), SOON_COPIED_BYTES, SOON_COPIED_FILES)
         })
         .await
     }
 
-    /// The layer is a copy of the disk as it is now.
-    fn copy_disk(&self, record: &LayerRecord) -> io::Result<()> {
+    /// The layer is a copy of the disk as it is now; the record says how much it takes.
+    fn copy_disk(&self, record: &mut LayerRecord) -> io::Result<()> {
         let fresh = self
             .shared
             .places
             .layers()
             .join(format!(".new-{}", record.id));
         tree::remove(&fresh)?;
-        let image = if self.plan().exact_disk {
+        let image = if self.has_own_file_system() {
             Some(image::mount(&self.places.image())?)
         } else {
             None
@@ -82,15 +97,22 @@ impl LocalBox {
         copied
     }
 
-    fn copy_parts(&self, disk: &Path, fresh: &Path, record: &LayerRecord) -> io::Result<()> {
+    fn copy_parts(&self, disk: &Path, fresh: &Path, record: &mut LayerRecord) -> io::Result<()> {
         fs_err::create_dir(fresh)?;
+        let mut bytes = 0;
         for part in [UPPER_ROOT, UPPER_USR] {
-            fs_err::create_dir(fresh.join(part))?;
-            // A file system of its own is empty until the box was up once.
-            if disk.join(part).exists() {
-                tree::copy(&disk.join(part), &fresh.join(part))?;
+            let from = disk.join(part);
+            match tree::is_soon_seen_empty(&from) {
+                // A layer is without what has not changed. A file system of its own is empty until the box was up once.
+                Ok(true) => continue,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+                Ok(false) => {}
             }
+            fs_err::create_dir(fresh.join(part))?;
+            bytes += tree::copy(&from, &fresh.join(part))?;
         }
+        record.bytes = Some(bytes);
         let layer = self.layer_file(record);
         layers::describe(fresh, &layer)?;
         fs_err::rename(fresh, self.shared.places.layer(&record.id))?;
@@ -104,11 +126,19 @@ impl LocalBox {
         way: SnapshotWay,
         record: LayerRecord,
     ) -> Result<LayerRecord> {
-        self.blocking("taking a snapshot", move |this| {
-            let record = LayerRecord { way, ..record };
+        const DOING: &str = "taking a snapshot";
+        let mut record = LayerRecord { way, ..record };
+        // Nothing can be written any more, and nothing is to be waited for.
+        if way == SnapshotWay::Copied && self.has_empty_disk() {
+            let copied = self.copy_disk(&mut record);
+            return copied
+                .map(|()| record)
+                .map_err(|source| Error::platform(DOING, source));
+        }
+        self.blocking(DOING, move |this| {
             match way {
                 SnapshotWay::Renamed => this.give_disk(&record)?,
-                SnapshotWay::Copied => this.copy_disk(&record)?,
+                SnapshotWay::Copied => this.copy_disk(&mut record)?,
             }
             Ok(record)
         })

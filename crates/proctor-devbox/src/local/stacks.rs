@@ -77,6 +77,7 @@ mod tests {
                 id: id(name),
                 way: SnapshotWay::Renamed,
                 labels: BTreeMap::new(),
+                bytes: None,
             },
             bottom: Bottom::Host {
                 skeleton: "s".to_owned(),

@@ -137,7 +137,7 @@ async fn a_box_without_a_server_is_suspended_and_then_stopped() {
         .unwrap();
     backend.drain().await;
     drop((devbox, backend));
-    let spool = directory.path().join("boxes/alone/execs/tick.stdout");
+    let spool = directory.path().join("boxes/alone/exec-tick.stdout");
     let size = || fs_err::metadata(&spool).unwrap().len();
     let control = directory.path().join("boxes/alone/control");
     eventually("a box that nobody comes back to ends", async || {

@@ -24,6 +24,7 @@ use crate::{
     record::{ExitCause, Usage},
     spec::{ExecSpec, User},
     sys::{self, Fork},
+    tree,
     wire::{Action, Answer, Request},
 };
 
@@ -391,7 +392,9 @@ impl Supervisor {
         self.plan
             .layers
             .retain(|layer| self.data.layer(layer).exists());
-        fs_err::remove_dir_all(self.places.work()).map_err(|error| error.to_string())?;
+        for work in self.places.works() {
+            tree::remove(&work).map_err(|error| error.to_string())?;
+        }
         self.places
             .prepare_disk()
             .map_err(|error| error.to_string())?;

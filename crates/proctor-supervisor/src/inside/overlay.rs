@@ -1,5 +1,7 @@
 //! One mount of a stack of layers, with what the box changes on top.
 
+use std::path::Path;
+
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags};
 
 use super::{
@@ -23,7 +25,9 @@ pub(super) fn mount(
     let mut below: Vec<String> = plan
         .layers
         .iter()
-        .map(|layer| format!("layers/{layer}/{upper}"))
+        .map(|layer| format!("layers/{layer}"))
+        .filter(|layer| has_part(layer, upper))
+        .map(|layer| format!("{layer}/{upper}"))
         .collect();
     below.push(bottom.to_owned());
     let stack = Stack {
@@ -32,13 +36,23 @@ pub(super) fn mount(
         work: if plan.exact_disk {
             format!("{own}/disk/work-{part}")
         } else {
-            format!("{own}/work/{part}")
+            format!("{own}/work-{part}")
         },
     };
     stack.mount(target).doing(format_args!(
         "mounting the overlay of /{}",
         part.trim_start_matches("root")
     ))
+}
+
+/// Whether a layer changes anything in this part. What cannot be looked at is left for the mount to complain about, as is a layer that is not there.
+fn has_part(layer: &str, upper: &str) -> bool {
+    let is_missing = |path: &Path| {
+        path.symlink_metadata()
+            .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    };
+    let layer = Path::new(layer);
+    is_missing(layer) || !is_missing(&layer.join(upper))
 }
 
 /// The directories of an overlay. Only names of ours are in them, so nothing needs escaping.

@@ -20,12 +20,15 @@ use rustix::{
 };
 
 pub use copy::copy;
-pub use remove::remove;
+pub use remove::{remove, remove_expected};
 
 const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
+
+/// How large a directory is that never had many entries.
+const SMALL_DIRECTORY: u64 = 4096;
 
 /// Bytes and number of everything below `root`, by what it takes on disk; holes take nothing.
 ///
@@ -60,6 +63,13 @@ pub fn is_within(root: &Path, mut bytes: u64, mut files: u64) -> io::Result<bool
         }
         true
     })
+}
+
+/// Whether there is nothing in a directory that can be told at once: one that was once large takes its time even if it is empty.
+pub fn is_soon_seen_empty(directory: &Path) -> io::Result<bool> {
+    let directory = rustix::fs::open(directory, DIRECTORY, Mode::empty())?;
+    let size = u64::try_from(rustix::fs::fstat(&directory)?.st_size).unwrap_or(u64::MAX);
+    Ok(size <= SMALL_DIRECTORY && entries(directory.as_fd())?.next().is_none())
 }
 
 /// Tells `look` what everything below `root` takes on disk, for as long as it wants to know more; whether it wanted all.
@@ -150,7 +160,7 @@ mod tests {
             .set_len(10 << 20)
             .unwrap();
 
-        copy(&from, &to).unwrap();
+        let copied = copy(&from, &to).unwrap();
 
         assert_eq!(fs_err::read(to.join("b")).unwrap(), b"text");
         let (a, b) = (
@@ -167,6 +177,9 @@ mod tests {
         assert_eq!((hole.len(), hole.blocks()), (10 << 20, 0));
         let (bytes, files) = count(&to).unwrap();
         assert_eq!(files, 5);
+        // The same file with two names takes its room once.
+        let twice = fs_err::metadata(to.join("b")).unwrap().blocks() * 512;
+        assert_eq!(copied, bytes - twice);
         for (bytes, files, within) in [
             (bytes, 5, true),
             (bytes, 4, false),
@@ -196,6 +209,44 @@ mod tests {
 
         assert!(!tree.exists());
         assert_eq!(fs_err::read(other.join("kept")).unwrap(), b"kept");
+    }
+
+    #[test]
+    fn what_is_expected_to_be_empty_is_removed_also_if_it_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let (tree, other) = (
+            directory.path().join("tree"),
+            directory.path().join("other"),
+        );
+        let expected = ["a/b", "a", "c", "link", "file", "missing/far"];
+        remove_expected(&tree, &expected).unwrap();
+        for is_full in [false, true] {
+            fs_err::create_dir_all(tree.join("a/b")).unwrap();
+            fs_err::create_dir_all(tree.join("c")).unwrap();
+            fs_err::create_dir_all(&other).unwrap();
+            fs_err::write(other.join("kept"), "kept").unwrap();
+            if is_full {
+                fs_err::create_dir_all(tree.join("a/b/more")).unwrap();
+                fs_err::write(tree.join("c/more"), "more").unwrap();
+                fs_err::write(tree.join("file"), "file").unwrap();
+                symlink(&other, tree.join("link")).unwrap();
+            }
+            remove_expected(&tree, &expected).unwrap();
+            assert!(!tree.exists());
+            assert_eq!(fs_err::read(other.join("kept")).unwrap(), b"kept");
+        }
+    }
+
+    #[test]
+    fn a_directory_is_seen_empty_if_it_never_had_much() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        assert!(is_soon_seen_empty(path).unwrap());
+        fs_err::write(path.join("file"), "").unwrap();
+        assert!(!is_soon_seen_empty(path).unwrap());
+        fs_err::remove_file(path.join("file")).unwrap();
+        assert!(is_soon_seen_empty(path).unwrap());
+        assert!(is_soon_seen_empty(&path.join("none")).is_err());
     }
 
     #[test]

@@ -26,15 +26,35 @@ pub fn remove(root: &Path) -> io::Result<()> {
         Err(errno) => return Err(errno.into()),
     }
     let top = open_directory(CWD, &name)?;
+    remove_full(&name, &top)
+}
+
+/// The same for a directory in which there are, as a rule, empty directories at `expected`: those are removed first, without being looked into. A
+/// directory comes before those that it is in. All but the last part of each path must be of our own making.
+pub fn remove_expected(root: &Path, expected: &[&str]) -> io::Result<()> {
+    let name = CString::new(root.as_os_str().as_encoded_bytes()).map_err(io::Error::other)?;
+    let top = match open_directory(CWD, &name) {
+        Err(Errno::NOENT) => return Ok(()),
+        other => other?,
+    };
+    for path in expected {
+        // What is not empty, or something else, is removed with the rest.
+        let _ = rustix::fs::unlinkat(&top, *path, AtFlags::REMOVEDIR);
+    }
+    remove_full(&name, &top)
+}
+
+/// Removes the directory `top`, which is called `name`, with everything in it.
+fn remove_full(name: &CStr, top: &OwnedFd) -> io::Result<()> {
     let mut remover = Remover {
         top: top.as_fd(),
         moved: 0,
     };
     loop {
-        rustix::fs::seek(&top, SeekFrom::Start(0))?;
+        rustix::fs::seek(top, SeekFrom::Start(0))?;
         remover.empty(top.as_fd(), FARTHEST)?;
         // What was moved up came after the names were read.
-        match rustix::fs::unlinkat(CWD, &name, AtFlags::REMOVEDIR) {
+        match rustix::fs::unlinkat(CWD, name, AtFlags::REMOVEDIR) {
             Err(Errno::NOTEMPTY | Errno::EXIST) => {}
             other => return Ok(other?),
         }

@@ -207,6 +207,7 @@ impl Devbox for MemoryBox {
             id: layer,
             way: SnapshotWay::Copied,
             labels,
+            bytes: None,
         })
     }
 
