@@ -98,6 +98,15 @@ impl KeptDisk {
     }
 }
 
+/// A disk that is about to be frozen.
+#[derive(Debug)]
+pub struct Freezing {
+    /// As what, if it is.
+    pub layer: Option<LayerId>,
+    /// Why it will not be kept, if it will not.
+    pub not_kept: Option<String>,
+}
+
 /// The layers that somebody works on, and how many do.
 #[derive(Default)]
 pub(crate) struct Uses(Mutex<HashMap<String, usize>>);
@@ -142,30 +151,47 @@ impl Drop for InUse {
 
 #[boxed_futures]
 impl Fleet {
-    /// Why no disk would be kept for this task run now, if none would.
-    pub async fn reason_not_to_freeze(
-        &self,
-        task_run: TaskRunId,
-    ) -> Result<Option<String>, FleetError> {
-        let KeepFrozen { disks, bytes } = self.inner.keep_frozen;
-        if disks == 0 || bytes == 0 {
-            return Ok(Some("this server keeps no disks".to_owned()));
-        }
-        let before = self.store().frozen_disks_of(task_run).await?.len();
-        Ok((before >= MOST_OF_ONE).then(|| {
-            format!("its devbox was scored {before} times, which is as often as disks are kept")
-        }))
-    }
-
-    /// Writes down that the disk of a devbox is about to be frozen for a task run, and says as what. One that a server was taking for
-    /// the same task run when it died is named again: what is there is the disk before anything was run on it.
+    /// Writes down that the disk of a devbox is about to be frozen for a task run, and says as what. One that would not be kept is frozen
+    /// only if `is_needed` for the scoring itself.
     pub async fn begin_freezing(
         &self,
         task_run: TaskRunId,
         devbox: DevboxId,
         workplace: &Workplace,
-    ) -> Result<LayerId, FleetError> {
+        is_needed: bool,
+    ) -> Result<Freezing, FleetError> {
         let before = self.store().frozen_disks_of(task_run).await?;
+        let not_kept = self.reason_not_to_keep(before.len());
+        let layer = match not_kept.is_none() || is_needed {
+            true => {
+                let layer = self.layer_to_freeze(task_run, devbox, workplace, before);
+                Some(layer.await?)
+            }
+            false => None,
+        };
+        Ok(Freezing { layer, not_kept })
+    }
+
+    /// Why no disk would be kept now for a task run that was scored so many times, if none would.
+    fn reason_not_to_keep(&self, before: usize) -> Option<String> {
+        let KeepFrozen { disks, bytes } = self.inner.keep_frozen;
+        if disks == 0 || bytes == 0 {
+            return Some("this server keeps no disks".to_owned());
+        }
+        (before >= MOST_OF_ONE).then(|| {
+            format!("its devbox was scored {before} times, which is as often as disks are kept")
+        })
+    }
+
+    /// The name of a disk that is about to be frozen, written down. One that a server was taking for the same task run when it died is
+    /// named again: what is there is the disk before anything was run on it.
+    async fn layer_to_freeze(
+        &self,
+        task_run: TaskRunId,
+        devbox: DevboxId,
+        workplace: &Workplace,
+        before: Vec<FrozenDisk>,
+    ) -> Result<LayerId, FleetError> {
         let interrupted = before.into_iter().rfind(|disk| {
             disk.status == FrozenStatus::Taking && self.is_here(disk) && disk.devbox == devbox
         });
@@ -194,20 +220,29 @@ impl Fleet {
     }
 
     /// Keeps a disk that was frozen, in place of the one that its task run had before. What must go for it is found out in the
-    /// background, and so is how large it is, if that takes long.
-    pub async fn keep_frozen(&self, layer: &LayerId) -> Result<(), FleetError> {
-        let counted = self.backend()?.layer_bytes(layer);
-        // A small one is written down at once, and not twice.
-        let bytes = match tokio::time::timeout(QUICK, counted).await {
-            Ok(bytes) => Some(bytes?),
-            Err(_) => None,
+    /// background, and so is how large it is, if that is not known and takes long.
+    pub async fn keep_frozen(
+        &self,
+        layer: &LayerId,
+        known_bytes: Option<u64>,
+    ) -> Result<(), FleetError> {
+        let bytes = match known_bytes {
+            Some(bytes) => Some(bytes),
+            // A small one is written down at once, and not twice.
+            None => {
+                let counted = self.backend()?.layer_bytes(layer);
+                let counted = tokio::time::timeout(QUICK, counted).await;
+                counted.ok().transpose()?
+            }
         };
         self.store().keep_frozen_disk(layer.as_str(), bytes).await?;
+        if bytes.is_some() {
+            self.tidy_up_soon();
+            return Ok(());
+        }
         let (fleet, layer) = (self.clone(), layer.clone());
         self.inner.tasks.spawn(async move {
-            if bytes.is_none()
-                && let Err(error) = fleet.measure(&layer).await
-            {
+            if let Err(error) = fleet.measure(&layer).await {
                 tracing::warn!(error = %with_causes(&error), %layer, "how much a frozen disk takes is not known");
             }
             fleet.tidy_up_soon();

@@ -49,7 +49,7 @@ pub use devboxes::{DevboxChange, Hold, NewDevbox};
 pub use error::FleetError;
 pub use executions::{Command, Keeping, NewCommand};
 pub use fleet::{Fleet, FleetOptions};
-pub use frozen::{KeepFrozen, KeptDisk};
+pub use frozen::{Freezing, KeepFrozen, KeptDisk};
 pub use git::{GitError, GitOptions, Repositories, is_repository_name};
 pub use masks::Masks;
 pub use proctor_store::devboxes::DevboxRecord;

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use proctor_core::causes::with_causes;
-use proctor_devbox::{Backend, BoxSpec, Devbox, Error as DevboxError, Execution, LayerId};
+use proctor_devbox::{
+    Backend, BoxSpec, Devbox, Error as DevboxError, Execution, LayerId, LayerRecord,
+};
 use tokio::time::Instant;
 
 use crate::{
@@ -57,6 +59,7 @@ pub async fn rejudge(
         results,
         timed_out,
         layer: Some(layer.clone()),
+        layer_bytes: None,
         not_frozen: None,
     })
 }
@@ -96,6 +99,14 @@ fn told(error: &DevboxError) -> String {
     }
 }
 
+/// Whether a disk was frozen.
+enum Frozen {
+    /// It is this layer now, which takes so many bytes, if that is known.
+    As { layer: LayerId, bytes: Option<u64> },
+    /// It was not, and why, if somebody wanted it.
+    Not(Option<String>),
+}
+
 /// One judging while it goes on.
 pub(crate) struct Judging<'a> {
     pub(crate) backend: &'a dyn Backend,
@@ -133,7 +144,11 @@ impl<'a> Judging<'a> {
             Mode::Clone | Mode::Artifacts => true,
         };
         // To its end, also if nobody wants it any more: the box would stand still in the middle of it.
-        let (mut layer, not_frozen) = self.freeze(devbox, fresh).await?;
+        let frozen = self.freeze(devbox, fresh).await?;
+        let (mut layer, layer_bytes, not_frozen) = match frozen {
+            Frozen::As { layer, bytes } => (Some(layer), bytes, None),
+            Frozen::Not(why) => (None, None, why),
+        };
         let judged = match &layer {
             Some(layer) if fresh => {
                 let disk = self.disk(order.mode, &agent, layer);
@@ -160,6 +175,7 @@ impl<'a> Judging<'a> {
             results,
             timed_out,
             layer,
+            layer_bytes,
             not_frozen,
         })
     }
@@ -176,21 +192,18 @@ impl<'a> Judging<'a> {
     }
 
     /// Freezes the disk if that is asked for or needed; or why not, if scorers can do without.
-    async fn freeze(
-        &self,
-        devbox: &dyn Devbox,
-        is_needed: bool,
-    ) -> Result<(Option<LayerId>, Option<String>), JudgeError> {
-        let name = match &self.order.freeze {
+    async fn freeze(&self, devbox: &dyn Devbox, is_needed: bool) -> Result<Frozen, JudgeError> {
+        let layer = match &self.order.freeze {
             Some(name) => name.clone(),
             None if is_needed => self.names.of_layer(),
-            None => return Ok((None, None)),
+            None => return Ok(Frozen::Not(None)),
         };
-        match devbox.snapshot(name.clone(), self.labels()).await {
-            Ok(_) | Err(DevboxError::Exists { .. }) => Ok((Some(name), None)),
+        match devbox.snapshot(layer.clone(), self.labels()).await {
+            Ok(LayerRecord { bytes, .. }) => Ok(Frozen::As { layer, bytes }),
+            Err(DevboxError::Exists { .. }) => Ok(Frozen::As { layer, bytes: None }),
             Err(error @ (DevboxError::BoxEnded | DevboxError::NoSuchBox(_))) => Err(error.into()),
             Err(error) if is_needed => Err(error.into()),
-            Err(error) => Ok((None, Some(told(&error)))),
+            Err(error) => Ok(Frozen::Not(Some(told(&error)))),
         }
     }
 

@@ -61,6 +61,8 @@ pub struct Judgement {
     /// The disk as it was when scoring began, if it is kept: asked for, or still needed by the agent's box. Whoever asked
     /// for the judgement owns it, can have it judged again, and deletes it.
     pub layer: Option<LayerId>,
+    /// How many bytes of the disk that takes, if it is known.
+    pub layer_bytes: Option<u64>,
     /// Why the disk is not kept though that was asked for. The results are as good without.
     pub not_frozen: Option<String>,
 }

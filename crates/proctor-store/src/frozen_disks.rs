@@ -210,13 +210,14 @@ impl Store {
         self.for_each_layer(text, layers).await
     }
 
-    /// Carries a statement out for every one of some layers, all together.
+    /// Carries a statement out for every one of some layers, all together. A power cut may undo it: what is written of a layer that is gone is forgotten at the
+    /// next start, and what was given up and is there is given up again.
     async fn for_each_layer(
         &self,
         text: &'static str,
         layers: &[String],
     ) -> Result<(), StoreError> {
-        let mut transaction = self.database().begin().await?;
+        let mut transaction = self.database().begin_when(OnDisk::WithTheNext).await?;
         for layer in layers {
             let query = Query::new(text).bind(layer.as_str());
             transaction.execute(query).await?;

@@ -10,8 +10,8 @@ use proctor_core::{
     id::kinds::{CriterionId, DevboxKind},
     scoring::Score,
 };
-use proctor_devbox::{Error as DevboxError, LayerId, User};
-use proctor_fleet::{Fleet, FleetError, KeptDisk, Masks, Workplace};
+use proctor_devbox::{Error as DevboxError, User};
+use proctor_fleet::{Fleet, FleetError, Freezing, KeptDisk, Masks, Workplace};
 use proctor_scorers::{
     JudgeError, JudgeOrder, Judgement, Mode, Redaction, Scored, ScoredState, ScorerKinds,
     ScoringFunction, judge, rejudge, settings::ScoringSettings,
@@ -115,14 +115,6 @@ impl Judge for FleetJudge {
     }
 }
 
-/// A disk that is about to be frozen.
-struct Freezing {
-    /// As what, if it is.
-    layer: Option<LayerId>,
-    /// Why it will not be kept, if it will not. A mode that needs it for itself freezes it all the same.
-    not_kept: Option<String>,
-}
-
 impl FleetJudge {
     /// Says as what the disk is frozen. What is only for later must not cost a score.
     async fn begin_freezing(
@@ -135,15 +127,8 @@ impl FleetJudge {
             Mode::Live | Mode::Quiet => false,
             Mode::Clone | Mode::Artifacts => true,
         };
-        let (fleet, task_run) = (&self.fleet, order.task_run);
-        let begun = async {
-            let not_kept = fleet.reason_not_to_freeze(task_run).await?;
-            let layer = match &not_kept {
-                Some(_) if !needs_it => None,
-                _ => Some(fleet.begin_freezing(task_run, order.devbox, place).await?),
-            };
-            Ok(Freezing { layer, not_kept })
-        };
+        let (task_run, devbox) = (order.task_run, order.devbox);
+        let begun = self.fleet.begin_freezing(task_run, devbox, place, needs_it);
         match begun.await {
             Ok(freezing) => Ok(freezing),
             Err(error) if needs_it => Err(failed(error)),
@@ -165,7 +150,10 @@ impl FleetJudge {
             .not_kept
             .or_else(|| judged.and_then(|judged| judged.not_frozen.clone()));
         let settled = match &not_kept {
-            None if is_frozen => self.fleet.keep_frozen(&layer).await,
+            None if is_frozen => {
+                let bytes = judged.and_then(|judged| judged.layer_bytes);
+                self.fleet.keep_frozen(&layer, bytes).await
+            }
             None if self.fleet.closing().is_cancelled() => Ok(()),
             _ => self.fleet.drop_frozen(&layer).await,
         };

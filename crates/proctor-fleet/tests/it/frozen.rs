@@ -22,11 +22,12 @@ async fn at_work(house: &House, setup: DevboxSetup) -> (TaskRunId, DevboxId) {
 /// Freezes the disk of a devbox for a task run, without saying what is to become of it.
 async fn freeze(house: &House, task_run: TaskRunId, devbox: DevboxId) -> LayerId {
     let place = house.fleet.workplace(devbox).await.unwrap();
-    let layer = house
+    let freezing = house
         .fleet
-        .begin_freezing(task_run, devbox, &place)
+        .begin_freezing(task_run, devbox, &place, false)
         .await
         .unwrap();
+    let layer = freezing.layer.unwrap();
     let labels = BTreeMap::new();
     place.devbox.snapshot(layer.clone(), labels).await.unwrap();
     layer
@@ -35,7 +36,7 @@ async fn freeze(house: &House, task_run: TaskRunId, devbox: DevboxId) -> LayerId
 /// Freezes and keeps.
 async fn keep(house: &House, task_run: TaskRunId, devbox: DevboxId) -> LayerId {
     let layer = freeze(house, task_run, devbox).await;
-    house.fleet.keep_frozen(&layer).await.unwrap();
+    house.fleet.keep_frozen(&layer, None).await.unwrap();
     layer
 }
 
@@ -218,8 +219,12 @@ async fn what_a_dead_server_was_freezing_is_taken_up_by_its_scoring_or_removed()
     let place = house.fleet.workplace(devbox).await.unwrap();
     let more = many.replace("many", "more");
     assert_eq!(house.sh(devbox, &more).await.0, 0);
-    let same = house.fleet.begin_freezing(task_run, devbox, &place).await;
-    assert_eq!(same.unwrap(), layer, "it is the same scoring");
+    let same = house
+        .fleet
+        .begin_freezing(task_run, devbox, &place, false)
+        .await;
+    let same = same.unwrap().layer;
+    assert_eq!(same.as_ref(), Some(&layer), "it is the same scoring");
     let stray = LayerId::new("frozen-stray").unwrap();
     let labels = BTreeMap::new();
     place.devbox.snapshot(stray.clone(), labels).await.unwrap();
@@ -238,8 +243,17 @@ async fn what_a_dead_server_was_freezing_is_taken_up_by_its_scoring_or_removed()
 #[tokio::test]
 async fn a_server_that_keeps_nothing_says_so() {
     let house = House::keeping_frozen(KeepFrozen { disks: 0, bytes: 1 }).await;
-    let task_run = house.store.fresh_id();
-    let reason = house.fleet.reason_not_to_freeze(task_run).await.unwrap();
-    assert_eq!(reason.as_deref(), Some("this server keeps no disks"));
+    let (task_run, devbox) = at_work(&house, DevboxSetup::default()).await;
+    let place = house.fleet.workplace(devbox).await.unwrap();
+    for is_needed in [false, true] {
+        let begun = house
+            .fleet
+            .begin_freezing(task_run, devbox, &place, is_needed)
+            .await
+            .unwrap();
+        let reason = begun.not_kept.as_deref();
+        assert_eq!(reason, Some("this server keeps no disks"));
+        assert_eq!(begun.layer.is_some(), is_needed);
+    }
     house.end().await;
 }
