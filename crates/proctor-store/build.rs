@@ -1,7 +1,6 @@
 //! Lists the migrations, so that adding one means adding a file.
 //!
-//! sqlx has a macro for this, but with the macro come a second sqlx, both drivers and SQLite, compiled for the build machine: two minutes of every
-//! build from nothing.
+//! sqlx has a macro for this, but with the macro come a second sqlx, both drivers and SQLite, compiled for the build machine.
 
 use std::{env, fs, io::Write as _, path::PathBuf};
 
