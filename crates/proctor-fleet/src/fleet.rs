@@ -214,7 +214,7 @@ impl Fleet {
     /// The devbox of that name that has not ended, if it is the organization's.
     pub(crate) fn live_of(&self, organization: OrganizationId, id: DevboxId) -> Option<Arc<Live>> {
         self.find_live(id)
-            .filter(|live| live.record().organization == organization)
+            .filter(|live| live.organization() == organization)
     }
 
     /// A directory for what boxes are shown and must not change. It holds nothing when none is.

@@ -10,12 +10,14 @@ use std::{
 
 use proctor_core::{
     devbox::DevboxLife,
-    id::kinds::DevboxId,
+    id::kinds::{DevboxId, OrganizationId},
     mount::Mount,
     refused::{Refused, Step},
     time::Timestamp,
 };
-use proctor_store::{OnDisk, Store, StoreError, devboxes::DevboxRecord, runs::Revised};
+use proctor_store::{
+    OnDisk, Store, StoreError, devboxes::DevboxRecord, retry::retry_stale, runs::Revised,
+};
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
@@ -84,6 +86,11 @@ impl Live {
         self.record.borrow().value.clone()
     }
 
+    /// Whose it is.
+    pub(crate) fn organization(&self) -> OrganizationId {
+        self.record.borrow().value.organization
+    }
+
     /// Every change from now on.
     pub(crate) fn watch(&self) -> watch::Receiver<Arc<Revised<DevboxRecord>>> {
         self.record.subscribe()
@@ -105,26 +112,25 @@ impl Live {
         decide: impl Fn(DevboxRecord) -> Result<Step<DevboxRecord>, FleetError>,
     ) -> Result<Step<DevboxRecord>, FleetError> {
         let _changing = self.changing.lock().await;
-        loop {
+        retry_stale(|| async {
             let before = Arc::clone(&self.record.borrow());
             let after = match decide(before.value.clone())? {
-                Step::Unchanged(record) => return Ok(Step::Unchanged(record)),
+                Step::Unchanged(record) => return Ok(Ok(Step::Unchanged(record))),
                 Step::Changed(after) => after,
             };
-            match store.change_devbox(&before, after, when).await {
-                Ok(written) => {
-                    let record = written.value.clone();
-                    self.record.send_replace(Arc::new(written));
-                    return Ok(Step::Changed(record));
-                }
-                Err(StoreError::Stale) => {
-                    let read = store.devbox(self.id).await?;
-                    let read = read.ok_or_else(|| FleetError::not_found("devbox", self.id))?;
-                    self.record.send_replace(Arc::new(read));
-                }
-                Err(error) => return Err(error.into()),
+            let written = store.change_devbox(&before, after, when).await;
+            if let Err(StoreError::Stale) = written {
+                let read = store.devbox(self.id).await?;
+                let read = read.ok_or_else(|| FleetError::not_found("devbox", self.id))?;
+                self.record.send_replace(Arc::new(read));
             }
-        }
+            Ok(written.map(|written| {
+                let record = written.value.clone();
+                self.record.send_replace(Arc::new(written));
+                Step::Changed(record)
+            }))
+        })
+        .await
     }
 
     /// Takes a step of its life, and whatever goes with it.

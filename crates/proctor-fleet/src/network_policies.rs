@@ -8,6 +8,7 @@ use proctor_devbox::{EgressPolicy, Network};
 use proctor_store::{
     Store, StoreError,
     network_policies::{NetworkPolicy, PolicyText},
+    retry::retry_stale,
 };
 
 /// What a policy becomes; what is absent stays as it is.
@@ -85,16 +86,15 @@ pub async fn update(
     id: NetworkPolicyId,
     change: PolicyChange,
 ) -> Result<Option<NetworkPolicy>, StoreError> {
-    loop {
+    retry_stale(|| async {
         let Some(read) = store.network_policy(organization, id).await? else {
-            return Ok(None);
+            return Ok(Ok(None));
         };
         let text = change.clone().over(read.text.clone());
-        match store.update_network_policy(organization, &read, text).await {
-            Err(StoreError::Stale) => {}
-            other => return other.map(Some),
-        }
-    }
+        let written = store.update_network_policy(organization, &read, text).await;
+        Ok(written.map(Some))
+    })
+    .await
 }
 
 /// Removes a policy; what it was, or `None` when there is none.

@@ -20,9 +20,11 @@ use proctor_core::{
 use proctor_devbox::{Error, LayerId};
 use proctor_macros::boxed_futures;
 use proctor_store::{
+    StoreError,
     disk_snapshots::{DiskSnapshot, SnapshotFilter, SnapshotStatus},
     page::{Page, PageRequest},
     repeatable::Made,
+    retry::retry_stale,
 };
 
 use crate::{error::FleetError, fleet::Fleet, live::Live, workplace::Workplace};
@@ -244,7 +246,7 @@ impl Fleet {
         id: SnapshotId,
         change: &SnapshotChange,
     ) -> Result<DiskSnapshot, FleetError> {
-        loop {
+        retry_stale(|| async {
             let mut snapshot = self.disk_snapshot(organization, id).await?;
             if matches!(
                 snapshot.status,
@@ -262,10 +264,14 @@ impl Fleet {
                 snapshot.metadata = metadata.clone();
             }
             let from = snapshot.status;
-            if self.store().change_disk_snapshot(from, &snapshot).await? {
-                return Ok(snapshot);
-            }
-        }
+            Ok(
+                match self.store().change_disk_snapshot(from, &snapshot).await? {
+                    true => Ok(snapshot),
+                    false => Err(StoreError::Stale),
+                },
+            )
+        })
+        .await
     }
 
     /// Deletes a snapshot. Deleting what is deleted is fine.
@@ -274,18 +280,25 @@ impl Fleet {
         organization: OrganizationId,
         id: SnapshotId,
     ) -> Result<(), FleetError> {
-        loop {
+        let is_new = retry_stale(|| async {
             let mut snapshot = self.disk_snapshot(organization, id).await?;
             let from = snapshot.status;
             if matches!(from, SnapshotStatus::Deleted | SnapshotStatus::Gone) {
-                return Ok(());
+                return Ok::<_, FleetError>(Ok(false));
             }
             snapshot.status = SnapshotStatus::Deleted;
-            if self.store().change_disk_snapshot(from, &snapshot).await? {
-                self.remove_deleted_layers().await;
-                return Ok(());
-            }
+            Ok(
+                match self.store().change_disk_snapshot(from, &snapshot).await? {
+                    true => Ok(true),
+                    false => Err(StoreError::Stale),
+                },
+            )
+        })
+        .await?;
+        if is_new {
+            self.remove_deleted_layers().await;
         }
+        Ok(())
     }
 
     /// Removes the layers of deleted snapshots and of frozen disks that were given up, if nothing needs them any more.

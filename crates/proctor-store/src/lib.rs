@@ -40,6 +40,7 @@ pub mod placed;
 pub mod playgrounds;
 pub mod progress;
 pub mod repeatable;
+pub mod retry;
 pub mod run_lists;
 pub mod runs;
 pub mod scenarios;

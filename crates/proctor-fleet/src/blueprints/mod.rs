@@ -22,7 +22,7 @@ use proctor_core::{
 };
 use proctor_devbox::{Backend, BoxId, Limits};
 use proctor_macros::boxed_futures;
-use proctor_store::{Store, StoreError, repeatable::Made, runs::Revised};
+use proctor_store::{Store, StoreError, repeatable::Made, retry::retry_stale, runs::Revised};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -272,20 +272,19 @@ impl Blueprints {
         organization: OrganizationId,
         id: BlueprintId,
     ) -> Result<Blueprint, BlueprintError> {
-        loop {
+        let (deleted, is_new) = retry_stale(|| async {
             let read = self.revised(organization, id).await?;
             if read.value.deleted_at.is_some() {
-                return Ok(read.value);
+                return Ok(Ok((read.value, false)));
             }
-            match self.inner.store.delete_blueprint(&read).await {
-                Err(StoreError::Stale) => {}
-                Err(error) => return Err(error.into()),
-                Ok(deleted) => {
-                    self.forget_layers().await?;
-                    return Ok(deleted);
-                }
-            }
+            let deleted = self.inner.store.delete_blueprint(&read).await;
+            Ok::<_, BlueprintError>(deleted.map(|deleted| (deleted, true)))
+        })
+        .await?;
+        if is_new {
+            self.forget_layers().await?;
         }
+        Ok(deleted)
     }
 }
 

@@ -9,7 +9,7 @@ use proctor_core::{
     id::kinds::{BlueprintId, OrganizationId},
 };
 use proctor_devbox::Network;
-use proctor_store::{StoreError, blueprints::CodeTokens};
+use proctor_store::{StoreError, blueprints::CodeTokens, retry::retry_stale};
 
 use super::{
     Blueprints, box_of,
@@ -163,23 +163,18 @@ impl Blueprints {
         layers: Vec<String>,
         log: Option<Digest>,
     ) -> Result<bool, StoreError> {
-        loop {
-            let Some(read) = self.inner.store.blueprint(organization, id).await? else {
-                return Ok(false);
+        let store = &self.inner.store;
+        retry_stale(|| async {
+            let Some(read) = store.blueprint(organization, id).await? else {
+                return Ok(Ok(false));
             };
             let Ok(build) = step(read.value.build.clone()) else {
-                return Ok(false);
+                return Ok(Ok(false));
             };
-            let written = self
-                .inner
-                .store
-                .write_build(&read, build, layers.clone(), log)
-                .await;
-            match written {
-                Err(StoreError::Stale) => {}
-                other => return other.map(|_| true),
-            }
-        }
+            let written = store.write_build(&read, build, layers.clone(), log).await;
+            Ok(written.map(|_| true))
+        })
+        .await
     }
 }
 

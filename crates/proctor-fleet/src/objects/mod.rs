@@ -13,6 +13,7 @@ use proctor_core::{
 use proctor_store::{
     Store, StoreError,
     blobs::{ByteStream, PutError},
+    retry::retry_stale,
     runs::Revised,
 };
 
@@ -82,7 +83,7 @@ pub async fn upload<E: std::fmt::Display>(
             PutError::Store(error) => error.into(),
         })?;
     let content = Content { digest, size };
-    loop {
+    let uploaded = retry_stale(|| async {
         let read = object().await?;
         let new = match read.value.clone().upload(content) {
             Ok(new) => new,
@@ -90,22 +91,19 @@ pub async fn upload<E: std::fmt::Display>(
                 if read.value.content() != Some(content) {
                     blobs.delete(&digest).await?;
                 }
-                return Err(refused.into());
+                return Err(ObjectError::from(refused));
             }
         };
-        match store.write_object(&read, &new).await {
-            Err(StoreError::Stale) => {}
-            Err(error) => return Err(error.into()),
-            Ok(()) => {
-                if let Some(old) = read.value.content()
-                    && old.digest != digest
-                {
-                    blobs.delete(&old.digest).await?;
-                }
-                return Ok(new);
-            }
-        }
+        let written = store.write_object(&read, &new).await;
+        Ok(written.map(|()| (read.value.content(), new)))
+    });
+    let (old, new) = uploaded.await?;
+    if let Some(old) = old
+        && old.digest != digest
+    {
+        blobs.delete(&old.digest).await?;
     }
+    Ok(new)
 }
 
 /// Declares the bytes of an object final.
@@ -114,17 +112,16 @@ pub async fn complete(
     organization: OrganizationId,
     id: ObjectId,
 ) -> Result<StoredObject, ObjectError> {
-    loop {
+    retry_stale(|| async {
         let read = revised(store, organization, id).await?;
         let new = match read.value.clone().complete()? {
-            Step::Unchanged(object) => return Ok(object),
+            Step::Unchanged(object) => return Ok(Ok(object)),
             Step::Changed(object) => object,
         };
-        match store.write_object(&read, &new).await {
-            Err(StoreError::Stale) => {}
-            other => return Ok(other.map(|()| new)?),
-        }
-    }
+        let written = store.write_object(&read, &new).await;
+        Ok(written.map(|()| new))
+    })
+    .await
 }
 
 /// Deletes an object and its bytes; repeating it is fine.
@@ -133,13 +130,11 @@ pub async fn delete(
     organization: OrganizationId,
     id: ObjectId,
 ) -> Result<StoredObject, ObjectError> {
-    loop {
+    retry_stale(|| async {
         let read = revised(store, organization, id).await?;
-        match remove(store, &read).await {
-            Err(StoreError::Stale) => {}
-            other => return Ok(other?),
-        }
-    }
+        Ok(remove(store, &read).await)
+    })
+    .await
 }
 
 async fn remove(store: &Store, read: &Revised<StoredObject>) -> Result<StoredObject, StoreError> {

@@ -6,10 +6,10 @@ mod view;
 use axum::extract::State;
 use proctor_core::id::kinds::{BenchmarkId, BenchmarkKind, TaskId, TaskKind};
 use proctor_store::{
-    StoreError,
     benchmarks::{BenchmarkDraft, BenchmarkRecord},
     page::Page,
     placed::{Placed, Whose},
+    retry::retry_stale,
 };
 
 use self::body::{
@@ -20,7 +20,7 @@ use super::{
     ids::{self, found, wire},
     lists::{MetadataKey, MetadataKeysView, MetadataValuesView, SoughtQuery},
     page::{RunloopPage, RunloopPageQuery},
-    scenarios::{ScenarioListView, TRIES, check_made_by_all},
+    scenarios::{ScenarioListView, check_made_by_all},
 };
 use crate::{
     auth::OrganizationCaller,
@@ -281,7 +281,7 @@ async fn change(
     id: BenchmarkId,
     decide: impl Fn(&Standing<'_>) -> Result<(BenchmarkDraft, Option<Vec<TaskId>>), ApiError>,
 ) -> Result<Json<BenchmarkDefinitionView>, ApiError> {
-    for _ in 0..TRIES {
+    let changed = retry_stale(|| async {
         let benchmark = find_own(state, caller, id).await?;
         if benchmark.archived {
             return Err(ids::archived(id));
@@ -298,13 +298,9 @@ async fn change(
             .store()
             .update_suite(&benchmark.draft, draft, tasks.as_deref())
             .await;
-        match written {
-            Ok(draft) => return view(state, Placed { draft, ..benchmark }).await,
-            Err(StoreError::Stale) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(StoreError::Stale.into())
+        Ok(written.map(|draft| Placed { draft, ..benchmark }))
+    });
+    view(state, changed.await?).await
 }
 
 /// Lists the scenarios of a benchmark.

@@ -13,8 +13,8 @@ use proctor_core::{
     id::kinds::{BenchmarkKind, OrganizationId, TaskId, TaskKind},
 };
 use proctor_store::{
-    StoreError,
     placed::Whose,
+    retry::retry_stale,
     scenarios::{Scenario, ScenarioFilter, ScoringFunction},
 };
 use serde::Deserialize;
@@ -33,9 +33,6 @@ use crate::{
     extract::{Checks, Json, Path, Query},
     state::ApiState,
 };
-
-/// How often a change is tried again because somebody else was first.
-pub(super) const TRIES: usize = 16;
 
 /// Which scenarios are listed.
 #[derive(Deserialize, IntoParams)]
@@ -263,7 +260,7 @@ pub(crate) async fn update_scenario(
     Json(body): Json<ScenarioUpdateParameters>,
 ) -> Result<Json<ScenarioView>, ApiError> {
     let kinds = &state.engine().extensions().scorer_kinds;
-    for _ in 0..TRIES {
+    let scenario = retry_stale(|| async {
         let scenario = find_own(&state, &caller, id).await?;
         if scenario.placed.archived {
             return Err(ids::archived(id));
@@ -272,17 +269,10 @@ pub(crate) async fn update_scenario(
         if let Some(functions) = &functions {
             check_custom_types(&state, caller.id(), functions).await?;
         }
-        match state
-            .store()
-            .update_scenario(&scenario, draft, functions)
-            .await
-        {
-            Ok(scenario) => return Ok(view(&scenario, &caller)),
-            Err(StoreError::Stale) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(StoreError::Stale.into())
+        let written = state.store().update_scenario(&scenario, draft, functions);
+        Ok(written.await)
+    });
+    Ok(view(&scenario.await?, &caller))
 }
 
 /// Puts a scenario away.

@@ -3,14 +3,13 @@
 use axum::extract::State;
 use proctor_core::id::kinds::{ScorerId, ScorerKind};
 use proctor_store::{
-    StoreError,
     names::Sought,
+    retry::retry_stale,
     scorers::{ScorerDraft, ScorerRecord},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::TRIES;
 use crate::{
     auth::OrganizationCaller,
     error::ApiError,
@@ -181,14 +180,10 @@ pub(crate) async fn update_scorer(
     Path(id): Path<ScorerId>,
     Json(body): Json<ScorerParameters>,
 ) -> Result<Json<ScorerView>, ApiError> {
-    for _ in 0..TRIES {
+    let scorer = retry_stale(|| async {
         let scorer = found(id, state.store().scorer(caller.id(), id).await?)?;
         let draft = body.clone().into_draft(Some(&scorer.content))?;
-        match state.store().update_scorer(&scorer, draft).await {
-            Ok(scorer) => return Ok(ScorerView::of(scorer)),
-            Err(StoreError::Stale) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(StoreError::Stale.into())
+        Ok::<_, ApiError>(state.store().update_scorer(&scorer, draft).await)
+    });
+    Ok(ScorerView::of(scorer.await?))
 }
