@@ -122,7 +122,7 @@ pub(super) fn unfit(agent: &JobAgent, task: &Task) -> Option<&'static str> {
     let needs_reference =
         agent.program == Program::Oracle && task.validation != Some(Validation::Reverse);
     (needs_reference && !task.reference.is_string())
-        .then_some("the oracle has nothing to apply: the scenario has no reference_output")
+        .then_some("the oracle has nothing to apply: the scenario has no reference solution")
 }
 
 /// What an agent does in its box; none if that is nothing.

@@ -85,7 +85,7 @@ impl Engine {
             .ok_or(EngineError::NotFound("scenario"))?;
         let draft = &scenario.placed.draft.content;
         let Value::String(reference) = &draft.reference else {
-            let message = "the scenario has no reference_output to prove it with";
+            let message = "the scenario has no reference solution to prove it with";
             return Err(EngineError::Unclear(message.to_owned()));
         };
         let reverse = draft.validation == Some(Validation::Reverse);
@@ -174,7 +174,7 @@ impl Engine {
         {
             // The box failed and its run with it, which then says so; that is an answer too.
             Err(EngineError::Refused(Refused::TaskRunOver(_))) => {}
-            other => other?,
+            other => drop(other?),
         }
         Ok(applied)
     }
@@ -195,7 +195,7 @@ pub(crate) fn command(reference: &str, reverse: bool) -> Result<BoxCommand, Engi
         (Reference::Patch(patch), true) => ("patch --batch --reverse -p1", patch),
         (Reference::Commands(commands), false) => ("bash -e", commands),
         (Reference::Commands(_), true) => {
-            let message = "only a patch can be taken back; this reference_output is commands";
+            let message = "only a patch can be taken back; this reference solution is commands";
             return Err(EngineError::Unclear(message.to_owned()));
         }
     };
