@@ -32,6 +32,8 @@ pub(crate) struct Inner {
     pub(crate) workshop: Option<Workshop>,
     /// The scorings that are under way on this node.
     pub(crate) scorings: UnderWay<TaskRunId>,
+    /// The task runs whose boxes this node looks after.
+    pub(crate) watches: UnderWay<TaskRunId>,
     pub(crate) jobs: Jobs,
     pub(crate) tasks: TaskTracker,
     pub(crate) closing: CancellationToken,
@@ -69,6 +71,7 @@ impl Engine {
                 deadlines: Deadlines::default(),
                 workshop,
                 scorings: UnderWay::default(),
+                watches: UnderWay::default(),
                 jobs: Jobs::default(),
                 clock,
                 tasks,

@@ -112,15 +112,6 @@ impl Store {
         rows.iter().map(|row| row.id("id")).collect()
     }
 
-    /// Whether a job is over, or there is none.
-    pub async fn is_job_over(&self, id: JobId) -> Result<bool, StoreError> {
-        let query = Query::new(
-            "SELECT id FROM jobs WHERE id = $1 AND status IN ('initializing', 'queued', 'running')",
-        )
-        .bind(id);
-        Ok(self.database().read_optional(query).await?.is_none())
-    }
-
     /// The runs of a job.
     pub async fn runs_of_job(&self, job: JobId) -> Result<Vec<Run>, StoreError> {
         let text = format!("SELECT {RUN_COLUMNS} FROM runs WHERE job = $1 ORDER BY id");
@@ -140,12 +131,13 @@ impl Store {
         rows.iter().map(read_try).collect()
     }
 
-    /// Writes that a try begins; [`StoreError::Taken`] if somebody else began it. It means nothing before there is more to tell of it,
-    /// and is on disk with that.
-    pub async fn begin_try(&self, job: JobId, this_try: &Try) -> Result<(), StoreError> {
+    /// Writes that a try begins; `false` if its job is over, and then nothing is written. [`StoreError::Taken`] if somebody else began it. It means
+    /// nothing before there is more to tell of it, and is on disk with that.
+    pub async fn begin_try(&self, job: JobId, this_try: &Try) -> Result<bool, StoreError> {
         let query = Query::new(
             "INSERT INTO job_tries (job, run, task, number, task_run, began_at, agent_began_at, ending) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+             SELECT $1, $2, $3, $4, $5, $6, $7, $8 FROM jobs \
+             WHERE id = $1 AND status IN ('initializing', 'queued', 'running')",
         )
         .bind(job)
         .bind(this_try.run)
@@ -159,8 +151,8 @@ impl Store {
             .database()
             .execute_when(query, OnDisk::WithTheNext)
             .await;
-        written.map_err(|error| error.or_taken("a try of this number"))?;
-        Ok(())
+        let written = written.map_err(|error| error.or_taken("a try of this number"))?;
+        Ok(written > 0)
     }
 
     /// Writes how far a try is; [`StoreError::Stale`] if it has ended already.

@@ -38,7 +38,7 @@ impl<T> Revised<T> {
     }
 
     /// What was written over this.
-    pub(crate) fn next(&self, value: T) -> Self {
+    pub fn next(&self, value: T) -> Self {
         Self {
             value,
             revision: self.revision + 1,

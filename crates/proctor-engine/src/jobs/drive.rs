@@ -231,13 +231,12 @@ impl JobDriver<'_> {
     /// Begins as much as may be under way; `false` if the job is over.
     async fn begin_all(&mut self) -> Result<bool, EngineError> {
         while let Some(turn) = self.board.next_turn() {
-            // Another node may have stopped it.
-            if self.engine.store().is_job_over(self.job.id).await? {
-                return Ok(false);
-            }
             let this_try = self.new_try(turn);
             let store = self.engine.store();
-            store.begin_try(self.job.id, &this_try).await?;
+            // Another node may have stopped the job.
+            if !store.begin_try(self.job.id, &this_try).await? {
+                return Ok(false);
+            }
             self.board.note(this_try.clone());
             self.begin(this_try, turn.limit, false);
         }

@@ -26,7 +26,7 @@ use crate::{
     change::Decision,
     engine::Engine,
     error::EngineError,
-    runs::{AfterScoring, Asked, NewScenarioRun, TaskRunSnapshot},
+    runs::{AfterScoring, Asked, EndOfTry, NewScenarioRun, TaskRunSnapshot},
     scenarios::{BoxError, WorkEnd},
 };
 
@@ -74,12 +74,13 @@ fn interrupted() -> TryOutcome {
 }
 
 impl Trial<'_> {
-    /// What came of a try that a former process left. Nobody asked to stop an oracle whose task run was stopped because the
+    /// What came of a try. If a former process left it, nobody asked to stop an oracle whose task run was stopped because the
     /// server had ended: versions that wrote the two ends in two commits left such tries behind.
-    fn after_interruption(&self, this_try: &Try, outcome: TryOutcome) -> TryOutcome {
+    fn outcome_of(&self, this_try: &Try, outcome: TryOutcome, is_resumed: bool) -> TryOutcome {
         let is_oracle_at_work =
             self.agent.program == Program::Oracle && this_try.agent_began_at.is_some();
         match outcome {
+            outcome if !is_resumed => outcome,
             TryOutcome::Cancelled if is_oracle_at_work => interrupted(),
             other => other.after_interruption(),
         }
@@ -98,13 +99,11 @@ impl Engine {
         let agent = job.plan.agent_of(this_try.run)?;
         let trial = Trial { job, agent, limit };
         loop {
-            let outcome = match Box::pin(self.carry_try_on(&trial, &mut this_try)).await {
+            let carried_on = self.carry_try_on(&trial, &mut this_try, is_resumed);
+            let outcome = match Box::pin(carried_on).await {
                 Ok(CarriedOn::Stopped) => return None,
                 Ok(CarriedOn::Ended(ended)) => return Some(ended),
-                Ok(CarriedOn::To(outcome)) if is_resumed => {
-                    Ok(trial.after_interruption(&this_try, outcome))
-                }
-                Ok(CarriedOn::To(outcome)) => Ok(outcome),
+                Ok(CarriedOn::To(outcome)) => Ok(trial.outcome_of(&this_try, outcome, is_resumed)),
                 Err(error @ (EngineError::Store(_) | EngineError::SharedStore(_))) => Err(error),
                 Err(error) => Ok(self.broken(&this_try, &error).await),
             };
@@ -141,16 +140,21 @@ impl Engine {
         TryOutcome::Failed(Failure::infrastructure(error.to_string()))
     }
 
-    /// Carries a try on from wherever it is.
+    /// Carries a try on from wherever it is; one that is not resumed has nothing behind it.
     async fn carry_try_on(
         &self,
         trial: &Trial<'_>,
         this_try: &mut Try,
+        is_resumed: bool,
     ) -> Result<CarriedOn, EngineError> {
         let Some(id) = this_try.task_run else {
             return Ok(CarriedOn::To(TryOutcome::Cancelled));
         };
-        let task_run = match self.store().task_run(id).await? {
+        let found = match is_resumed {
+            true => self.store().task_run(id).await?,
+            false => None,
+        };
+        let task_run = match found {
             Some(found) => found.value,
             None => match self.set_up(trial, this_try, id).await? {
                 Ok(task_run) => task_run,
@@ -160,22 +164,24 @@ impl Engine {
                 }
             },
         };
-        let part = match (&task_run.state, task_run.devbox) {
-            (TaskRunState::Started(_), Some(devbox)) => {
-                self.let_work(trial, this_try, &task_run, devbox).await?
+        let mut is_to_be_scored = false;
+        let mut details = None;
+        if let (TaskRunState::Started(_), Some(devbox)) = (&task_run.state, task_run.devbox) {
+            match self.let_work(trial, this_try, &task_run, devbox).await? {
+                Part::Done => is_to_be_scored = true,
+                Part::Over(told) => details = told,
+                Part::Ended(ended) => return Ok(CarriedOn::Ended(ended)),
+                Part::Stopped => return Ok(CarriedOn::Stopped),
             }
-            _ => Part::Done,
+        }
+        let end = |task_run: &TaskRun| {
+            let outcome = TryOutcome::of(task_run, details.clone())?;
+            let outcome = trial.outcome_of(this_try, outcome, is_resumed);
+            let ended = this_try.clone().ended(task_run.ended_at()?, outcome);
+            Some((trial.job.id, ended))
         };
-        let details = match part {
-            Part::Done => None,
-            Part::Over(details) => details,
-            Part::Ended(ended) => return Ok(CarriedOn::Ended(ended)),
-            Part::Stopped => return Ok(CarriedOn::Stopped),
-        };
-        Ok(match self.conclude(id, details).await? {
-            Some(outcome) => CarriedOn::To(outcome),
-            None => CarriedOn::Stopped,
-        })
+        self.conclude(id, is_to_be_scored, details.clone(), &end)
+            .await
     }
 
     /// Starts the task run; or what became of the try, if it cannot be started.
@@ -319,8 +325,7 @@ impl Engine {
                 let told = format!("the agent took longer than {seconds} seconds");
                 let time_out =
                     |task_run: TaskRun, now| Ok(task_run.time_out_agent(now, told.as_str()));
-                self.step(None, id, OnDisk::AtOnce, time_out, Vec::new())
-                    .await?;
+                self.step(id, OnDisk::AtOnce, time_out).await?;
                 Part::Over(Some(told))
             }
             Err(error) => self.without_box(trial, id, devbox, error).await?,
@@ -355,36 +360,51 @@ impl Engine {
         }
     }
 
-    /// Judges and completes the task run, unless it is over; what became of it. None if the server is about to end.
+    /// Judges and completes the task run, and with it the try as `end` says, unless it is over. `is_to_be_scored`: its agent is done.
     async fn conclude(
         &self,
         id: TaskRunId,
+        mut is_to_be_scored: bool,
         details: Option<String>,
-    ) -> Result<Option<TryOutcome>, EngineError> {
+        end: &EndOfTry<'_>,
+    ) -> Result<CarriedOn, EngineError> {
         loop {
+            if is_to_be_scored {
+                if self.inner.closing.is_cancelled() {
+                    return Ok(CarriedOn::Stopped);
+                }
+                let then = AfterScoring::Ends(end);
+                let ended = match self.score_now(id, OnDisk::WithTheNext, then).await {
+                    Ok(scored) => scored.as_ref().and_then(end),
+                    // It came to its end in between.
+                    Err(EngineError::Refused(_)) => None,
+                    Err(error) => return Err(error),
+                };
+                if let Some((_, ended)) = ended {
+                    return Ok(CarriedOn::Ended(ended));
+                }
+            }
             let found = self.store().task_run(id).await?;
             let task_run = found.ok_or(EngineError::NotFound("scenario run"))?.value;
-            match &task_run.state {
-                TaskRunState::Ended { .. } => return Ok(TryOutcome::of(&task_run, details)),
-                TaskRunState::Created | TaskRunState::Started(_) => {
-                    if self.inner.closing.is_cancelled() {
-                        return Ok(None);
-                    }
-                    let scored = self.score_now(id, OnDisk::WithTheNext, AfterScoring::Ends);
-                    match scored.await {
-                        // It came to its end in between.
-                        Ok(()) | Err(EngineError::Refused(_)) => {}
-                        Err(error) => return Err(error),
+            is_to_be_scored = match &task_run.state {
+                TaskRunState::Ended { .. } => {
+                    let outcome = TryOutcome::of(&task_run, details);
+                    return Ok(outcome.map_or(CarriedOn::Stopped, CarriedOn::To));
+                }
+                TaskRunState::Created | TaskRunState::Started(_) => true,
+                TaskRunState::Scoring { .. } => {
+                    tokio::select! {
+                        () = self.inner.closing.cancelled() => return Ok(CarriedOn::Stopped),
+                        () = tokio::time::sleep(LOOK) => false,
                     }
                 }
-                TaskRunState::Scoring { .. } => tokio::select! {
-                    () = self.inner.closing.cancelled() => return Ok(None),
-                    () = tokio::time::sleep(LOOK) => {}
-                },
-                TaskRunState::Scored { .. } => match self.finish(id, OnDisk::WithTheNext).await {
-                    Ok(_) | Err(EngineError::Refused(_)) => {}
-                    Err(error) => return Err(error),
-                },
+                TaskRunState::Scored { .. } => {
+                    match self.finish(id, OnDisk::WithTheNext).await {
+                        Ok(_) | Err(EngineError::Refused(_)) => {}
+                        Err(error) => return Err(error),
+                    }
+                    false
+                }
             }
         }
     }

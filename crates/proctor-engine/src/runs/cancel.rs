@@ -60,7 +60,6 @@ impl Engine {
     /// Stops a task run, whosever it is.
     pub(crate) async fn cancel(&self, id: TaskRunId) -> Result<Step<TaskRun>, EngineError> {
         let cancel = |task_run: TaskRun, now| Ok(task_run.cancel(now));
-        self.step(None, id, OnDisk::AtOnce, cancel, Vec::new())
-            .await
+        self.step(id, OnDisk::AtOnce, cancel).await
     }
 }

@@ -232,23 +232,21 @@ impl Engine {
     /// Ends a task run, whosever it is, with the score it has, or with none.
     pub(crate) async fn finish(&self, id: TaskRunId, when: OnDisk) -> Result<TaskRun, EngineError> {
         let finish = |task_run: TaskRun, now| task_run.finish(now);
-        let stepped = self.step(None, id, when, finish, Vec::new()).await?;
+        let stepped = self.step(id, when, finish).await?;
         Ok(stepped.into_inner())
     }
 
     /// Ends a task run because something broke. What is over stays as it is.
     pub(crate) async fn fail(&self, id: TaskRunId, fault: Fault) -> Result<(), EngineError> {
         let fail = |task_run: TaskRun, now| Ok(task_run.fail(now, fault.clone()));
-        self.step(None, id, OnDisk::AtOnce, fail, Vec::new())
-            .await?;
+        self.step(id, OnDisk::AtOnce, fail).await?;
         Ok(())
     }
 
     /// Ends a task run whose box ended in this way. What was scored keeps its score, and what is over stays as it is.
     pub(crate) async fn lose_box(&self, id: TaskRunId, end: BoxEnd) -> Result<(), EngineError> {
         let lose = |task_run: TaskRun, now| Ok(task_run.lose_world(now, end.fault()));
-        self.step(None, id, OnDisk::AtOnce, lose, Vec::new())
-            .await?;
+        self.step(id, OnDisk::AtOnce, lose).await?;
         Ok(())
     }
 

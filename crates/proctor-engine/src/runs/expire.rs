@@ -30,8 +30,7 @@ impl Engine {
             Some(_) => {
                 // Every step of a task run in a box looks at the clocks first.
                 let unchanged = |task_run, _| Ok(Step::Unchanged(task_run));
-                self.step(None, id, OnDisk::AtOnce, unchanged, Vec::new())
-                    .await?;
+                self.step(id, OnDisk::AtOnce, unchanged).await?;
             }
         }
         Ok(())

@@ -31,6 +31,6 @@ pub use self::{
 };
 pub(crate) use self::{
     score::AfterScoring,
-    snapshot::{Asked, TaskRunSnapshot},
+    snapshot::{Asked, EndOfTry, TaskRunSnapshot},
     start::playground_of,
 };

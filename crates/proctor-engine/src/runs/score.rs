@@ -13,7 +13,10 @@ use proctor_macros::boxed_futures;
 use proctor_store::{OnDisk, StoreError};
 use tokio_util::sync::CancellationToken;
 
-use super::{Asked, ScenarioRun, TaskRunSnapshot};
+use super::{
+    Asked, ScenarioRun, TaskRunSnapshot,
+    snapshot::{EndOfTry, StepRecord},
+};
 use crate::{
     engine::Engine,
     error::EngineError,
@@ -21,12 +24,12 @@ use crate::{
 };
 
 /// What becomes of a task run that has its score.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AfterScoring {
+#[derive(Clone, Copy)]
+pub(crate) enum AfterScoring<'a> {
     /// It stays, and may be scored again.
     Stays,
-    /// It ends with it, in the same commit.
-    Ends,
+    /// It ends with it, and so does the try that it belongs to, in the same commit.
+    Ends(&'a EndOfTry<'a>),
 }
 
 /// How long is waited for a store that is out of reach.
@@ -43,20 +46,21 @@ impl Engine {
     ) -> Result<ScenarioRun, EngineError> {
         let asked = Asked::InBoxOf(organization);
         let found = self.task_run_snapshot(asked, id).await?;
-        let (after, has_begun) = self.begin_scoring(found, OnDisk::AtOnce).await?;
+        let (begun, has_begun) = self.begin_scoring(found, OnDisk::AtOnce).await?;
         if has_begun {
             self.score_in_background(id);
         }
-        self.with_findings(after).await
+        self.with_findings(begun.task_run.value).await
     }
 
-    /// Scores a task run in its box, and returns when that is done; `when` says how soon the score must be on disk.
+    /// Scores a task run in its box, and returns what it has become when that is on disk; none if somebody else scores it, or it came to another
+    /// end. `when` says how soon it must be on disk that it is being scored.
     pub(crate) async fn score_now(
         &self,
         id: TaskRunId,
         when: OnDisk,
-        then: AfterScoring,
-    ) -> Result<(), EngineError> {
+        then: AfterScoring<'_>,
+    ) -> Result<Option<TaskRun>, EngineError> {
         let cancel = self.inner.closing.child_token();
         let is_first = self.inner.scorings.begin(id, cancel.clone());
         let begun = async {
@@ -64,10 +68,13 @@ impl Engine {
             self.begin_scoring(found, when).await
         };
         let outcome = match begun.await {
-            Ok(_) if is_first => self.carry_out_scoring(id, when, then, cancel).await,
-            other => other.map(drop),
+            Ok((begun, _)) if is_first => self.carry_out_scoring(begun, then, cancel).await,
+            other => other.map(|_| None),
         };
-        self.inner.scorings.end(&id);
+        // What somebody else began goes on, and can still be told to stop.
+        if is_first {
+            self.inner.scorings.end(&id);
+        }
         outcome
     }
 
@@ -76,18 +83,22 @@ impl Engine {
         &self,
         found: TaskRunSnapshot,
         when: OnDisk,
-    ) -> Result<(TaskRun, bool), EngineError> {
+    ) -> Result<(TaskRunSnapshot, bool), EngineError> {
         self.workshop()?;
         let (id, task) = (found.value().id, found.value().task);
         let limit = found.prepared.task(task)?.0.scoring_limit();
         let begin = |task_run: TaskRun, now| task_run.begin_scoring(now, limit);
-        let stepped = self.step(Some(found), id, when, begin, Vec::new()).await?;
-        let has_begun = stepped.is_changed();
-        let after = stepped.into_inner();
-        if after.is_over() {
-            return Err(Refused::TaskRunOver(after.status()).into());
+        let record = StepRecord {
+            on_disk: when,
+            ..StepRecord::default()
+        };
+        let stepped = self.step_with(Some(found), id, record, begin).await?;
+        let has_begun = stepped.task_run.is_changed();
+        let begun = stepped.snapshot();
+        if begun.value().is_over() {
+            return Err(Refused::TaskRunOver(begun.value().status()).into());
         }
-        Ok((after, has_begun))
+        Ok((begun, has_begun))
     }
 
     /// Lets the scorers of a task run that is being scored do their work.
@@ -98,17 +109,13 @@ impl Engine {
         }
         let engine = self.clone();
         self.inner.tasks.spawn(async move {
-            let mut outcome = engine
-                .carry_out_scoring(id, OnDisk::AtOnce, AfterScoring::Stays, cancel.clone())
-                .await;
+            let mut outcome = engine.find_and_score(id, &cancel).await;
             // A store that is out of reach for a while must not leave a run that is scored for ever.
             while let Err(EngineError::Store(StoreError::Unavailable { .. })) = outcome
                 && !cancel.is_cancelled()
             {
                 tokio::time::sleep(PAUSE).await;
-                outcome = engine
-                .carry_out_scoring(id, OnDisk::AtOnce, AfterScoring::Stays, cancel.clone())
-                .await;
+                outcome = engine.find_and_score(id, &cancel).await;
             }
             engine.inner.scorings.end(&id);
             if let Err(error) = outcome {
@@ -117,17 +124,28 @@ impl Engine {
         });
     }
 
-    /// Judges a task run that is being scored, and writes what was found.
-    async fn carry_out_scoring(
+    /// Judges a task run if it is being scored, and writes what was found.
+    async fn find_and_score(
         &self,
         id: TaskRunId,
-        when: OnDisk,
-        then: AfterScoring,
-        cancel: CancellationToken,
+        cancel: &CancellationToken,
     ) -> Result<(), EngineError> {
         let found = self.task_run_snapshot(Asked::ByEngine, id).await?;
+        self.carry_out_scoring(found, AfterScoring::Stays, cancel.clone())
+            .await?;
+        Ok(())
+    }
+
+    /// Judges a task run that is being scored, and writes what was found; what it has become, unless it came to another end.
+    async fn carry_out_scoring(
+        &self,
+        found: TaskRunSnapshot,
+        then: AfterScoring<'_>,
+        cancel: CancellationToken,
+    ) -> Result<Option<TaskRun>, EngineError> {
+        let id = found.value().id;
         let TaskRunState::Scoring { deadline, .. } = found.value().state else {
-            return Ok(());
+            return Ok(None);
         };
         let limits = Limits {
             deadline: Some(deadline),
@@ -148,29 +166,38 @@ impl Engine {
                         None => task_run.record_score(now, judged.card.clone())?,
                     };
                     match (then, scored) {
-                        (AfterScoring::Ends, Step::Changed(scored)) if !scored.is_over() => {
+                        (AfterScoring::Ends(_), Step::Changed(scored)) if !scored.is_over() => {
                             scored.finish(now)
                         }
                         (_, scored) => Ok(scored),
                     }
                 };
-                let written = self.step(Some(found), id, when, record, judged.criterion_runs);
-                match written.await {
+                let along = StepRecord {
+                    on_disk: OnDisk::AtOnce,
+                    criterion_runs: judged.criterion_runs,
+                    end_of_try: match then {
+                        AfterScoring::Stays => None,
+                        AfterScoring::Ends(end) => Some(end),
+                    },
+                };
+                match self.step_with(Some(found), id, along, record).await {
+                    Ok(written) => Ok(Some(written.task_run.into_inner())),
                     // It was stopped in between.
-                    Ok(_) | Err(EngineError::Refused(_)) => Ok(()),
+                    Err(EngineError::Refused(_)) => Ok(None),
                     Err(error) => Err(error),
                 }
             }
-            Err(NotJudged::Cancelled) => Ok(()),
-            Err(NotJudged::Lost(end)) => self.lose_box(id, end).await,
+            Err(NotJudged::Cancelled) => Ok(None),
+            Err(NotJudged::Lost(end)) => self.lose_box(id, end).await.map(|()| None),
             Err(NotJudged::Engine(error)) => Err(error),
             Err(NotJudged::Unfit(why)) => {
                 tracing::warn!(why, task_run = %id, "a scenario run has no score");
-                self.fail(id, Fault::new(Cause::ScorerError, why)).await
+                let fault = Fault::new(Cause::ScorerError, why);
+                self.fail(id, fault).await.map(|()| None)
             }
             Err(NotJudged::Failed { fault, error }) => {
                 tracing::warn!(error = %with_causes(&*error), task_run = %id, "a scenario run has no score");
-                self.fail(id, fault).await
+                self.fail(id, fault).await.map(|()| None)
             }
         }
     }

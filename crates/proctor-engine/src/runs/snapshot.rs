@@ -5,7 +5,8 @@ use std::sync::Arc;
 use proctor_core::causes::with_causes;
 use proctor_core::{
     criterion_run::CriterionRun,
-    id::kinds::{OrganizationId, RunId, TaskRunId},
+    id::kinds::{JobId, OrganizationId, RunId, TaskRunId},
+    job::Try,
     refused::{Refused, Step},
     run::Run,
     task_run::{SlowScoring, TaskRun, TaskRunState},
@@ -107,6 +108,44 @@ impl TaskRunSnapshot {
             ends_after: self.ends_after(),
             criterion_runs,
             ..Progress::default()
+        }
+    }
+}
+
+/// How a try of a job ends with its task run, which is over.
+pub(crate) type EndOfTry<'a> = dyn Fn(&TaskRun) -> Option<(JobId, Try)> + Send + Sync + 'a;
+
+/// What is written together with a step of a task run.
+#[derive(Default)]
+pub(crate) struct StepRecord<'a> {
+    /// How soon all of it must be on disk.
+    pub(crate) on_disk: OnDisk,
+    /// What was found.
+    pub(crate) criterion_runs: Vec<CriterionRun>,
+    /// The end of the try that the task run belongs to, if the step ends the task run.
+    pub(crate) end_of_try: Option<&'a EndOfTry<'a>>,
+}
+
+/// A step of a task run that was taken.
+pub(crate) struct Stepped {
+    /// The task run afterwards.
+    pub(crate) task_run: Step<TaskRun>,
+    /// What was decided on.
+    read: TaskRunSnapshot,
+}
+
+impl Stepped {
+    /// The task run as it stands now, unless somebody else takes another step.
+    pub(crate) fn snapshot(self) -> TaskRunSnapshot {
+        let task_run = match self.task_run {
+            Step::Changed(after) => self.read.task_run.next(after),
+            Step::Unchanged(_) => self.read.task_run,
+        };
+        TaskRunSnapshot {
+            task_run,
+            slow_scoring: None,
+            siblings: None,
+            ..self.read
         }
     }
 }
@@ -223,16 +262,30 @@ impl Engine {
         Ok(snapshot)
     }
 
-    /// Takes a task run one step on, with what was found; `when` says how soon that must be on disk. Where it is done in a box, a clock that ran out goes before: a
+    /// Takes a task run one step on; `when` says how soon that must be on disk. Where it is done in a box, a clock that ran out goes before: a
     /// playground is judged when its clock has run out (`crate::runs::expire`). What is over lets go of its workspace.
     pub(crate) async fn step(
         &self,
-        known: Option<TaskRunSnapshot>,
         id: TaskRunId,
         when: OnDisk,
         step: impl Fn(TaskRun, Timestamp) -> Result<Step<TaskRun>, Refused>,
-        found: Vec<CriterionRun>,
     ) -> Result<Step<TaskRun>, EngineError> {
+        let record = StepRecord {
+            on_disk: when,
+            ..StepRecord::default()
+        };
+        let stepped = self.step_with(None, id, record, step).await?;
+        Ok(stepped.task_run)
+    }
+
+    /// The same from what is known, with what else is written in the same commit.
+    pub(crate) async fn step_with(
+        &self,
+        known: Option<TaskRunSnapshot>,
+        id: TaskRunId,
+        record: StepRecord<'_>,
+        step: impl Fn(TaskRun, Timestamp) -> Result<Step<TaskRun>, Refused>,
+    ) -> Result<Stepped, EngineError> {
         let mut known = match known {
             Some(known) => Some(self.with_siblings(known).await?),
             None => None,
@@ -245,19 +298,22 @@ impl Engine {
                     (Some(_), None) => before.expire(now),
                     (None, _) => Step::Unchanged(before),
                 };
-                let (after, found) = match expired {
-                    Step::Changed(expired) => (expired, None),
+                let (after, came_in_time) = match expired {
+                    Step::Changed(expired) => (expired, false),
                     Step::Unchanged(before) => match step(before, now)? {
                         Step::Unchanged(after) => return Ok(Decision::Unchanged((after, true))),
-                        Step::Changed(after) => (after, Some(&found)),
+                        Step::Changed(after) => (after, true),
                     },
                 };
-                let came_in_time = found.is_some();
-                let found = found.cloned().unwrap_or_default();
-                let progress = Progress {
-                    on_disk: when,
-                    ..snapshot.progress(now, after.clone(), found)
+                let mut progress = Progress {
+                    on_disk: record.on_disk,
+                    ..snapshot.progress(now, after.clone(), Vec::new())
                 };
+                if came_in_time {
+                    progress.criterion_runs.clone_from(&record.criterion_runs);
+                    let end = record.end_of_try.filter(|_| after.is_over());
+                    progress.tries = end.and_then(|end| end(&after)).into_iter().collect();
+                }
                 Ok(Decision::Write(Box::new(progress), (after, came_in_time)))
             };
             let read = || self.snapshot_to_step(id);
@@ -272,10 +328,11 @@ impl Engine {
                 if let (None, Some(run)) = (&written, read.unsettled_run()) {
                     Box::pin(self.settle(run)).await?;
                 }
-                return Ok(match written {
+                let task_run = match written {
                     Some(_) => Step::Changed(after),
                     None => Step::Unchanged(after),
-                });
+                };
+                return Ok(Stepped { task_run, read });
             }
         }
     }

@@ -65,6 +65,8 @@ struct Starting {
     profile: RunProfile,
     /// How it comes to its run.
     comes: Comes,
+    /// Its run, if that was read before.
+    known_run: Option<TalliedRun>,
     /// How soon its start must be on disk.
     when: OnDisk,
 }
@@ -126,6 +128,7 @@ impl Engine {
                 prepared: found.prepared,
                 profile,
                 comes: Comes::Planned(run),
+                known_run: None,
                 when: OnDisk::AtOnce,
             })
             .await?;
@@ -156,14 +159,15 @@ impl Engine {
         when: OnDisk,
     ) -> Result<TaskRun, EngineError> {
         self.workshop()?;
-        let (prepared, definition, general) = match new.run {
+        let (prepared, definition, general, known_run) = match new.run {
             Some(run) => {
-                let (prepared, general) = self.definition_for_joining(&new, run).await?;
-                (prepared, None, general)
+                let (prepared, run) = self.definition_for_joining(&new, run).await?;
+                let general = run.run.value.particulars.profile.clone();
+                (prepared, None, general, Some(run))
             }
             None => {
                 let (prepared, digest) = self.definition_of_draft(&new).await?;
-                (prepared, Some(digest), RunProfile::default())
+                (prepared, Some(digest), RunProfile::default(), None)
             }
         };
         let (task, _) = prepared.task(new.scenario)?;
@@ -187,6 +191,7 @@ impl Engine {
                 prepared,
                 profile,
                 comes: new.run.map_or(Comes::Alone, Comes::Joining),
+                known_run,
                 when,
             })
             .await?;
@@ -201,12 +206,16 @@ impl Engine {
             prepared,
             profile,
             comes,
+            known_run,
             when,
         } = starting;
         let (task, _) = prepared.task(task_run.task)?;
         let limit = prepared.benchmark.limit(task);
         // What may not start does not ask for a box.
-        let facts = self.facts_to_start(task_run.id, comes).await?;
+        let facts = match known_run {
+            Some(run) => self.facts_to_join(run).await?,
+            None => self.facts_to_start(task_run.id, comes).await?,
+        };
         task_run.clone().start(self.now(), limit)?;
         if let Some((run, active)) = &facts.run {
             run.run.value.clone().admit(self.now(), active)?;
@@ -285,29 +294,37 @@ impl Engine {
     }
 
     async fn facts_to_start(&self, id: TaskRunId, comes: Comes) -> Result<Facts, EngineError> {
-        let run = match comes {
-            Comes::Alone => None,
-            Comes::Planned(run) => Some(self.run_with_active(run).await?),
-            Comes::Joining(run) => Some(self.run_to_join(run).await?),
-        };
-        let planned = match comes {
-            Comes::Planned(_) => {
-                let found = self.store().task_run(id).await?;
-                Some(found.ok_or(EngineError::NotFound("task run"))?)
+        match comes {
+            Comes::Alone => Ok(Facts {
+                planned: None,
+                run: None,
+            }),
+            Comes::Planned(run) => {
+                let run = self.run_with_active(run).await?;
+                let planned = self.store().task_run(id).await?;
+                Ok(Facts {
+                    planned: Some(planned.ok_or(EngineError::NotFound("task run"))?),
+                    run: Some(run),
+                })
             }
-            Comes::Joining(_) | Comes::Alone => None,
-        };
-        Ok(Facts { planned, run })
+            Comes::Joining(run) => {
+                let run = self.store().tallied_run(run).await?;
+                let run = run.ok_or(EngineError::NotFound("benchmark run"))?;
+                self.facts_to_join(run).await
+            }
+        }
     }
 
-    /// A run with the task runs at work, if it matters how many these are.
-    async fn run_to_join(&self, id: RunId) -> Result<(TalliedRun, Vec<TaskRun>), EngineError> {
-        let unknown = EngineError::NotFound("benchmark run");
-        let run = self.store().tallied_run(id).await?.ok_or(unknown)?;
-        if !run.run.value.is_limited() {
-            return Ok((run, Vec::new()));
-        }
-        self.run_with_active(id).await
+    /// What joining a run is decided on: the run, and the task runs at work if it matters how many these are.
+    async fn facts_to_join(&self, run: TalliedRun) -> Result<Facts, EngineError> {
+        let run = match run.run.value.is_limited() {
+            false => (run, Vec::new()),
+            true => self.run_with_active(run.run.value.id).await?,
+        };
+        Ok(Facts {
+            planned: None,
+            run: Some(run),
+        })
     }
 
     async fn run_with_active(&self, id: RunId) -> Result<(TalliedRun, Vec<TaskRun>), EngineError> {
@@ -315,14 +332,15 @@ impl Engine {
         Ok((run, active.into_iter().map(|one| one.value).collect()))
     }
 
-    /// What a scenario of a benchmark run is started from: the run's definition, and what the run brings along.
+    /// What a scenario of a benchmark run is started from: the run, and its definition.
     async fn definition_for_joining(
         &self,
         new: &NewScenarioRun,
         run: RunId,
-    ) -> Result<(Arc<Prepared>, RunProfile), EngineError> {
+    ) -> Result<(Arc<Prepared>, TalliedRun), EngineError> {
         let unknown = || EngineError::NotFound("benchmark run");
-        let run = self.store().run(run).await?.ok_or_else(unknown)?.value;
+        let tallied = self.store().tallied_run(run).await?.ok_or_else(unknown)?;
+        let run = &tallied.run.value;
         if run.organization != new.organization {
             return Err(unknown());
         }
@@ -335,7 +353,7 @@ impl Engine {
             let message = "the scenario is not part of the benchmark that this benchmark run takes";
             return Err(EngineError::Unclear(message.to_owned()));
         }
-        Ok((prepared, run.particulars.profile))
+        Ok((prepared, tallied))
     }
 
     /// What a scenario by itself is started from: its draft as it stands.

@@ -12,14 +12,20 @@ use crate::{engine::Engine, error::EngineError};
 impl Engine {
     /// Ends the task run when its box ends before it is over.
     pub(crate) fn watch(&self, organization: OrganizationId, id: TaskRunId, devbox: DevboxId) {
+        let stop = self.inner.closing.child_token();
+        if !self.inner.watches.begin(id, stop.clone()) {
+            return;
+        }
         let engine = self.clone();
         self.inner.tasks.spawn(async move {
-            let Ok(workshop) = engine.workshop() else {
-                return;
+            let ended = async {
+                let workshop = engine.workshop().ok()?;
+                Some(workshop.boxes.ended(organization, devbox).await)
             };
-            let end = tokio::select! {
-                () = engine.inner.closing.cancelled() => return,
-                end = workshop.boxes.ended(organization, devbox) => end,
+            let ended = stop.run_until_cancelled(ended).await;
+            engine.inner.watches.end(&id);
+            let Some(Some(end)) = ended else {
+                return;
             };
             if let Err(error) = engine.lose_box(id, end).await {
                 tracing::error!(error = %with_causes(&error), task_run = %id, "a scenario run without its devbox could not be ended");

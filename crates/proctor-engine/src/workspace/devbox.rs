@@ -178,6 +178,8 @@ impl Workspace for DevboxWorkspace {
 
     async fn release(&self, task_run: &TaskRun) {
         self.engine.inner.scorings.stop(&task_run.id);
+        // It is about to end because of us.
+        self.engine.inner.watches.stop(&task_run.id);
         if let Some(devbox) = task_run.devbox {
             self.engine.end_box(self.organization, devbox).await;
         }

@@ -96,7 +96,6 @@ async fn a_job_changes_only_from_where_it_was_read(#[values(On::Sqlite, On::Post
     let late = store.record(&over(&read, &cancelled)).await;
     assert!(matches!(late, Err(StoreError::Stale)), "{late:?}");
     assert_eq!(store.job(job.id).await.unwrap(), Some(written.clone()));
-    assert!(!store.is_job_over(job.id).await.unwrap());
     assert_eq!(store.runs_of_job(job.id).await.unwrap(), [run]);
 
     for (name, count) in [("Nightly", 1), ("night", 1), ("weekly", 0)] {
@@ -113,7 +112,17 @@ async fn a_job_changes_only_from_where_it_was_read(#[values(On::Sqlite, On::Post
     assert!(store.live_jobs("elsewhere").await.unwrap().is_empty());
     assert!(store.jobs_with_remains("here").await.unwrap().is_empty());
     store.record(&over(&written, &cancelled)).await.unwrap();
-    assert!(store.is_job_over(job.id).await.unwrap());
+    let late = Try {
+        run: job.plan.agents[0].run,
+        task: job.plan.scenarios[0].id,
+        number: 1,
+        task_run: None,
+        began_at: START,
+        agent_began_at: None,
+        end: None,
+    };
+    assert!(!store.begin_try(job.id, &late).await.unwrap());
+    assert!(store.tries(job.id).await.unwrap().is_empty());
     assert!(store.live_jobs("here").await.unwrap().is_empty());
     assert_eq!(store.jobs_with_remains("here").await.unwrap(), [job.id]);
     let run = store.run(job.plan.agents[0].run).await.unwrap().unwrap();
@@ -147,7 +156,7 @@ async fn a_try_begins_and_ends_once(#[values(On::Sqlite, On::Postgres)] on: On) 
         agent_began_at: None,
         end: None,
     };
-    store.begin_try(job.id, &begun).await.unwrap();
+    assert!(store.begin_try(job.id, &begun).await.unwrap());
     let twice = store.begin_try(job.id, &begun).await;
     assert!(matches!(twice, Err(StoreError::Taken(_))), "{twice:?}");
     assert_eq!(
