@@ -74,6 +74,13 @@ impl RunProfile {
     }
 }
 
+/// Whether a text can be the name of an environment variable that shells know: letters, digits and underscores, not a digit
+/// first.
+pub fn is_variable(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 /// What a taker should have brought and did not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {

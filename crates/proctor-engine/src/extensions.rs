@@ -1,5 +1,8 @@
 //! What a server can be extended by, and what is shipped. Whoever composes a server may add more.
 
+use std::collections::BTreeMap;
+
+use proctor_core::agent::AgentManifest;
 use proctor_devbox::{Factory, Registry as BackendRegistry};
 use proctor_fhir_store::FhirPlugin;
 use proctor_office::{
@@ -22,6 +25,8 @@ pub struct Extensions {
     pub scorer_kinds: ScorerKinds,
     /// The backends that can make devboxes; a setting chooses one.
     pub backends: BackendRegistry,
+    /// How agents of jobs are started that are known by their names alone.
+    pub agents: BTreeMap<String, AgentManifest>,
 }
 
 impl Extensions {
@@ -41,6 +46,7 @@ impl Extensions {
             checks: CheckRegistry::shipped(),
             scorer_kinds: ScorerKinds::builtin(),
             backends: BackendRegistry::builtin(),
+            agents: BTreeMap::new(),
         }
     }
 

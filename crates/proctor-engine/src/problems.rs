@@ -62,6 +62,12 @@ pub enum AgentProblem {
     /// It is neither built in nor registered, and nobody says how it is started.
     #[error("there is no agent '{0}'")]
     Unknown(String),
+    /// It needs a secret in this variable, and gets none.
+    #[error("the agent needs a secret in {0}, and there is none of this name")]
+    NoSecret(String),
+    /// It gets a plain text in a variable that must hold a secret.
+    #[error("the agent needs a secret in {0}, not a plain text")]
+    NotASecret(String),
     /// It lacks what the scenarios require.
     #[error(transparent)]
     NotBrought(NotBrought),

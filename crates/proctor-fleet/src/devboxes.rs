@@ -15,6 +15,7 @@ use proctor_macros::boxed_futures;
 use proctor_store::{
     OnDisk,
     devboxes::DevboxRecord,
+    names::WantedLabels,
     page::{Page, PageRequest},
     repeatable::Made,
 };
@@ -138,9 +139,11 @@ impl Fleet {
         &self,
         organization: OrganizationId,
         status: Option<DevboxStatus>,
+        labels: &WantedLabels,
         page: PageRequest<DevboxKind>,
     ) -> Result<Page<DevboxRecord>, FleetError> {
-        Ok(self.store().devboxes(organization, status, page).await?)
+        let devboxes = self.store().devboxes(organization, status, labels, page);
+        Ok(devboxes.await?)
     }
 
     /// The devbox as soon as it has one of `statuses`; `None` if that takes longer than `patience`.

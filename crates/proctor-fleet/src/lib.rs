@@ -39,6 +39,7 @@ pub mod network_policies;
 pub mod objects;
 pub mod output;
 mod recover;
+pub mod references;
 mod requests;
 mod shells;
 pub mod snapshots;

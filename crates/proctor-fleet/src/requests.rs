@@ -8,18 +8,17 @@ use proctor_core::{
     },
     id::{
         BadId, Dialect, Id, Kind,
-        kinds::{
-            BlueprintId, BlueprintKind, NetworkPolicyId, OrganizationId, SnapshotId, SnapshotKind,
-        },
+        kinds::{BlueprintKind, NetworkPolicyId, OrganizationId, SnapshotId, SnapshotKind},
     },
 };
 use proctor_macros::boxed_futures;
 use proctor_store::disk_snapshots::SnapshotStatus;
 
 use crate::{
-    blueprints::{BlueprintError, image_of},
+    blueprints::image_of,
     error::FleetError,
     fleet::Fleet,
+    references::{self, Readiness},
 };
 
 /// What is wrong with a devbox that somebody asks for.
@@ -47,6 +46,15 @@ pub enum RequestProblem {
     /// The snapshot is named by something that is not an id.
     #[error(transparent)]
     NotASnapshot(BadId),
+    /// There is no such blueprint, as far as the organization may know.
+    #[error("there is no blueprint '{0}'")]
+    NoBlueprint(String),
+    /// There is no blueprint of this name that was built.
+    #[error("there is no blueprint named '{0}' that was built")]
+    NoBlueprintNamed(String),
+    /// A mount names what is not there, or lacks what it needs.
+    #[error("{0}")]
+    Mount(String),
     /// The blueprint is named by something that is not an id.
     #[error(transparent)]
     NotABlueprint(BadId),
@@ -94,27 +102,28 @@ impl Fleet {
     ) -> Result<(DevboxBase, LaunchRequest), FleetError> {
         let general = LaunchRequest::default();
         let store = self.store();
-        let (name, found) = match request {
+        let (missing, found) = match request {
             BaseRequest::Host => return Ok((DevboxBase::Host, general)),
             BaseRequest::Snapshot(id) => return Ok((DevboxBase::Snapshot(id), general)),
             BaseRequest::NotASnapshot(text) => {
-                let problem = not_an_id::<SnapshotKind>(&text).map(RequestProblem::NotASnapshot);
+                let problem = not_a_snapshot(&text);
                 return Err(FleetError::Request(problem.into_iter().collect()));
             }
             BaseRequest::NotABlueprint(text) => {
-                let problem = not_an_id::<BlueprintKind>(&text).map(RequestProblem::NotABlueprint);
+                let problem = not_a_blueprint(&text);
                 return Err(FleetError::Request(problem.into_iter().collect()));
             }
             BaseRequest::Blueprint(id) => {
                 let found = store.blueprint(organization, id).await?;
-                (named(id), found.map(|found| found.value))
+                let missing = RequestProblem::NoBlueprint(id.wire(Dialect::Runloop));
+                (missing, found.map(|found| found.value))
             }
             BaseRequest::NewestBlueprint(name) => {
                 let found = store.blueprint_named(organization, &name).await?;
-                (name, found)
+                (RequestProblem::NoBlueprintNamed(name), found)
             }
         };
-        let found = found.ok_or(BlueprintError::NotFound(name))?;
+        let found = found.ok_or_else(|| FleetError::Request(vec![missing]))?;
         let blueprint = found.id;
         let launch = found.recipe.launch_parameters.as_ref();
         let general = launch.and_then(|launch| launch.get().ok().cloned());
@@ -152,6 +161,10 @@ impl Fleet {
         {
             problems.push(RequestProblem::Snapshot { snapshot, fault });
         }
+        let mounts = &setup.mounts;
+        problems.extend(
+            references::check_mounts(self.store(), organization, mounts, Readiness::Usable).await?,
+        );
         if problems.is_empty() {
             Ok(())
         } else {
@@ -197,10 +210,16 @@ fn launch(request: &LaunchRequest) -> Result<LaunchParameters, Vec<RequestProble
     }
 }
 
-fn not_an_id<K: Kind>(text: &str) -> Option<BadId> {
-    Id::<K>::from_wire(text, Dialect::Runloop).err()
+/// What is wrong with a text in the place of a snapshot's id.
+pub(crate) fn not_a_snapshot(text: &str) -> Option<RequestProblem> {
+    not_an_id::<SnapshotKind>(text).map(RequestProblem::NotASnapshot)
 }
 
-fn named(id: BlueprintId) -> String {
-    id.wire(Dialect::Runloop)
+/// What is wrong with a text in the place of a blueprint's id.
+pub(crate) fn not_a_blueprint(text: &str) -> Option<RequestProblem> {
+    not_an_id::<BlueprintKind>(text).map(RequestProblem::NotABlueprint)
+}
+
+fn not_an_id<K: Kind>(text: &str) -> Option<BadId> {
+    Id::<K>::from_wire(text, Dialect::Runloop).err()
 }

@@ -67,6 +67,8 @@ eval "$__command"
 pub(crate) struct Turn {
     pub(crate) command: Arc<Command>,
     pub(crate) text: String,
+    /// What logs show instead of the text.
+    pub(crate) shown: Option<String>,
     pub(crate) stdin: bool,
 }
 

@@ -7,6 +7,10 @@ use std::{fmt, str::FromStr};
 
 use pep440_rs::{Version, VersionSpecifier};
 
+/// No series of Python 3 after this one is looked for, far beyond what there is.
+const LAST_SERIES: u64 = 40;
+/// No series has a release after this one.
+const LAST_RELEASE: u64 = 40;
 /// How many parts the version of an interpreter has at most.
 const MOST_PARTS: usize = 4;
 
@@ -48,6 +52,14 @@ impl Constraint {
     pub fn allows(&self, version: &Release) -> bool {
         let mut clauses = self.clauses.iter();
         clauses.all(|clause| clause.contains(&version.0))
+    }
+
+    /// Whether any interpreter of Python 3 could do, of those that exist and those that may come.
+    pub fn can_be_met(&self) -> bool {
+        (0..=LAST_SERIES).any(|series| {
+            let mut releases = 0..=LAST_RELEASE;
+            releases.any(|release| self.allows(&Release(Version::new([3, series, release]))))
+        })
     }
 }
 
@@ -139,6 +151,34 @@ mod tests {
             ",",
         ] {
             assert!(text.parse::<Constraint>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_constraint_that_contradicts_itself_or_is_not_of_python_3_cannot_be_met() {
+        for text in [
+            ">=3.12,<3.10",
+            "==3.12.*,!=3.12.*",
+            "==2.7.*",
+            ">=4",
+            "<3",
+            ">=3.99",
+            "==3.12.99",
+            "3.11,3.12",
+            "==3.12.1.4",
+        ] {
+            assert!(!text.parse::<Constraint>().unwrap().can_be_met(), "{text}");
+        }
+        for text in [
+            ">=3.8",
+            "==3.12.10",
+            "3",
+            "~=3.11",
+            "<3.1",
+            "===3.12.4",
+            ">3.14",
+        ] {
+            assert!(text.parse::<Constraint>().unwrap().can_be_met(), "{text}");
         }
     }
 

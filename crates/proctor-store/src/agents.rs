@@ -1,7 +1,7 @@
 //! Agents: programs that take tasks by themselves.
 
 use proctor_core::{
-    agent::{Agent, AgentSource},
+    agent::{Agent, AgentManifest, AgentSource},
     id::kinds::{AgentId, AgentKind, OrganizationId},
 };
 
@@ -33,18 +33,23 @@ pub enum AgentVersion {
     Exact(String),
 }
 
-const COLUMNS: &str = "id, name, version, source, created_at";
+const COLUMNS: &str = "id, name, version, source, manifest, created_at";
 
 fn read(row: &Row) -> Result<Agent, StoreError> {
     let source = match row.opt_text("source")? {
         None => None,
         Some(_) => Some(row.json("source")?),
     };
+    let manifest = match row.opt_text("manifest")? {
+        None => None,
+        Some(_) => Some(row.json("manifest")?),
+    };
     Ok(Agent {
         id: row.id("id")?,
         name: row.text("name")?,
         version: row.opt_text("version")?,
         source,
+        manifest,
         created_at: row.time("created_at")?,
     })
 }
@@ -69,6 +74,7 @@ impl Store {
             name,
             version,
             source,
+            manifest: None,
             created_at: self.now(),
         };
         let source = agent.source.as_ref().map(document).transpose()?;
@@ -94,7 +100,7 @@ impl Store {
         id: AgentId,
     ) -> Result<Option<Agent>, StoreError> {
         let query = Query::new(
-            "SELECT id, name, version, source, created_at FROM agents \
+            "SELECT id, name, version, source, manifest, created_at FROM agents \
              WHERE organization = $1 AND id = $2 AND deleted_at IS NULL",
         )
         .bind(organization)
@@ -110,7 +116,7 @@ impl Store {
         name: &str,
     ) -> Result<Option<Agent>, StoreError> {
         let query = Query::new(
-            "SELECT id, name, version, source, created_at FROM agents \
+            "SELECT id, name, version, source, manifest, created_at FROM agents \
              WHERE organization = $1 AND name = $2 AND deleted_at IS NULL ORDER BY id DESC LIMIT 1",
         )
         .bind(organization)
@@ -142,6 +148,22 @@ impl Store {
             .await?
             .page(self.database(), page, read)
             .await
+    }
+
+    /// Says how an agent is started; none takes back what was said. `false` when there is no such agent.
+    pub async fn set_agent_manifest(
+        &self,
+        organization: OrganizationId,
+        id: AgentId,
+        manifest: Option<&AgentManifest>,
+    ) -> Result<bool, StoreError> {
+        let query = Query::new(
+            "UPDATE agents SET manifest = $1 WHERE organization = $2 AND id = $3 AND deleted_at IS NULL",
+        )
+        .bind(manifest.map(document).transpose()?)
+        .bind(organization)
+        .bind(id);
+        Ok(self.database().execute(query).await? > 0)
     }
 
     /// Removes an agent; `false` when there is none.

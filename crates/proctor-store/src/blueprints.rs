@@ -86,7 +86,7 @@ impl Store {
         };
         let query = Query::new(
             "INSERT INTO blueprints (id, organization, name, recipe, base, status, build, layers, sealed_tokens, \
-             created_at, folded_name, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1)",
+             created_at, folded_name, metadata, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 1)",
         )
         .bind(id)
         .bind(organization)
@@ -98,7 +98,8 @@ impl Store {
         .bind(document(&blueprint.layers)?)
         .bind(sealed)
         .bind(blueprint.created_at)
-        .bind(blueprint.recipe.name.to_lowercase());
+        .bind(blueprint.recipe.name.to_lowercase())
+        .bind(document(&blueprint.recipe.metadata)?);
         self.database().execute(query).await?;
         Ok(blueprint)
     }

@@ -14,6 +14,7 @@ use proctor_core::{
 use crate::{
     OnDisk, Store, StoreError,
     database::{Query, Row},
+    names::WantedLabels,
     page::{Listing, Page, PageRequest},
     runs::{Revised, document},
 };
@@ -128,16 +129,20 @@ impl Store {
         row.map(|row| read(&row)).transpose()
     }
 
-    /// The organization's devboxes, of one status or of all.
+    /// The organization's devboxes, of one status or of all, with these labels.
     pub async fn devboxes(
         &self,
         organization: OrganizationId,
         status: Option<DevboxStatus>,
+        labels: &WantedLabels,
         page: PageRequest<DevboxKind>,
     ) -> Result<Page<DevboxRecord>, StoreError> {
         let mut listing = Listing::new(COLUMNS, "devboxes").filter("organization", organization);
         if let Some(status) = status {
             listing = listing.filter("status", status.as_str());
+        }
+        for (name, values) in labels {
+            listing = listing.labelled("metadata", name, values)?;
         }
         listing
             .page(self.database(), page, |row| {

@@ -12,7 +12,11 @@ use crate::{
     database::{Database, Param, Query},
     drafts::Column,
     page::Listing,
+    runs::document,
 };
+
+/// Labels that something must have: under each name one of the values.
+pub type WantedLabels = BTreeMap<String, Vec<String>>;
 
 /// By what something is looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +25,8 @@ pub struct Sought {
     pub name: Option<String>,
     /// The beginning of its id, or a part of its name in any case.
     pub search: Option<String>,
+    /// Its labels. Only where its table has a column `metadata`.
+    pub labels: WantedLabels,
 }
 
 /// The columns that repeat a name.
@@ -47,6 +53,9 @@ impl Listing {
         database: &Database,
         sought: &Sought,
     ) -> Result<Self, StoreError> {
+        for (name, values) in &sought.labels {
+            self = self.labelled("metadata", name, values)?;
+        }
         if let Some(search) = given(sought.search.as_deref()) {
             let values = vec![prefix(&bare::<K>(search)).into(), part(search).into()];
             self = self.when(
@@ -134,7 +143,46 @@ pub(crate) async fn complete(database: &Database) -> Result<(), StoreError> {
             transaction.commit().await?;
         }
     }
+    for (table, column) in [
+        ("runs", "particulars"),
+        ("task_runs", "particulars"),
+        ("blueprints", "recipe"),
+    ] {
+        complete_labels(database, table, column).await?;
+    }
     Ok(())
+}
+
+/// Fills `metadata` of rows that are older than the column from the document in `column`.
+async fn complete_labels(database: &Database, table: &str, column: &str) -> Result<(), StoreError> {
+    #[derive(Default, serde::Deserialize)]
+    struct Labelled {
+        #[serde(default)]
+        metadata: BTreeMap<String, String>,
+    }
+    loop {
+        let text = format!("SELECT id, {column} FROM {table} WHERE metadata IS NULL LIMIT $1");
+        let rows = database
+            .read_all(Query::assembled(text, vec![BATCH.into()]))
+            .await?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mut transaction = database.begin().await?;
+        for row in &rows {
+            let labelled: Labelled = match row.opt_text(column)? {
+                Some(_) => row.json(column)?,
+                None => Labelled::default(),
+            };
+            let text =
+                format!("UPDATE {table} SET metadata = $1 WHERE id = $2 AND metadata IS NULL");
+            let query = Query::assembled(text, Vec::new())
+                .bind(document(&labelled.metadata)?)
+                .bind(row.text("id")?);
+            transaction.execute(query).await?;
+        }
+        transaction.commit().await?;
+    }
 }
 
 #[cfg(test)]

@@ -85,8 +85,9 @@ impl Store {
         let mut transaction = self.database().begin().await?;
         let query = Query::new(
             "INSERT INTO runs (id, organization, solver, benchmark, version, digest, scored, agent, concurrency, \
-             status, state, created_at, expires_at, name, folded_name, particulars, job, open_task_runs, tasks_taken, \
-             revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $18, 1)",
+             status, state, created_at, expires_at, name, folded_name, particulars, metadata, job, open_task_runs, \
+             tasks_taken, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, \
+             $19, $19, 1)",
         )
         .bind(run.id)
         .bind(run.organization)
@@ -104,6 +105,7 @@ impl Store {
         .bind(run.particulars.name.clone())
         .bind(run.particulars.name.as_ref().map(|name| name.to_lowercase()))
         .bind(document(&run.particulars)?)
+        .bind(document(&run.particulars.metadata)?)
         .bind(run.job)
         .bind(u32::try_from(task_runs.len()).unwrap_or(u32::MAX));
         transaction.execute(query).await?;
@@ -338,6 +340,7 @@ static TASK_RUNS: LazyLock<Inserts> = LazyLock::new(|| {
         "name",
         "folded_name",
         "particulars",
+        "metadata",
         "revision",
     ];
     Inserts::into_table("task_runs", &columns)
@@ -366,6 +369,7 @@ pub(crate) async fn insert_task_runs(
             name.clone().into(),
             name.as_ref().map(|name| name.to_lowercase()).into(),
             document(&task_run.particulars)?.into(),
+            document(&task_run.particulars.metadata)?.into(),
             1i64.into(),
         ]);
     }

@@ -1,13 +1,13 @@
 //! A server of this process, from opening its store to closing it: `proctor serve`, and the commands that need a server for a while.
 
-use std::{path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use proctor_api::{
     Api, ApiOptions, ApiState,
     metrics::Metrics,
     server::{BoundServer, Drained, Server, ServerOptions},
 };
-use proctor_core::causes::with_causes;
+use proctor_core::{agent::AgentManifest, causes::with_causes};
 use proctor_engine::{Engine, Extensions};
 use proctor_fleet::Fleet;
 use proctor_store::Store;
@@ -42,6 +42,8 @@ pub(crate) struct Terms {
     pub(crate) api: ApiOptions,
     /// What it has for its devboxes.
     pub(crate) supplies: Supplies,
+    /// How agents of jobs are started that are known by their names alone.
+    pub(crate) agents: BTreeMap<String, AgentManifest>,
 }
 
 /// A server at work.
@@ -97,7 +99,10 @@ impl Opened {
             storage.clock,
             &public_url,
             workshop,
-            Extensions::shipped(),
+            Extensions {
+                agents: terms.agents,
+                ..Extensions::shipped()
+            },
         );
         let offered = Some(devboxes.offered());
         let state = ApiState::new(api, engine.clone(), offered, storage.ids, metrics);

@@ -82,7 +82,8 @@ pub(crate) struct ServeSettings {
     /// What makes devboxes; `proctor doctor` lists the backends there are [default: local]
     #[arg(long, value_name = "NAME", env = "PROCTOR_BACKEND")]
     pub(crate) backend: Option<String>,
-    /// What FROM means in blueprints: NAME=host, or NAME=DIR with a root file system; may be repeated
+    /// What FROM means in blueprints: NAME=host, or NAME=DIR with a root file system; the name * stands for every image
+    /// that is not there; may be repeated
     #[arg(
         long = "image",
         value_name = "NAME=BASE",
@@ -90,6 +91,14 @@ pub(crate) struct ServeSettings {
         value_delimiter = ','
     )]
     pub(crate) images: Option<Vec<NamedImage>>,
+    /// How jobs start an agent that they name: NAME=FILE with its manifest; may be repeated
+    #[arg(
+        long = "agent",
+        value_name = "NAME=FILE",
+        env = "PROCTOR_AGENTS",
+        value_delimiter = ','
+    )]
+    pub(crate) agents: Option<Vec<NamedAgent>>,
     /// Directory with repositories as OWNER/NAME, which code mounts look for here first
     #[arg(long, value_name = "DIR", env = "PROCTOR_CODE_MIRRORS")]
     pub(crate) code_mirrors: Option<PathBuf>,
@@ -148,6 +157,38 @@ impl FromStr for NamedImage {
 }
 
 impl TryFrom<String> for NamedImage {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        text.parse()
+    }
+}
+
+/// An agent that jobs may name.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct NamedAgent {
+    /// What jobs call it.
+    pub(crate) name: String,
+    /// The file that says how it is started.
+    pub(crate) manifest: PathBuf,
+}
+
+impl FromStr for NamedAgent {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        match text.split_once('=') {
+            Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok(Self {
+                name: name.to_owned(),
+                manifest: file.into(),
+            }),
+            _ => Err("expected NAME=FILE, such as claude-code=agents/claude-code.toml"),
+        }
+    }
+}
+
+impl TryFrom<String> for NamedAgent {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, &'static str> {
@@ -256,6 +297,7 @@ impl ServeSettings {
             otlp_endpoint: self.otlp_endpoint.or(file.otlp_endpoint),
             backend: self.backend.or(file.backend),
             images: self.images.or(file.images),
+            agents: self.agents.or(file.agents),
             code_mirrors: self.code_mirrors.or(file.code_mirrors),
             keep_frozen: self.keep_frozen.or(file.keep_frozen),
             keep_frozen_bytes: self.keep_frozen_bytes.or(file.keep_frozen_bytes),
@@ -289,6 +331,7 @@ mod tests {
             otlp-endpoint = "http://collector:4318"
             backend = "local"
             images = ["debian:13=/srv/debian", "default=host"]
+            agents = ["codex=/srv/agents/codex.toml"]
             code-mirrors = "/srv/git"
             keep-frozen = 20
             keep-frozen-bytes = 1000000000
@@ -331,6 +374,7 @@ mod tests {
             otlp_endpoint: Some(_),
             backend: Some(_),
             images: Some(images),
+            agents: Some(agents),
             code_mirrors: Some(_),
             keep_frozen: Some(20),
             keep_frozen_bytes: Some(1_000_000_000),
@@ -341,6 +385,7 @@ mod tests {
         };
         assert_eq!(images[0].base, ImageBase::Directory("/srv/debian".into()));
         assert_eq!(images[1].base, ImageBase::Host);
+        assert_eq!(agents, ["codex=/srv/agents/codex.toml".parse().unwrap()]);
         assert!("no-base".parse::<NamedImage>().is_err());
     }
 }

@@ -92,6 +92,10 @@ fn job(problems: Vec<JobProblem>) -> ApiError {
     ApiError::unmet(found.collect())
 }
 
+/// How people say how an agent is started.
+const HOW_TO_START: &str = "give its command as kwargs.command, or in its manifest (POST /v1/agents/{id}/manifest), or have the \
+                            server's setting `agents` name a manifest for it";
+
 /// Why an agent cannot take part in a job: the field of its configuration, and what is wrong with it.
 fn agent(problem: AgentProblem) -> (String, String) {
     let message = problem.to_string();
@@ -99,16 +103,26 @@ fn agent(problem: AgentProblem) -> (String, String) {
         AgentProblem::NotRegistered(_) => ("agent_id".to_owned(), message),
         AgentProblem::NoCommand(_) => (
             "kwargs.command".to_owned(),
-            format!("{message}: give its command as kwargs.command"),
+            format!("{message}: {HOW_TO_START}"),
         ),
         AgentProblem::Unknown(_) => (
             "name".to_owned(),
             format!(
-                "{message}: built in are {}; any other is a command, given as kwargs.command, \
-                 together with an agent registered at /v1/agents (by this name or by agent_id) if it needs one",
+                "{message}: built in are {}; register any other at /v1/agents, and {HOW_TO_START}",
                 BUILT_IN_AGENTS.join(" and ")
             ),
         ),
+        AgentProblem::NoSecret(name) => (
+            format!("agent_environment.secrets.{name}"),
+            format!("{message}: name one here, or make one at /v1/secrets that is called {name}"),
+        ),
+        AgentProblem::NotASecret(name) => {
+            let field = format!("agent_environment.environment_variables.{name}");
+            (
+                field,
+                format!("{message}: name a secret for it in agent_environment.secrets"),
+            )
+        }
         AgentProblem::NotBrought(NotBrought::Variable(name)) => {
             let field = format!("agent_environment.environment_variables.{name}");
             (field, message)

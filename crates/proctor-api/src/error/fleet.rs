@@ -25,9 +25,14 @@ impl From<FleetError> for ApiError {
     }
 }
 
-/// What is wrong with a devbox that was asked for, by the fields that say it.
+/// What is wrong with a devbox that was asked for.
 pub(super) fn devbox_request(problems: Vec<RequestProblem>) -> ApiError {
-    let found = problems.into_iter().map(|problem| {
+    ApiError::unmet(devbox_problems(problems).collect())
+}
+
+/// What is wrong with a devbox that was asked for, by the fields that say it.
+pub(crate) fn devbox_problems(problems: Vec<RequestProblem>) -> impl Iterator<Item = Problem> {
+    problems.into_iter().map(|problem| {
         let message = problem.to_string();
         match problem {
             RequestProblem::NoSecret { variable, .. } => {
@@ -39,7 +44,11 @@ pub(super) fn devbox_request(problems: Vec<RequestProblem>) -> ApiError {
             RequestProblem::Snapshot { .. } | RequestProblem::NotASnapshot(_) => {
                 Problem::error("snapshot_id", message)
             }
-            RequestProblem::NotABlueprint(_) => Problem::error("blueprint_id", message),
+            RequestProblem::NotABlueprint(_) | RequestProblem::NoBlueprint(_) => {
+                Problem::error("blueprint_id", message)
+            }
+            RequestProblem::NoBlueprintNamed(_) => Problem::error("blueprint_name", message),
+            RequestProblem::Mount(_) => Problem::error("mounts", message),
             RequestProblem::Architecture(_) => {
                 Problem::error("launch_parameters.architecture", message)
             }
@@ -48,8 +57,7 @@ pub(super) fn devbox_request(problems: Vec<RequestProblem>) -> ApiError {
                 Problem::error(format!("launch_parameters.{field}"), message)
             }
         }
-    });
-    ApiError::unmet(found.collect())
+    })
 }
 
 impl From<Error> for ApiError {

@@ -15,7 +15,7 @@ use proctor_core::{causes::with_causes, problem::Problem};
 
 mod authoring;
 mod engine;
-mod fleet;
+pub(crate) mod fleet;
 pub(crate) mod render;
 mod shelf;
 mod store;

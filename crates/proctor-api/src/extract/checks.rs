@@ -1,6 +1,6 @@
 //! Rules for single values that report every wrong field at once.
 
-use std::ops::RangeInclusive;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use proctor_core::problem::{Problem, Problems};
 use serde::{Deserialize, Deserializer};
@@ -217,6 +217,19 @@ pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
+}
+
+/// Texts by name, of which null is as good as left out.
+pub(crate) fn texts<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<BTreeMap<String, String>>, D::Error> {
+    let given: Option<BTreeMap<String, Option<String>>> = Option::deserialize(deserializer)?;
+    Ok(given.map(|given| {
+        let texts = given.into_iter();
+        texts
+            .filter_map(|(name, text)| Some((name, text?)))
+            .collect()
+    }))
 }
 
 /// Whether a text has the shape `local@domain.tld`. Only the receiver knows whether it exists.

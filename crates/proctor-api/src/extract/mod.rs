@@ -12,7 +12,7 @@ mod path;
 mod query;
 
 pub(crate) use body::{announced_length, drain, read as read_body};
-pub(crate) use checks::{Checks, present};
+pub(crate) use checks::{Checks, present, texts};
 pub use json::Json;
 pub(crate) use path::shortened;
 pub use path::{Path, PathParameter};

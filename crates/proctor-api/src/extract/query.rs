@@ -4,9 +4,14 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use crate::{error::ApiError, state::ApiState};
+use crate::{
+    dialect::{self, Dialect},
+    error::ApiError,
+    state::ApiState,
+};
 
-/// The query string as a `T`. Unknown parameters are ignored in both dialects.
+/// The query string as a `T`. Unknown parameters are ignored in both dialects. In Runloop's an empty parameter is as good as one
+/// that was left out: its clients send those for what they were not told.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<T>(pub T);
 
@@ -14,8 +19,21 @@ impl<T: DeserializeOwned> FromRequestParts<ApiState> for Query<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &ApiState) -> Result<Self, ApiError> {
-        parse(parts.uri.query().unwrap_or_default()).map(Self)
+        let query = parts.uri.query().unwrap_or_default();
+        match dialect::of_parts(parts) {
+            Dialect::Verial => parse(query),
+            Dialect::Runloop => parse(&without_empty(query)),
+        }
+        .map(Self)
     }
+}
+
+/// A query string without its empty parameters.
+fn without_empty(query: &str) -> String {
+    let given = form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty());
+    form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(given)
+        .finish()
 }
 
 /// Parses a query string.
@@ -66,6 +84,18 @@ mod tests {
         assert_eq!(
             told("name=a&name=b"),
             "the query string: duplicate field `name`"
+        );
+    }
+
+    #[test]
+    fn empty_parameters_can_be_left_out() {
+        let filter: Filter = parse(&without_empty("limit=&name=a%20b%26&name=")).unwrap();
+        assert_eq!(
+            filter,
+            Filter {
+                limit: None,
+                name: Some("a b&".into())
+            }
         );
     }
 

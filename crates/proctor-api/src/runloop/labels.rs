@@ -59,7 +59,7 @@ impl FromRequestParts<ApiState> for LabelFilter {
 }
 
 impl LabelFilter {
-    fn read(query: &str) -> Self {
+    pub(super) fn read(query: &str) -> Self {
         let mut wanted: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (parameter, value) in form_urlencoded::parse(query.as_bytes()) {
             let Some(rest) = parameter.strip_prefix("metadata[") else {

@@ -2,11 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proctor_store::names::Sought;
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use proctor_store::names::{Sought, WantedLabels};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::{error::ApiError, extract::shortened};
+use super::labels::LabelFilter;
+use crate::{
+    error::ApiError,
+    extract::{Query, shortened},
+    state::ApiState,
+};
 
 /// Looking by name.
 #[derive(Deserialize, IntoParams)]
@@ -16,6 +23,23 @@ pub(crate) struct SoughtQuery {
     name: Option<String>,
     /// Only those whose id begins with this or whose name contains it in any case.
     search: Option<String>,
+    /// Read by [`Labelled`].
+    #[serde(skip)]
+    #[param(ignore)]
+    labels: WantedLabels,
+}
+
+/// Looking by name and by labels.
+pub(crate) struct Labelled(pub(super) SoughtQuery);
+
+impl FromRequestParts<ApiState> for Labelled {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
+        let Query(sought) = Query::<SoughtQuery>::from_request_parts(parts, state).await?;
+        let labels = LabelFilter::read(parts.uri.query().unwrap_or_default()).0;
+        Ok(Self(SoughtQuery { labels, ..sought }))
+    }
 }
 
 impl SoughtQuery {
@@ -23,6 +47,7 @@ impl SoughtQuery {
         Sought {
             name: self.name,
             search: self.search,
+            labels: self.labels,
         }
     }
 }
@@ -84,12 +109,16 @@ impl MetadataKeysView {
 }
 
 impl MetadataValuesView {
-    pub(super) fn of(mut labels: Labels, key: String) -> Self {
-        let values = labels.remove(&key).unwrap_or_default();
-        Self {
+    /// The values of `key`; one that nothing has is the client's mistake.
+    pub(super) fn of(mut labels: Labels, key: String) -> Result<Self, ApiError> {
+        let Some(values) = labels.remove(&key) else {
+            let message = format!("no metadata has the key '{}'", shortened(&key));
+            return Err(ApiError::field("key", message));
+        };
+        Ok(Self {
             values: values.into_iter().collect(),
             key,
-        }
+        })
     }
 }
 

@@ -160,6 +160,10 @@ fn shelf_routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(agents::get_agent))
         .routes(routes!(agents::delete_agent))
         .routes(routes!(
+            agents::manifest::get_agent_manifest,
+            agents::manifest::set_agent_manifest
+        ))
+        .routes(routes!(
             blueprints::list_blueprints,
             blueprints::create_blueprint
         ))

@@ -300,6 +300,7 @@ pub(crate) async fn list_network_policies(
         sought: Sought {
             name: query.name,
             search: query.search,
+            ..Sought::default()
         },
     };
     let page = state

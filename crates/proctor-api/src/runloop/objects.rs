@@ -20,7 +20,7 @@ use proctor_fleet::objects::{
     links::{self, Direction, Grant},
 };
 use proctor_store::{
-    names::Sought,
+    names::{Sought, WantedLabels},
     objects::{NewObject, ObjectFilter},
     page::Page,
 };
@@ -28,14 +28,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    labels,
+    labels::{self, LabelFilter, LabelQuery},
     links::PublicAddress,
     page::{RunloopPage, RunloopPageQuery},
 };
 use crate::{
     auth::OrganizationCaller,
     error::ApiError,
-    extract::{Checks, Json, Path, Query, announced_length, drain},
+    extract::{Checks, Json, Path, Query, announced_length, drain, texts},
     state::ApiState,
 };
 
@@ -114,6 +114,7 @@ pub(crate) struct ObjectCreateParameters {
     /// One of unspecified, text, binary, gzip, tar, tgz.
     #[schema(value_type = String, required, example = "text")]
     content_type: Option<String>,
+    #[serde(default, deserialize_with = "texts")]
     metadata: Option<BTreeMap<String, String>>,
     /// After how many milliseconds the object goes away by itself.
     ttl_ms: Option<i64>,
@@ -183,7 +184,7 @@ fn signed_link(
     ))
 }
 
-fn read_filter(query: ObjectListQuery) -> Result<ObjectFilter, ApiError> {
+fn read_filter(query: ObjectListQuery, labels: WantedLabels) -> Result<ObjectFilter, ApiError> {
     let mut checks = Checks::default();
     let given = |text: Option<String>| text.filter(|text| !text.is_empty());
     let content_type = given(query.content_type).map(|word| {
@@ -209,6 +210,7 @@ fn read_filter(query: ObjectListQuery) -> Result<ObjectFilter, ApiError> {
         sought: Sought {
             name: query.name,
             search: query.search,
+            labels,
         },
         content_type,
         status,
@@ -220,7 +222,7 @@ fn read_filter(query: ObjectListQuery) -> Result<ObjectFilter, ApiError> {
     get,
     path = "/v1/objects",
     tag = "Runloop: objects",
-    params(RunloopPageQuery, ObjectListQuery),
+    params(RunloopPageQuery, ObjectListQuery, LabelQuery),
     security(("organization_key" = [])),
     responses((status = 200, description = "The objects, newest first", body = ObjectListView)),
 )]
@@ -229,8 +231,9 @@ pub(crate) async fn list_objects(
     caller: OrganizationCaller,
     RunloopPage(page): RunloopPage<ObjectKind>,
     Query(query): Query<ObjectListQuery>,
+    LabelFilter(labels): LabelFilter,
 ) -> Result<Json<ObjectListView>, ApiError> {
-    let filter = read_filter(query)?;
+    let filter = read_filter(query, labels)?;
     let page = state.store().objects(caller.id(), &filter, page).await?;
     Ok(Json(ObjectListView::of(page)))
 }
@@ -255,7 +258,7 @@ pub(crate) async fn list_public_objects(
     RunloopPage(page): RunloopPage<ObjectKind>,
     Query(query): Query<ObjectListQuery>,
 ) -> Result<Json<ObjectListView>, ApiError> {
-    read_filter(query)?;
+    read_filter(query, WantedLabels::new())?;
     Ok(Json(ObjectListView {
         objects: Vec::new(),
         has_more: false,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proctor_core::{
     mount::Mount,
-    profile::{Particulars, RunProfile},
+    profile::{Particulars, RunProfile, is_variable},
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use super::{launch_parameters::LaunchParametersBody, mounts::MountBody};
 use crate::{
     error::ApiError,
-    extract::{Checks, shortened},
+    extract::{Checks, shortened, texts},
 };
 
 const LONGEST_NAME: usize = 500;
@@ -27,8 +27,10 @@ pub(crate) struct RunProfileBody {
     purpose: Option<String>,
     /// Environment variables.
     #[serde(rename = "envVars")]
+    #[serde(default, deserialize_with = "texts")]
     env_vars: Option<BTreeMap<String, String>>,
     /// Environment variables whose values are secrets, by the secrets' names.
+    #[serde(default, deserialize_with = "texts")]
     secrets: Option<BTreeMap<String, String>>,
     #[serde(rename = "launchParameters")]
     launch_parameters: Option<LaunchParametersBody>,
@@ -56,7 +58,7 @@ pub(super) fn particulars(
     let environment = profile.env_vars.unwrap_or_default();
     let secrets = profile.secrets.unwrap_or_default();
     check_variables(&mut checks, "runProfile.envVars", &environment);
-    check_variables(&mut checks, "runProfile.secrets", &secrets);
+    check_secrets(&mut checks, "runProfile.secrets", &secrets);
     let metadata = metadata.unwrap_or_default();
     check_metadata(&mut checks, &metadata);
     checks.finish()?;
@@ -97,6 +99,23 @@ pub(super) fn check_variables(
         }
         if value.contains('\0') {
             checks.refuse(&place, "must not contain a NUL");
+        }
+    }
+}
+
+/// Names what no secret can be given to a box as: secrets have names of their own, and the variables that hold them those that
+/// shells know.
+pub(super) fn check_secrets(checks: &mut Checks, field: &str, secrets: &BTreeMap<String, String>) {
+    for (variable, secret) in secrets {
+        let place = format!("{field}.{}", shortened(variable));
+        if !is_variable(variable) {
+            checks.refuse(
+                &place,
+                "must be the name of an environment variable: letters, digits and underscores, not a digit first",
+            );
+        }
+        if secret.trim().is_empty() {
+            checks.refuse(&place, "must be the name of a secret");
         }
     }
 }

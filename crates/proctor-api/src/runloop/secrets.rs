@@ -24,7 +24,7 @@ use crate::{
 pub(crate) struct SecretView {
     #[schema(value_type = String, example = "sec_01K0000000000000000000000A")]
     id: SecretId,
-    /// The name of the environment variable.
+    /// What it is called.
     name: String,
     create_time_ms: i64,
     update_time_ms: i64,
@@ -54,8 +54,8 @@ pub(crate) struct SecretListView {
 /// What a new secret is.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct SecretCreateParameters {
-    /// The name of an environment variable: letters, digits and underscores, not a digit first.
-    #[schema(value_type = String, required, pattern = "^[A-Za-z_][A-Za-z0-9_]*$", max_length = 255, example = "DATABASE_PASSWORD")]
+    /// What it is called: any text on one line. Which variable holds it is said where it is used.
+    #[schema(value_type = String, required, min_length = 1, max_length = 255, example = "database-password")]
     name: Option<String>,
     /// At most 65536 bytes.
     #[schema(value_type = String, required)]
@@ -85,16 +85,16 @@ impl<'de> Deserialize<'de> for PlainValue {
 const LONGEST_NAME: usize = 255;
 const LONGEST_VALUE: usize = 64 << 10;
 
-/// A name that an environment variable can have.
+/// What a secret can be called: any text that has one line and can stand in a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SecretName(String);
 
 impl SecretName {
     fn read(text: &str) -> Option<Self> {
-        let starts_well = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        let is_good = starts_well
-            && text.len() <= LONGEST_NAME
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        // Clients take dots for places in a path.
+        let is_good = !matches!(text.trim(), "" | "." | "..")
+            && text.chars().count() <= LONGEST_NAME
+            && !text.chars().any(char::is_control);
         is_good.then(|| Self(text.to_owned()))
     }
 }
@@ -119,8 +119,8 @@ fn checked_name(checks: &mut Checks, name: Option<String>) -> Option<SecretName>
         checks.refuse(
             "name",
             format!(
-                "must be the name of an environment variable: letters, digits and underscores, \
-                 not a digit first, at most {LONGEST_NAME}"
+                "must be a text without line breaks and other control characters, neither blank nor '.' nor '..', \
+                 of at most {LONGEST_NAME} characters"
             ),
         );
     }
@@ -268,11 +268,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_environment_variables() {
-        for good in ["A", "_", "DATABASE_PASSWORD", "a1"] {
+    fn a_name_is_any_text_on_one_line() {
+        for good in [
+            "A",
+            "_",
+            "my-secret-1",
+            "a.b c",
+            "1A",
+            "Ä/ö",
+            "...",
+            &"Ä".repeat(255),
+        ] {
             assert!(SecretName::read(good).is_some(), "{good}");
         }
-        for bad in ["", "1A", "A-B", "A B", "Ä", "A\0", &"A".repeat(256)] {
+        for bad in ["", " ", ".", "..", "A\0", "A\nB", &"A".repeat(256)] {
             assert!(SecretName::read(bad).is_none(), "{bad}");
         }
     }

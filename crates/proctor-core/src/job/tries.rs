@@ -116,11 +116,11 @@ impl Failure {
 }
 
 impl FailureKind {
-    /// What the end of a task run means that was not judged. A box whose launch commands fail never came to be.
+    /// What the end of a task run means that was not judged. A box whose launch commands fail was not set up.
     fn of(task_run: &TaskRun, cause: Cause) -> Self {
         match cause {
             _ if task_run.timed_out_in_scoring() => Self::Scorer,
-            _ if task_run.fault().is_some_and(|fault| fault.is_setup()) => Self::Infrastructure,
+            _ if task_run.fault().is_some_and(|fault| fault.is_setup()) => Self::Setup,
             Cause::AgentTimeout => Self::AgentTimeout,
             Cause::AgentCrash => Self::AgentCrash,
             Cause::ScorerError => Self::Scorer,
@@ -201,6 +201,15 @@ impl Try {
             end: Some(TryEnd { at, outcome }),
             ..self
         }
+    }
+
+    /// Whether the scenario was set up: a task run came to be, and did not fail before anybody could work in its box.
+    pub fn was_set_up(&self) -> bool {
+        let is_setup = match self.outcome() {
+            Some(TryOutcome::Failed(failure)) => failure.kind == FailureKind::Setup,
+            _ => false,
+        };
+        self.task_run.is_some() && !is_setup
     }
 
     /// How it ended, if it has.

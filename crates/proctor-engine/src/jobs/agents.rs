@@ -1,6 +1,9 @@
 //! What an agent is: which program a name means, and what it finds in its box.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use proctor_core::{
     definition::{Task, Validation},
@@ -30,11 +33,13 @@ const AGENT_PATH: &str = "/tmp/proctor-agent/agent";
 
 impl Engine {
     /// What an agent runs. A command goes before the built-in agents; a registered agent is put into the box first.
+    ///
+    /// How a registered agent is started is said by its manifest, or by the server's own manifests under its name.
     pub(super) async fn program_of(
         &self,
         organization: OrganizationId,
         agent: &NewJobAgent,
-    ) -> Result<Result<Program, AgentProblem>, EngineError> {
+    ) -> Result<Result<Chosen, AgentProblem>, EngineError> {
         let store = self.store();
         let registered = match agent.agent {
             Some(id) => match store.agent(organization, id).await? {
@@ -48,15 +53,78 @@ impl Engine {
             Some(_) => None,
             None => Program::built_in(name),
         };
-        Ok(match (agent.kwargs.get(COMMAND), built_in, registered) {
-            (Some(command), _, registered) => Ok(Program::Command {
+        // One without a source is a name and a manifest: there is nothing to put into the box.
+        let mounted = registered
+            .as_ref()
+            .filter(|agent| agent.source.is_some())
+            .map(|agent| agent.id);
+        if let Some(command) = agent.kwargs.get(COMMAND) {
+            return Ok(Ok(Chosen::of(Program::Command {
                 command: command.clone(),
-                agent: registered.map(|agent| agent.id),
+                agent: mounted,
+            })));
+        }
+        if let Some(built_in) = built_in {
+            return Ok(Ok(Chosen::of(built_in)));
+        }
+        let known_as = registered.as_ref().map_or(name, |agent| &agent.name);
+        let own = registered.as_ref().and_then(|agent| agent.manifest.clone());
+        let manifest = own.or_else(|| self.extensions().agents.get(known_as).cloned());
+        Ok(match (manifest, registered) {
+            (Some(manifest), _) => Ok(Chosen {
+                program: Program::Command {
+                    command: manifest.command,
+                    agent: mounted,
+                },
+                secrets: manifest.env,
             }),
-            (None, Some(built_in), _) => Ok(built_in),
-            (None, None, Some(_)) => Err(AgentProblem::NoCommand(name.clone())),
-            (None, None, None) => Err(AgentProblem::Unknown(name.clone())),
+            (None, Some(_)) => Err(AgentProblem::NoCommand(name.clone())),
+            (None, None) => Err(AgentProblem::Unknown(name.clone())),
         })
+    }
+
+    /// Gives an agent the secrets that it must have: those that were named for it, or those that are called like the variable.
+    pub(super) async fn give_secrets(
+        &self,
+        organization: OrganizationId,
+        agent: &mut NewJobAgent,
+        wanted: BTreeSet<String>,
+    ) -> Result<Vec<AgentProblem>, EngineError> {
+        let mut problems = Vec::new();
+        for variable in wanted {
+            if agent.secrets.contains_key(&variable) {
+                continue;
+            }
+            if agent.environment.contains_key(&variable) {
+                problems.push(AgentProblem::NotASecret(variable));
+            } else if self
+                .store()
+                .secret(organization, &variable)
+                .await?
+                .is_none()
+            {
+                problems.push(AgentProblem::NoSecret(variable));
+            } else {
+                agent.secrets.insert(variable.clone(), variable);
+            }
+        }
+        Ok(problems)
+    }
+}
+
+/// What an agent runs, and what it must be given for that.
+pub(super) struct Chosen {
+    pub(super) program: Program,
+    /// Environment variables that must hold secrets.
+    pub(super) secrets: BTreeSet<String>,
+}
+
+impl Chosen {
+    const fn of(program: Program) -> Self {
+        Self {
+            program,
+            secrets: BTreeSet::new(),
+        }
     }
 }
 

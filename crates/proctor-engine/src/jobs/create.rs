@@ -184,23 +184,27 @@ impl Engine {
         let mut agents = Vec::with_capacity(new.agents.len());
         let mut problems = Vec::new();
         for (number, agent) in new.agents.iter().enumerate() {
-            let program = match self.program_of(new.organization, agent).await? {
-                Ok(program) => program,
+            let chosen = match self.program_of(new.organization, agent).await? {
+                Ok(chosen) => chosen,
                 Err(problem) => {
                     problems.push(JobProblem::Agent { number, problem });
                     continue;
                 }
             };
+            let mut agent = agent.clone();
+            let lacking = self.give_secrets(new.organization, &mut agent, chosen.secrets);
+            let lacking = lacking.await?.into_iter();
+            problems.extend(lacking.map(|problem| JobProblem::Agent { number, problem }));
             let agent = JobAgent {
                 run: self.store().fresh_id(),
-                name: agent.name.clone(),
+                name: agent.name,
                 agent: agent.agent,
-                model: agent.model.clone(),
+                model: agent.model,
                 timeout: agent.timeout,
-                kwargs: agent.kwargs.clone(),
-                environment: agent.environment.clone(),
-                secrets: agent.secrets.clone(),
-                program,
+                kwargs: agent.kwargs,
+                environment: agent.environment,
+                secrets: agent.secrets,
+                program: chosen.program,
             };
             let brought = RunProfile {
                 environment: agent.environment.clone(),

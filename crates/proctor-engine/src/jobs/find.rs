@@ -1,9 +1,12 @@
 //! Looking at jobs.
 
+use std::time::Duration;
+
 use proctor_core::{
     id::kinds::{JobId, JobKind, OrganizationId, RunId},
     job::{AgentOutcome, Board, Job, JobAgent, Try},
     run::Run,
+    time::Timestamp,
 };
 use proctor_macros::boxed_futures;
 use proctor_store::{
@@ -19,15 +22,16 @@ pub struct JobDetails {
     pub job: Job,
     tries: Vec<Try>,
     runs: Vec<Run>,
+    seen_at: Timestamp,
 }
 
 impl JobDetails {
-    /// The agents that are not done, with their runs.
-    pub fn in_progress(&self) -> Vec<(&JobAgent, &Run)> {
+    /// The agents that are not done, with their runs and for how long these have gone on.
+    pub fn in_progress(&self) -> Vec<(&JobAgent, &Run, Duration)> {
         let board = self.board();
         self.agents()
             .filter(|(place, ..)| !self.is_finished(&board, *place))
-            .map(|(_, agent, run)| (agent, run))
+            .map(|(_, agent, run)| (agent, run, self.seen_at.since(run.created_at)))
             .collect()
     }
 
@@ -97,6 +101,7 @@ impl Engine {
         Ok(JobDetails {
             tries: self.store().tries(job.id).await?,
             runs: self.store().runs_of_job(job.id).await?,
+            seen_at: self.now(),
             job,
         })
     }

@@ -27,7 +27,7 @@ use crate::{
     engine::Engine,
     error::EngineError,
     runs::{AfterScoring, Asked, EndOfTry, NewScenarioRun, TaskRunSnapshot},
-    scenarios::{BoxError, WorkEnd},
+    scenarios::{BoxEnd, BoxError, WorkEnd},
 };
 
 /// The label that says which attempt at its scenario a scenario run belongs to: every scenario is planned once.
@@ -349,8 +349,12 @@ impl Engine {
                     () = self.inner.closing.cancelled() => return Ok(Part::Stopped),
                     end = boxes.ended(trial.job.organization, devbox) => end,
                 };
+                let details = match &end {
+                    BoxEnd::NotSetUp(why) => Some(why.clone()),
+                    BoxEnd::ShutDown | BoxEnd::OutOfTime | BoxEnd::Exhausted | BoxEnd::Lost => None,
+                };
                 self.lose_box(id, end).await?;
-                Ok(Part::Over(None))
+                Ok(Part::Over(details))
             }
             other => {
                 report(&other, "an agent could not work in its devbox");

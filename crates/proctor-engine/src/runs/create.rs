@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc, time::Duration};
 
 use proctor_core::{
     definition::Requirements,
+    devbox::DevboxDefinition,
     id::{
         Dialect,
         kinds::{BenchmarkId, OrganizationId, RunId, SolverId},
@@ -12,6 +13,7 @@ use proctor_core::{
     run::{Pinned, Run, RunState, token_lifetime},
     task_run::TaskRun,
 };
+use proctor_fleet::references::{self, Readiness};
 use proctor_macros::boxed_futures;
 use proctor_playground::environment::Blueprint;
 use proctor_store::{
@@ -222,9 +224,23 @@ impl Engine {
         profile: &RunProfile,
     ) -> Result<(), EngineError> {
         let lacking = self.not_brought(organization, required, profile).await?;
-        match lacking.is_empty() {
+        if !lacking.is_empty() {
+            return Err(EngineError::NotBrought(lacking));
+        }
+        // What a box needs is looked for again when one is made.
+        let store = self.store();
+        let box_of_profile = DevboxDefinition {
+            launch: Some(profile.launch.clone()),
+            ..DevboxDefinition::default()
+        };
+        let mut missing =
+            references::check_definition(store, organization, &box_of_profile).await?;
+        let mounts = &profile.mounts;
+        missing
+            .extend(references::check_mounts(store, organization, mounts, Readiness::Known).await?);
+        match missing.is_empty() {
             true => Ok(()),
-            false => Err(EngineError::NotBrought(lacking)),
+            false => Err(EngineError::DevboxRequest(missing)),
         }
     }
 

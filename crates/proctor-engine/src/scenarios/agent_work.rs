@@ -46,6 +46,7 @@ async fn begin(
 ) -> Result<Arc<Command>, FleetError> {
     let new = NewCommand {
         command: work.shell_text(|path| place.resolve(path)),
+        shown: Some(work.script.clone()),
         id: Some(work.name),
         shell: None,
         stdin: work.input.is_some(),

@@ -218,8 +218,10 @@ fn end_of(record: &DevboxRecord) -> BoxEnd {
     };
     match (record.life.failure(), record.life.shutdown_reason()) {
         // Before anybody could work in it: its launch commands are its author's.
-        (Some(_), _) if was_in(DevboxStatus::Initializing) && !was_in(DevboxStatus::Running) => {
-            BoxEnd::NotSetUp
+        (Some((_, why)), _)
+            if was_in(DevboxStatus::Initializing) && !was_in(DevboxStatus::Running) =>
+        {
+            BoxEnd::NotSetUp(why.to_owned())
         }
         (Some((DevboxFailure::OutOfMemory | DevboxFailure::OutOfDisk, _)), _) => BoxEnd::Exhausted,
         (Some((DevboxFailure::ExecutionFailed | DevboxFailure::HealthCheckFailed, _)), _)

@@ -48,7 +48,7 @@ pub enum BoxLog {
 }
 
 /// How a box came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BoxEnd {
     /// Somebody shut it down.
     ShutDown,
@@ -56,15 +56,15 @@ pub enum BoxEnd {
     OutOfTime,
     /// It used more than it had.
     Exhausted,
-    /// What its author wants done in it first failed.
-    NotSetUp,
+    /// What its author wants done in it first failed; how.
+    NotSetUp(String),
     /// It broke, never came to be, or nobody knows of it.
     Lost,
 }
 
 impl BoxEnd {
     /// What it means for a task run whose box it was.
-    pub fn fault(self) -> Fault {
+    pub fn fault(&self) -> Fault {
         match self {
             Self::ShutDown => Fault::new(Cause::AgentCrash, "the devbox was shut down"),
             Self::Exhausted => Fault::new(
@@ -72,7 +72,7 @@ impl BoxEnd {
                 "the devbox used up the memory or the disk that it had",
             ),
             Self::OutOfTime => Fault::new(Cause::AgentTimeout, "the time of the devbox was over"),
-            Self::NotSetUp => Fault::setup(),
+            Self::NotSetUp(_) => Fault::setup(),
             Self::Lost => Fault::new(
                 Cause::Infrastructure,
                 "the devbox broke or never came to be",

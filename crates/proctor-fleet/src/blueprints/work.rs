@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proctor_core::causes::with_causes;
 use proctor_core::{
-    blueprint::{Blueprint, Build, BuildFailure, BuildOver},
+    blueprint::{Blueprint, Build, BuildFailure, BuildOver, ImageDisk},
     canonical::Digest,
     id::kinds::{BlueprintId, OrganizationId},
 };
@@ -110,6 +110,16 @@ impl Blueprints {
     ) -> Result<Success, Failure> {
         let planned = self.plan(blueprint.organization, &blueprint.recipe).await;
         let (foundation, plan) = planned.map_err(|error| failure(error.to_string()))?;
+        if let Some(name) = &foundation.missing_image {
+            let instead = match &foundation.image.disk {
+                ImageDisk::Host => "the host's programs",
+                ImageDisk::Layer(_) | ImageDisk::RootFs(_) => "another image",
+            };
+            let doubt = format!(
+                "there is no image '{name}' on this server: as its setting for images says, {instead} took its place"
+            );
+            log.add(Level::Warn, &doubt);
+        }
         let network = self
             .network(blueprint, log)
             .await

@@ -33,6 +33,8 @@ const LONGEST_COMMAND: usize = 128 << 10;
 pub struct NewCommand {
     /// What a shell shall run.
     pub command: String,
+    /// What logs show of it, if it is more than what somebody asked for.
+    pub shown: Option<String>,
     /// Its name; the same name again is the same execution. One of its own if absent.
     pub id: Option<Uuid>,
     /// The named shell to run it in.
@@ -68,6 +70,7 @@ impl Fleet {
         let turn = Turn {
             command: Arc::clone(&command),
             text: new.command,
+            shown: new.shown,
             stdin: new.stdin,
         };
         match &command.shell {
@@ -188,7 +191,9 @@ impl Fleet {
         }
         let name = command.id.to_string();
         let what = What::Started {
-            command: workplace.masks.apply(&turn.text),
+            command: workplace
+                .masks
+                .apply(turn.shown.as_deref().unwrap_or(&turn.text)),
         };
         let shell = command.shell.as_deref();
         live.log
@@ -228,6 +233,7 @@ impl Fleet {
             let turn = Turn {
                 command: Arc::clone(&command),
                 text: String::new(),
+                shown: None,
                 stdin: false,
             };
             live.shells.queue(self, live, shell, turn);
@@ -257,6 +263,7 @@ impl Fleet {
         let turn = Turn {
             command,
             text: waiting.command,
+            shown: None,
             stdin: waiting.stdin,
         };
         live.shells.queue(self, live, &shell, turn);

@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use proctor_core::causes::with_causes;
 use proctor_core::{
     devbox::{DevboxBase, DevboxFailure, DevboxLife, DevboxStatus, ShutdownReason},
+    id::Dialect,
     time::Timestamp,
 };
 use proctor_devbox::{BoxRecord, Devbox, Error, ExecId, ExitCause, Network, Stream};
@@ -82,6 +83,8 @@ impl Fleet {
         if record.life.is_over() {
             return Ok(());
         }
+        live.log
+            .note(self.now(), Source::Setup, beginning(&record.setup.base));
         let devbox = self.make_box(&record).await?;
         devbox.start().await?;
         let known = devbox.record().await?;
@@ -97,11 +100,8 @@ impl Fleet {
                 }),
         );
         for caveat in &caveats {
-            live.log.note(
-                self.now(),
-                Source::Setup,
-                format!("not as asked for: {caveat}"),
-            );
+            live.log
+                .note(self.now(), Source::Setup, format!("note: {caveat}"));
         }
         if record.status() == DevboxStatus::Provisioning {
             mounts::end_interrupted(&*devbox).await?;
@@ -360,6 +360,21 @@ impl Fleet {
                 .fail(&live, DevboxFailure::HealthCheckFailed, message)
                 .await;
         });
+    }
+}
+
+/// What a devbox begins with, in words.
+fn beginning(base: &DevboxBase) -> String {
+    match base {
+        DevboxBase::Host => "the devbox begins with the programs of its host".to_owned(),
+        DevboxBase::Snapshot(id) => {
+            let id = id.wire(Dialect::Runloop);
+            format!("the devbox begins with the disk of the snapshot {id}")
+        }
+        DevboxBase::Blueprint { blueprint, .. } => {
+            let id = blueprint.wire(Dialect::Runloop);
+            format!("the devbox begins with the disk of the blueprint {id}")
+        }
     }
 }
 

@@ -12,6 +12,7 @@ async fn the_same_id_is_the_same_execution() {
     let id = house.running(DevboxSetup::default()).await;
     let new = NewCommand {
         command: "echo x >>times; sleep 0.1".to_owned(),
+        shown: None,
         id: Some(Uuid::from_u128(7)),
         shell: None,
         stdin: false,
@@ -64,6 +65,7 @@ async fn input_is_written_and_ended_and_a_command_can_be_killed() {
     let id = house.running(DevboxSetup::default()).await;
     let new = |command: &str| NewCommand {
         command: command.to_owned(),
+        shown: None,
         id: None,
         shell: None,
         stdin: true,
@@ -186,6 +188,7 @@ async fn what_is_no_command_is_refused() {
     let id = house.running(DevboxSetup::default()).await;
     let new = |command: &str, shell: Option<&str>| NewCommand {
         command: command.to_owned(),
+        shown: None,
         id: None,
         shell: shell.map(str::to_owned),
         stdin: false,
@@ -257,6 +260,7 @@ async fn commands_that_ended_long_ago_are_let_go_and_never_run_again() {
     assert!(is_gone(&house, commands[0]).await);
     let again = NewCommand {
         command: "echo again >>times".to_owned(),
+        shown: None,
         id: Some(commands[0]),
         shell: None,
         stdin: false,

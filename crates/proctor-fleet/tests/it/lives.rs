@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use proctor_core::{
     devbox::{
         DevboxFailure, DevboxSetup, DevboxStatus, LaunchParameters, ShutdownReason, UserParameters,
@@ -267,13 +269,13 @@ async fn nobody_sees_what_belongs_to_another_organization() {
         count: true,
     };
     assert_eq!(
-        house.fleet.list(other, None, page).await.unwrap().total,
+        house.fleet.list(other, None, &BTreeMap::new(), page).await.unwrap().total,
         Some(0)
     );
     assert_eq!(
         house
             .fleet
-            .list(house.organization, None, page)
+            .list(house.organization, None, &BTreeMap::new(), page)
             .await
             .unwrap()
             .items

@@ -185,6 +185,7 @@ impl House {
     ) -> Arc<Command> {
         let new = NewCommand {
             command: command.to_owned(),
+            shown: None,
             id: None,
             shell: shell.map(str::to_owned),
             stdin: false,

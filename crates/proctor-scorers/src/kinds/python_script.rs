@@ -42,6 +42,12 @@ impl Kind for PythonScript {
                     .map_err(|bad| members.refuse("python_version_constraint", bad.to_string()))
                     .ok()
             });
+        if let Some(constraint) = &constraint
+            && !constraint.can_be_met()
+        {
+            let message = format!("no interpreter of Python 3 can meet '{constraint}'");
+            members.refuse("python_version_constraint", message);
+        }
         Some(Self {
             program: program?.to_owned(),
             requirements: requirements

@@ -9,6 +9,7 @@ use proctor_store::{
     OnDisk, Store, StoreError,
     devboxes::DevboxRecord,
     disk_snapshots::{DiskSnapshot, SnapshotFilter, SnapshotStatus},
+    names::WantedLabels,
     page::{PageRequest, PageStart},
 };
 use rstest::rstest;
@@ -136,9 +137,17 @@ async fn a_devbox_is_kept_and_changed_only_over_what_was_read(
         count: true,
     };
     let list = async |status| {
-        let page = store.devboxes(organization, status, page).await.unwrap();
+        let page = store
+            .devboxes(organization, status, &WantedLabels::new(), page)
+            .await
+            .unwrap();
         page.items.len()
     };
+    for (value, count) in [("b", 1), ("c", 0)] {
+        let labels = WantedLabels::from([("a".to_owned(), vec![value.to_owned()])]);
+        let found = store.devboxes(organization, None, &labels, page).await;
+        assert_eq!(found.unwrap().items.len(), count, "a={value}");
+    }
     assert_eq!(list(None).await, 1);
     assert_eq!(list(Some(DevboxStatus::Running)).await, 1);
     assert_eq!(list(Some(DevboxStatus::Failure)).await, 0);

@@ -102,6 +102,7 @@ async fn a_job_changes_only_from_where_it_was_read(#[values(On::Sqlite, On::Post
         let sought = Sought {
             name: Some(name.to_owned()),
             search: None,
+            ..Sought::default()
         };
         let page = store.jobs(clinic, &sought, ALL).await.unwrap();
         assert_eq!(page.items.len(), count, "{name}");

@@ -55,6 +55,7 @@ fn sought(name: Option<&str>, search: Option<&str>) -> ScenarioFilter {
         sought: Sought {
             name: name.map(str::to_owned),
             search: search.map(str::to_owned),
+            ..Sought::default()
         },
         ..ScenarioFilter::default()
     }
@@ -285,6 +286,7 @@ async fn the_type_of_a_scorer_is_unique_in_its_organization(
     let search = Sought {
         name: None,
         search: Some("LIN".to_owned()),
+        ..Sought::default()
     };
     let found = store.scorers(clinic, &search, all()).await.unwrap();
     assert_eq!(found.items, [made]);

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use proctor_core::{
-    agent::{AgentOrigin, AgentSource, Package},
+    agent::{AgentManifest, AgentOrigin, AgentSource, Package},
     blueprint::{Build, Image, ImageDisk, Recipe},
     canonical::Digest,
     id::{Kind, kinds::ObjectKind},
@@ -37,6 +37,7 @@ fn called(name: &str) -> Sought {
     Sought {
         name: Some(name.to_owned()),
         search: None,
+        ..Sought::default()
     }
 }
 
@@ -118,6 +119,7 @@ async fn objects_are_looked_for_by_name_id_and_state(#[values(On::Sqlite, On::Po
         sought: Sought {
             name: None,
             search: Some(brief.id.to_string()[..20].to_owned()),
+            ..Sought::default()
         },
         ..ObjectFilter::default()
     };
@@ -223,6 +225,75 @@ async fn the_newest_agent_of_a_name_is_found(#[values(On::Sqlite, On::Postgres)]
     assert!(store.delete_agent(mine, second.id).await.unwrap());
     let page = store.agents(mine, &latest, all()).await.unwrap();
     assert_eq!(page.items, [first]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn an_agent_keeps_its_manifest(#[values(On::Sqlite, On::Postgres)] on: On) {
+    let fixture = Fixture::open(on).await;
+    let store = &fixture.store;
+    let (mine, other) = (
+        fixture.organization("Mine").await,
+        fixture.organization("Other").await,
+    );
+    let made = store
+        .create_agent(mine, "coder".to_owned(), None, None)
+        .await;
+    let id = made.unwrap().id;
+    let manifest = AgentManifest {
+        env: ["API_KEY".to_owned()].into(),
+        ..AgentManifest::of_command("go".to_owned())
+    };
+    let set = async |organization, manifest: Option<&AgentManifest>| {
+        store
+            .set_agent_manifest(organization, id, manifest)
+            .await
+            .unwrap()
+    };
+    assert!(!set(other, Some(&manifest)).await);
+    assert!(set(mine, Some(&manifest)).await);
+    let read = store.agent_named(mine, "coder").await.unwrap().unwrap();
+    assert_eq!(read.manifest, Some(manifest));
+    assert!(set(mine, None).await);
+    let read = store.agent(mine, id).await.unwrap().unwrap();
+    assert_eq!(read.manifest, None);
+}
+
+#[rstest]
+#[tokio::test]
+async fn labels_of_rows_that_are_older_than_their_column_are_found(
+    #[values(On::Sqlite, On::Postgres)] on: On,
+) {
+    let fixture = Fixture::open(on).await;
+    let mine = fixture.organization("Mine").await;
+    let recipe = Recipe {
+        name: "base".to_owned(),
+        metadata: [("team".to_owned(), "a".to_owned())].into(),
+        // The same text elsewhere is no label.
+        build_args: [("stage".to_owned(), "x".to_owned())].into(),
+        ..Recipe::default()
+    };
+    let made = fixture.store.create_blueprint(mine, recipe, None).await;
+    assert_eq!(
+        fixture
+            .tamper("UPDATE blueprints SET metadata = NULL")
+            .await,
+        1
+    );
+    let store = fixture.second_node().await;
+    let found = async |name: &str, value: &str| {
+        let filter = BlueprintFilter {
+            sought: Sought {
+                labels: [(name.to_owned(), vec![value.to_owned()])].into(),
+                ..Sought::default()
+            },
+            ..BlueprintFilter::default()
+        };
+        store.blueprints(mine, &filter, all()).await.unwrap().items
+    };
+    assert_eq!(found("team", "a").await, [made.unwrap()]);
+    assert_eq!(found("team", "b").await, []);
+    assert_eq!(found("stage", "x").await, []);
 }
 
 #[rstest]

@@ -1,6 +1,6 @@
 //! A server inside this process, for commands that need one for a while.
 
-use std::{net::SocketAddr, path::Path};
+use std::{collections::BTreeMap, net::SocketAddr, path::Path};
 
 use proctor_api::{ApiOptions, server::ServerOptions};
 use proctor_store::{
@@ -44,6 +44,7 @@ impl Embedded {
             is_tls: false,
             api: ApiOptions::default(),
             supplies: Supplies::default(),
+            agents: BTreeMap::new(),
         };
         let running = opened.start(data, terms).await?;
         Ok(Self {

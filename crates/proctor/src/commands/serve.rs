@@ -18,6 +18,7 @@ use serde_json::json;
 use tokio_util::task::TaskTracker;
 
 use crate::{
+    agents,
     cli::Serve,
     commands::signals,
     devboxes::{self, Supplies},
@@ -36,6 +37,7 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
         Some(name) => devboxes::backend(name)?,
         None => Supplies::default().backend,
     };
+    let agents = agents::manifests(serve.agents.as_deref().unwrap_or_default())?;
     let telemetry = telemetry::install(&telemetry_options(&serve))
         .context(WrongUse("logs cannot be set up".to_owned()))?;
     let opened = Opened::open(&settings, server_options).await?;
@@ -51,6 +53,7 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
             keep_frozen: keep_frozen(&serve),
             exact_disks: serve.exact_disks.unwrap_or(false),
         },
+        agents,
     };
     let running = opened.start(&settings.data_directory(), terms).await?;
     let tasks = TaskTracker::new();

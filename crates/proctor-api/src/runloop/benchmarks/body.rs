@@ -7,7 +7,11 @@ use proctor_store::benchmarks::BenchmarkDraft;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::{error::ApiError, extract::Checks, runloop::ids};
+use crate::{
+    error::ApiError,
+    extract::{Checks, texts},
+    runloop::ids,
+};
 
 const NAME: usize = 500;
 const TEXT: usize = 100_000;
@@ -19,6 +23,7 @@ pub(crate) struct BenchmarkCreateParameters {
     name: Option<String>,
     /// The scenarios, in order.
     scenario_ids: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "texts")]
     metadata: Option<BTreeMap<String, String>>,
     required_environment_variables: Option<Vec<String>>,
     required_secret_names: Option<Vec<String>>,
@@ -34,6 +39,7 @@ pub(crate) struct BenchmarkUpdateParameters {
     /// Replaces all.
     scenario_ids: Option<Vec<String>>,
     /// Replaces all.
+    #[serde(default, deserialize_with = "texts")]
     metadata: Option<BTreeMap<String, String>>,
     required_environment_variables: Option<Vec<String>>,
     required_secret_names: Option<Vec<String>>,

@@ -18,14 +18,15 @@ use self::body::{
 pub(crate) use self::view::{BenchmarkDefinitionListView, BenchmarkDefinitionView};
 use super::{
     ids::{self, found, wire},
-    lists::{MetadataKey, MetadataKeysView, MetadataValuesView, SoughtQuery},
+    labels::LabelQuery,
+    lists::{Labelled, MetadataKey, MetadataKeysView, MetadataValuesView, SoughtQuery},
     page::{RunloopPage, RunloopPageQuery},
     scenarios::{ScenarioListView, check_made_by_all},
 };
 use crate::{
     auth::OrganizationCaller,
     error::ApiError,
-    extract::{Checks, Json, Path, Query},
+    extract::{Checks, Json, Path},
     state::ApiState,
 };
 
@@ -120,7 +121,7 @@ pub(crate) async fn create_runloop_benchmark(
     get,
     path = "/v1/benchmarks",
     tag = "Runloop: benchmarks",
-    params(SoughtQuery, RunloopPageQuery),
+    params(SoughtQuery, LabelQuery, RunloopPageQuery),
     security(("organization_key" = [])),
     responses(
         (
@@ -133,7 +134,7 @@ pub(crate) async fn create_runloop_benchmark(
 pub(crate) async fn list_runloop_benchmarks(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
-    Query(sought): Query<SoughtQuery>,
+    Labelled(sought): Labelled,
     RunloopPage(page): RunloopPage<BenchmarkKind>,
 ) -> Result<Json<BenchmarkDefinitionListView>, ApiError> {
     let whose = Whose::Own(caller.id());
@@ -147,7 +148,7 @@ pub(crate) async fn list_runloop_benchmarks(
     get,
     path = "/v1/benchmarks/list_public",
     tag = "Runloop: benchmarks",
-    params(SoughtQuery, RunloopPageQuery),
+    params(SoughtQuery, LabelQuery, RunloopPageQuery),
     security(("organization_key" = [])),
     responses(
         (
@@ -160,7 +161,7 @@ pub(crate) async fn list_runloop_benchmarks(
 pub(crate) async fn list_public_benchmarks(
     State(state): State<ApiState>,
     _: OrganizationCaller,
-    Query(sought): Query<SoughtQuery>,
+    Labelled(sought): Labelled,
     RunloopPage(page): RunloopPage<BenchmarkKind>,
 ) -> Result<Json<BenchmarkDefinitionListView>, ApiError> {
     let sought = sought.into_sought();
@@ -444,5 +445,5 @@ pub(crate) async fn list_benchmark_metadata_values(
     Path(MetadataKey(key)): Path<MetadataKey>,
 ) -> Result<Json<MetadataValuesView>, ApiError> {
     let labels = state.store().benchmark_labels(caller.id()).await?;
-    Ok(Json(MetadataValuesView::of(labels, key)))
+    MetadataValuesView::of(labels, key).map(Json)
 }

@@ -9,11 +9,17 @@ use proctor_core::{
     },
 };
 use proctor_fleet::blueprints::{BlueprintError, Blueprints};
-use proctor_store::{blueprints::BlueprintFilter, names::Sought};
+use proctor_store::{
+    blueprints::BlueprintFilter,
+    names::{Sought, WantedLabels},
+};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::page::{RunloopPage, RunloopPageQuery};
+use super::{
+    labels::{LabelFilter, LabelQuery},
+    page::{RunloopPage, RunloopPageQuery},
+};
 use crate::{
     auth::OrganizationCaller,
     error::{ApiError, ApiErrorKind},
@@ -41,7 +47,7 @@ pub(crate) struct BlueprintListQuery {
 
 impl BlueprintListQuery {
     /// What to look for; `None` for a status that no blueprint ever has here.
-    fn read(self) -> Result<Option<BlueprintFilter>, ApiError> {
+    fn read(self, labels: WantedLabels) -> Result<Option<BlueprintFilter>, ApiError> {
         let mut checks = Checks::default();
         let status = match self.status.filter(|word| !word.is_empty()) {
             None => None,
@@ -60,6 +66,7 @@ impl BlueprintListQuery {
             sought: Sought {
                 name: self.name,
                 search: None,
+                labels,
             },
             status,
         }))
@@ -80,7 +87,7 @@ fn builder(state: &ApiState) -> Result<&Blueprints, ApiError> {
     get,
     path = "/v1/blueprints",
     tag = "Runloop: blueprints",
-    params(RunloopPageQuery, BlueprintListQuery),
+    params(RunloopPageQuery, BlueprintListQuery, LabelQuery),
     security(("organization_key" = [])),
     responses(
         (status = 200, description = "The blueprints, newest first", body = BlueprintListView),
@@ -91,8 +98,9 @@ pub(crate) async fn list_blueprints(
     caller: OrganizationCaller,
     RunloopPage(page): RunloopPage<BlueprintKind>,
     Query(query): Query<BlueprintListQuery>,
+    LabelFilter(labels): LabelFilter,
 ) -> Result<Json<BlueprintListView>, ApiError> {
-    let Some(filter) = query.read()? else {
+    let Some(filter) = query.read(labels)? else {
         return Ok(Json(BlueprintListView::nothing(page.count)));
     };
     let page = state.store().blueprints(caller.id(), &filter, page).await?;
@@ -119,7 +127,7 @@ pub(crate) async fn list_public_blueprints(
     RunloopPage(page): RunloopPage<BlueprintKind>,
     Query(query): Query<BlueprintListQuery>,
 ) -> Result<Json<BlueprintListView>, ApiError> {
-    query.read()?;
+    query.read(WantedLabels::new())?;
     Ok(Json(BlueprintListView::nothing(page.count)))
 }
 

@@ -10,6 +10,7 @@ use proctor_core::{
         kinds::{BlueprintId, NetworkPolicyId, ObjectId},
     },
     mount::CodeMount,
+    profile::is_variable,
 };
 use proctor_fleet::is_repository_name;
 use serde::Deserialize;
@@ -18,7 +19,7 @@ use utoipa::ToSchema;
 
 use crate::{
     error::ApiError,
-    extract::Checks,
+    extract::{Checks, texts},
     runloop::{agents::checked_commands, labels, launch_parameters::LaunchParametersBody},
 };
 
@@ -39,21 +40,25 @@ pub(crate) struct BlueprintParameters {
     base_blueprint_name: Option<String>,
     /// FROM, RUN, COPY, ADD, ENV, WORKDIR, USER and ARG. FROM names `host`, an image of this server, or a blueprint.
     dockerfile: Option<String>,
+    #[serde(default, deserialize_with = "texts")]
     build_args: Option<BTreeMap<String, String>>,
     /// The archive that the Dockerfile copies from.
     build_context: Option<BuildContextParameters>,
     /// Files by their paths.
+    #[serde(default, deserialize_with = "texts")]
     file_mounts: Option<BTreeMap<String, String>>,
     code_mounts: Option<Vec<CodeMountParameters>>,
     /// Commands that root runs.
     system_setup_commands: Option<Vec<String>>,
     /// Names of variables and of the secrets whose values commands of the build get in them.
+    #[serde(default, deserialize_with = "texts")]
     secrets: Option<BTreeMap<String, String>>,
     /// What the build may reach; nothing without.
     network_policy_id: Option<String>,
     /// How devboxes of this blueprint are launched unless they say otherwise.
     #[schema(value_type = Option<Object>)]
     launch_parameters: Option<Value>,
+    #[serde(default, deserialize_with = "texts")]
     metadata: Option<BTreeMap<String, String>>,
     /// Containers beside a devbox, which this server does not offer: must be empty.
     #[schema(value_type = Option<Vec<Object>>)]
@@ -196,9 +201,7 @@ fn check_files(checks: &mut Checks, files: &BTreeMap<String, String>) {
 
 fn check_variables(checks: &mut Checks, field: &str, variables: &BTreeMap<String, String>) {
     for (name, value) in variables {
-        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if !is_name {
+        if !is_variable(name) {
             checks.refuse(field, format!("'{name}' is no name of a variable"));
         }
         checks.text(field, Some(value.clone()), 0..=LONGEST_COMMAND);

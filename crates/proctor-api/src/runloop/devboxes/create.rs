@@ -13,11 +13,12 @@ use super::views::DevboxView;
 use crate::{
     auth::OrganizationCaller,
     error::{ApiError, ApiErrorKind, render::RunloopError},
-    extract::{Checks, Json},
+    extract::{Checks, Json, texts},
     runloop::{
         labels,
         launch_parameters::LaunchParametersBody,
         mounts::{self, MountBody},
+        profile::check_secrets,
     },
     state::ApiState,
 };
@@ -33,13 +34,17 @@ pub(crate) const SEVERAL_BASES: &str =
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct DevboxCreateParameters {
     name: Option<String>,
+    #[serde(default, deserialize_with = "texts")]
     metadata: Option<BTreeMap<String, String>>,
+    #[serde(default, deserialize_with = "texts")]
     environment_variables: Option<BTreeMap<String, String>>,
     /// Environment variables, each with the name of the secret that it holds.
+    #[serde(default, deserialize_with = "texts")]
     secrets: Option<BTreeMap<String, String>>,
     launch_parameters: Option<LaunchParametersBody>,
     mounts: Option<Vec<MountBody>>,
     /// Files by their paths; mounts say the same.
+    #[serde(default, deserialize_with = "texts")]
     file_mounts: Option<BTreeMap<String, String>>,
     /// Repositories; mounts say the same.
     code_mounts: Option<Vec<MountBody>>,
@@ -88,7 +93,8 @@ impl DevboxCreateParameters {
             "environment_variables",
             self.environment_variables,
         );
-        let secrets = variables(&mut checks, "secrets", self.secrets);
+        let secrets = self.secrets.unwrap_or_default();
+        check_secrets(&mut checks, "secrets", &secrets);
         let mut all: Vec<_> = mounts::files(self.file_mounts).collect();
         for (number, mount) in self.code_mounts.into_iter().flatten().enumerate() {
             all.extend(mount.read_code(&mut checks, &format!("code_mounts.{number}")));
@@ -122,8 +128,10 @@ impl DevboxCreateParameters {
 
     /// Refuses what would be silently missing.
     fn check_offered(&self) -> Result<(), ApiError> {
-        let some =
-            |map: &Option<BTreeMap<String, Value>>| map.as_ref().is_some_and(|map| !map.is_empty());
+        let some = |map: &Option<BTreeMap<String, Value>>| {
+            let mut values = map.iter().flatten().map(|(_, value)| value);
+            values.any(|value| !value.is_null())
+        };
         let what = if self.tunnel.is_some() {
             "tunnels"
         } else if some(&self.gateways) {

@@ -73,6 +73,7 @@ impl ExecuteParameters {
         checks.finish()?;
         Ok(NewCommand {
             command: command.unwrap_or_default(),
+            shown: None,
             id,
             shell: self.shell_name.filter(|name| !name.is_empty()),
             stdin: self.attach_stdin.unwrap_or(false),

@@ -18,8 +18,11 @@ use super::views::{DevboxListView, DevboxUsageView, DevboxView, EmptyView};
 use crate::{
     auth::OrganizationCaller,
     error::{ApiError, ApiErrorKind},
-    extract::{Checks, Json, Path, Query, shortened},
-    runloop::page::{RunloopPage, RunloopPageQuery},
+    extract::{Checks, Json, Path, Query, shortened, texts},
+    runloop::{
+        labels::{LabelFilter, LabelQuery},
+        page::{RunloopPage, RunloopPageQuery},
+    },
     state::ApiState,
 };
 
@@ -42,6 +45,7 @@ pub(crate) struct DevboxUpdateParameters {
     /// Absent keeps it, an empty text clears it.
     name: Option<String>,
     /// Absent keeps it, anything else replaces it.
+    #[serde(default, deserialize_with = "texts")]
     metadata: Option<BTreeMap<String, String>>,
 }
 
@@ -82,7 +86,7 @@ fn status(field: &str, word: &str) -> Result<Option<DevboxStatus>, ApiError> {
     get,
     path = "/v1/devboxes",
     tag = "Runloop: devboxes",
-    params(DevboxListQuery, RunloopPageQuery),
+    params(DevboxListQuery, LabelQuery, RunloopPageQuery),
     security(("organization_key" = [])),
     responses((status = 200, description = "The devboxes, newest first", body = DevboxListView)),
 )]
@@ -90,6 +94,7 @@ pub(crate) async fn list_devboxes(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(query): Query<DevboxListQuery>,
+    LabelFilter(labels): LabelFilter,
     RunloopPage(page): RunloopPage<DevboxKind>,
 ) -> Result<Json<DevboxListView>, ApiError> {
     let wanted = match query.status.as_deref() {
@@ -105,7 +110,10 @@ pub(crate) async fn list_devboxes(
             }
         },
     };
-    let page = state.fleet()?.list(caller.id(), wanted, page).await?;
+    let page = state
+        .fleet()?
+        .list(caller.id(), wanted, &labels, page)
+        .await?;
     Ok(Json(DevboxListView {
         devboxes: page.items.into_iter().map(DevboxView::of).collect(),
         has_more: page.has_more,

@@ -16,7 +16,7 @@ use super::views::EmptyView;
 use crate::{
     auth::OrganizationCaller,
     error::ApiError,
-    extract::{Checks, Json, Path, Query},
+    extract::{Checks, Json, Path, Query, texts},
     runloop::{
         ids,
         labels::{LabelFilter, LabelQuery},
@@ -32,6 +32,7 @@ pub(crate) struct SnapshotParameters {
     /// At most 1000 characters.
     #[schema(max_length = 1000)]
     commit_message: Option<String>,
+    #[serde(default, deserialize_with = "texts")]
     metadata: Option<BTreeMap<String, String>>,
 }
 

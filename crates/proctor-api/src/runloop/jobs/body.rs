@@ -15,8 +15,11 @@ use utoipa::ToSchema;
 
 use crate::{
     error::ApiError,
-    extract::{Checks, shortened},
-    runloop::{ids, profile::check_variables},
+    extract::{Checks, shortened, texts},
+    runloop::{
+        ids,
+        profile::{check_secrets, check_variables},
+    },
     state::ApiState,
 };
 
@@ -74,6 +77,7 @@ pub(crate) struct JobAgentConfig {
     pub(super) timeout_seconds: Option<f64>,
     /// What else is said about it; `command` is what is run in the box.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "texts")]
     pub(super) kwargs: Option<BTreeMap<String, String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) agent_environment: Option<JobAgentEnvironment>,
@@ -88,9 +92,11 @@ pub(crate) struct JobAgentConfig {
 pub(crate) struct JobAgentEnvironment {
     /// Environment variables.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "texts")]
     pub(super) environment_variables: Option<BTreeMap<String, String>>,
     /// Environment variables with the names or ids of their secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "texts")]
     pub(super) secrets: Option<BTreeMap<String, String>>,
 }
 
@@ -224,7 +230,7 @@ impl JobAgentConfig {
         let secrets = environment.secrets.unwrap_or_default();
         let inside = |field: &str| at(&format!("agent_environment.{field}"));
         check_variables(checks, &inside("environment_variables"), &variables);
-        check_variables(checks, &inside("secrets"), &secrets);
+        check_secrets(checks, &inside("secrets"), &secrets);
         NewJobAgent {
             name: checks.text(&at("name"), self.name, 1..=LONGEST_NAME),
             agent,

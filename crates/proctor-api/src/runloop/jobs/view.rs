@@ -121,6 +121,8 @@ pub(crate) struct InProgressRunView {
     #[schema(value_type = String, example = "running")]
     state: &'static str,
     start_time_ms: i64,
+    /// How long it has gone on.
+    duration_ms: u64,
 }
 
 impl BenchmarkJobView {
@@ -141,7 +143,7 @@ impl BenchmarkJobView {
                 .collect(),
             in_progress_runs: in_progress
                 .into_iter()
-                .map(|(agent, run)| InProgressRunView::of(agent, run))
+                .map(|(agent, run, so_far)| InProgressRunView::of(agent, run, so_far))
                 .collect(),
             create_time_ms: job.created_at.as_millis(),
         }
@@ -276,12 +278,13 @@ impl FailureReasonView {
 }
 
 impl InProgressRunView {
-    fn of(agent: &JobAgent, run: &Run) -> Self {
+    fn of(agent: &JobAgent, run: &Run, so_far: Duration) -> Self {
         Self {
             benchmark_run_id: wire(run.id),
             agent_config: JobAgentConfig::of(agent),
             state: run_state(run),
             start_time_ms: run.created_at.as_millis(),
+            duration_ms: millis(so_far),
         }
     }
 }

@@ -27,10 +27,11 @@ use super::{
 use crate::{
     auth::OrganizationCaller,
     error::ApiError,
-    extract::{Json, Path, Query},
+    extract::{Json, Path, Query, texts},
     runloop::{
         benchmarks, ids,
-        lists::{SoughtQuery, several},
+        labels::LabelQuery,
+        lists::{Labelled, SoughtQuery, several},
         page::{RunloopPage, RunloopPageQuery},
         profile::{RunProfileBody, particulars},
     },
@@ -43,6 +44,7 @@ pub(crate) struct StartBenchmarkRunParameters {
     #[schema(value_type = String, required)]
     benchmark_id: Option<String>,
     run_name: Option<String>,
+    #[serde(default, deserialize_with = "texts")]
     metadata: Option<BTreeMap<String, String>>,
     #[serde(rename = "runProfile")]
     run_profile: Option<RunProfileBody>,
@@ -72,6 +74,17 @@ impl BenchmarkRunQuery {
         Ok(RunFilter {
             benchmark: ids::read_optional::<BenchmarkKind>("benchmark_id", benchmark)?,
             statuses: several("state", self.state.as_deref(), &RUN_STATES)?,
+            sought: sought.into_sought(),
+        })
+    }
+}
+
+impl OfStateQuery {
+    fn into_filter(self, run: RunId, sought: SoughtQuery) -> Result<TaskRunFilter, ApiError> {
+        Ok(TaskRunFilter {
+            run: Some(run),
+            task: None,
+            statuses: several("state", self.state.as_deref(), &SCENARIO_STATES)?,
             sought: sought.into_sought(),
         })
     }
@@ -109,7 +122,12 @@ pub(crate) async fn start_benchmark_run(
     get,
     path = "/v1/benchmarks/{id}/runs",
     tag = "Runloop: benchmark runs",
-    params(("id" = String, Path, description = "The benchmark's id"), RunloopPageQuery),
+    params(
+        ("id" = String, Path, description = "The benchmark's id"),
+        SoughtQuery,
+        LabelQuery,
+        RunloopPageQuery,
+    ),
     security(("organization_key" = [])),
     responses(
         (
@@ -123,11 +141,13 @@ pub(crate) async fn list_runs_of_benchmark(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
+    Labelled(sought): Labelled,
     RunloopPage(page): RunloopPage<RunKind>,
 ) -> Result<Json<BenchmarkRunListView>, ApiError> {
     benchmarks::find(&state, &caller, id).await?;
     let filter = RunFilter {
         benchmark: Some(id),
+        sought: sought.into_sought(),
         ..RunFilter::default()
     };
     let page = state
@@ -199,15 +219,10 @@ async fn scenario_runs(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: RunId,
-    query: OfStateQuery,
+    filter: TaskRunFilter,
     page: PageRequest<TaskRunKind>,
 ) -> Result<Json<ScenarioRunListView>, ApiError> {
     state.engine().benchmark_run(caller.id(), id).await?;
-    let filter = TaskRunFilter {
-        run: Some(id),
-        statuses: several("state", query.state.as_deref(), &SCENARIO_STATES)?,
-        ..TaskRunFilter::default()
-    };
     let page = state
         .engine()
         .scenario_runs(caller.id(), &filter, page)
@@ -235,7 +250,7 @@ async fn download(
         .find_task_runs(caller.id(), &filter, all)
         .await?;
     let task_runs: Vec<TaskRun> = page.items;
-    logs::download(state, caller.id(), task_runs, &ids::wire(id))
+    logs::download(state, caller.id(), task_runs, "benchmark_run_logs.zip")
 }
 
 /// Lists benchmark runs.
@@ -243,7 +258,7 @@ async fn download(
     get,
     path = "/v1/benchmark_runs",
     tag = "Runloop: benchmark runs",
-    params(BenchmarkRunQuery, SoughtQuery, RunloopPageQuery),
+    params(BenchmarkRunQuery, SoughtQuery, LabelQuery, RunloopPageQuery),
     security(("organization_key" = [])),
     responses(
         (
@@ -257,7 +272,7 @@ pub(crate) async fn list_runloop_benchmark_runs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(query): Query<BenchmarkRunQuery>,
-    Query(sought): Query<SoughtQuery>,
+    Labelled(sought): Labelled,
     RunloopPage(page): RunloopPage<RunKind>,
 ) -> Result<Json<BenchmarkRunListView>, ApiError> {
     list(&state, &caller, query, sought, page).await
@@ -268,7 +283,7 @@ pub(crate) async fn list_runloop_benchmark_runs(
     get,
     path = "/v1/benchmarks/runs",
     tag = "Runloop: benchmark runs",
-    params(BenchmarkRunQuery, SoughtQuery, RunloopPageQuery),
+    params(BenchmarkRunQuery, SoughtQuery, LabelQuery, RunloopPageQuery),
     security(("organization_key" = [])),
     responses(
         (
@@ -283,7 +298,7 @@ pub(crate) async fn list_benchmark_runs_deprecated(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(query): Query<BenchmarkRunQuery>,
-    Query(sought): Query<SoughtQuery>,
+    Labelled(sought): Labelled,
     RunloopPage(page): RunloopPage<RunKind>,
 ) -> Result<Json<BenchmarkRunListView>, ApiError> {
     list(&state, &caller, query, sought, page).await
@@ -404,6 +419,8 @@ pub(crate) async fn cancel_benchmark_run_deprecated(
     params(
         ("id" = String, Path, description = "The benchmark run's id"),
         OfStateQuery,
+        SoughtQuery,
+        LabelQuery,
         RunloopPageQuery,
     ),
     security(("organization_key" = [])),
@@ -416,9 +433,10 @@ pub(crate) async fn list_scenario_runs_of_benchmark_run(
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
     Query(query): Query<OfStateQuery>,
+    Labelled(sought): Labelled,
     RunloopPage(page): RunloopPage<TaskRunKind>,
 ) -> Result<Json<ScenarioRunListView>, ApiError> {
-    scenario_runs(&state, &caller, id, query, page).await
+    scenario_runs(&state, &caller, id, query.into_filter(id, sought)?, page).await
 }
 
 /// Lists the scenario runs of a benchmark run, for older clients.
@@ -429,6 +447,8 @@ pub(crate) async fn list_scenario_runs_of_benchmark_run(
     params(
         ("id" = String, Path, description = "The benchmark run's id"),
         OfStateQuery,
+        SoughtQuery,
+        LabelQuery,
         RunloopPageQuery,
     ),
     security(("organization_key" = [])),
@@ -442,9 +462,10 @@ pub(crate) async fn list_scenario_runs_of_benchmark_run_deprecated(
     caller: OrganizationCaller,
     Path(id): Path<RunId>,
     Query(query): Query<OfStateQuery>,
+    Labelled(sought): Labelled,
     RunloopPage(page): RunloopPage<TaskRunKind>,
 ) -> Result<Json<ScenarioRunListView>, ApiError> {
-    scenario_runs(&state, &caller, id, query, page).await
+    scenario_runs(&state, &caller, id, query.into_filter(id, sought)?, page).await
 }
 
 /// Downloads the logs of all scenario runs of a benchmark run.

@@ -15,12 +15,12 @@ use tokio_util::io::StreamReader;
 use super::zip::{self, Entry};
 use crate::{error::ApiError, state::ApiState};
 
-/// The archive of the logs of these task runs.
+/// The archive of the logs of these task runs, as a file called `name`.
 pub(super) fn download(
     state: &ApiState,
     organization: OrganizationId,
     task_runs: Vec<TaskRun>,
-    name: &str,
+    name: &'static str,
 ) -> Result<Response, ApiError> {
     let (entries, taken) = mpsc::channel(1);
     let archive = zip::archive(taken);
@@ -36,7 +36,7 @@ pub(super) fn download(
             }
         }
     });
-    let disposition = format!("attachment; filename=\"{name}_logs.zip\"");
+    let disposition = format!("attachment; filename=\"{name}\"");
     let headers = [
         (header::CONTENT_TYPE, "application/zip".to_owned()),
         (header::CONTENT_DISPOSITION, disposition),

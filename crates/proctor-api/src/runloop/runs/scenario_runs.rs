@@ -16,10 +16,11 @@ use super::{
 use crate::{
     auth::OrganizationCaller,
     error::ApiError,
-    extract::{Json, Path, Query},
+    extract::{Json, Path, Query, texts},
     runloop::{
         ids,
-        lists::{SoughtQuery, several},
+        labels::LabelQuery,
+        lists::{Labelled, SoughtQuery, several},
         page::{RunloopPage, RunloopPageQuery},
         profile::{RunProfileBody, particulars},
         scenarios,
@@ -35,6 +36,7 @@ pub(crate) struct StartScenarioRunParameters {
     /// The benchmark run that it belongs to.
     benchmark_run_id: Option<String>,
     run_name: Option<String>,
+    #[serde(default, deserialize_with = "texts")]
     metadata: Option<BTreeMap<String, String>>,
     #[serde(rename = "runProfile")]
     run_profile: Option<RunProfileBody>,
@@ -116,7 +118,7 @@ pub(crate) async fn start_scenario_run(
     get,
     path = "/v1/scenarios/runs",
     tag = "Runloop: scenario runs",
-    params(ScenarioRunQuery, SoughtQuery, RunloopPageQuery),
+    params(ScenarioRunQuery, SoughtQuery, LabelQuery, RunloopPageQuery),
     security(("organization_key" = [])),
     responses(
         (status = 200, description = "The scenario runs, newest first", body = ScenarioRunListView),
@@ -126,7 +128,7 @@ pub(crate) async fn list_scenario_runs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(query): Query<ScenarioRunQuery>,
-    Query(sought): Query<SoughtQuery>,
+    Labelled(sought): Labelled,
     RunloopPage(page): RunloopPage<TaskRunKind>,
 ) -> Result<Json<ScenarioRunListView>, ApiError> {
     let filter = query.into_filter(sought)?;
@@ -146,6 +148,7 @@ pub(crate) async fn list_scenario_runs(
         ("id" = String, Path, description = "The scenario's id"),
         ScenarioRunQuery,
         SoughtQuery,
+        LabelQuery,
         RunloopPageQuery,
     ),
     security(("organization_key" = [])),
@@ -158,7 +161,7 @@ pub(crate) async fn list_runs_of_scenario(
     caller: OrganizationCaller,
     Path(id): Path<TaskId>,
     Query(query): Query<ScenarioRunQuery>,
-    Query(sought): Query<SoughtQuery>,
+    Labelled(sought): Labelled,
     RunloopPage(page): RunloopPage<TaskRunKind>,
 ) -> Result<Json<ScenarioRunListView>, ApiError> {
     scenarios::find(&state, &caller, id).await?;
@@ -270,5 +273,10 @@ pub(crate) async fn download_scenario_run_logs(
     Path(id): Path<TaskRunId>,
 ) -> Result<Response, ApiError> {
     let run = state.engine().scenario_run(caller.id(), id).await?;
-    logs::download(&state, caller.id(), vec![run.task_run], &ids::wire(id))
+    logs::download(
+        &state,
+        caller.id(),
+        vec![run.task_run],
+        "scenario_run_logs.zip",
+    )
 }

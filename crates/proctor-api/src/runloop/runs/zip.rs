@@ -53,10 +53,11 @@ fn write(
     mut entries: mpsc::Receiver<io::Result<Entry>>,
     handle: &Handle,
 ) -> io::Result<()> {
-    // Sizes are not known before; logs may be larger than what fits without this.
+    // Sizes follow behind each entry. They must have four bytes, not the eight of ZIP64: there are clients that read no others. What
+    // is longer than they can say ends the archive with an error; no log of a box comes near.
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
-        .large_file(true)
+        .large_file(false)
         .unix_permissions(0o644);
     let mut archive = ZipWriter::new_stream(pipe);
     let mut piece = vec![0; PIECE];

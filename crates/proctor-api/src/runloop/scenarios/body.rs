@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 use super::contract::{self, ScoringContract};
 use crate::{
     error::ApiError,
-    extract::{Checks, shortened},
+    extract::{Checks, shortened, texts},
     runloop::launch_parameters::LaunchParametersBody,
 };
 
@@ -45,6 +45,55 @@ pub(crate) struct ScenarioEnvironment {
     launch_parameters: Option<LaunchParametersBody>,
     /// Where the agent and the scorers work.
     working_directory: Option<String>,
+    /// Of devboxes, not of scenarios: refused, so that nobody believes it to be there.
+    #[schema(ignore)]
+    mounts: Option<Value>,
+    #[schema(ignore)]
+    file_mounts: Option<Value>,
+    #[schema(ignore)]
+    code_mounts: Option<Value>,
+    #[schema(ignore)]
+    environment_variables: Option<Value>,
+    #[schema(ignore)]
+    secrets: Option<Value>,
+    #[schema(ignore)]
+    blueprint_name: Option<Value>,
+    #[schema(ignore)]
+    entrypoint: Option<Value>,
+}
+
+impl ScenarioEnvironment {
+    /// Refuses what clients know from devboxes and scenarios do not have.
+    fn check_members(&self, checks: &mut Checks) {
+        let in_profile =
+            "belongs to whoever starts the scenario: give it in the runProfile of the run";
+        let of_box =
+            "a scenario's box is made from blueprint_id or snapshot_id, and ends with its run";
+        for (name, given, message) in [
+            ("mounts", &self.mounts, in_profile),
+            ("file_mounts", &self.file_mounts, in_profile),
+            ("code_mounts", &self.code_mounts, in_profile),
+            (
+                "environment_variables",
+                &self.environment_variables,
+                in_profile,
+            ),
+            ("secrets", &self.secrets, in_profile),
+            ("blueprint_name", &self.blueprint_name, of_box),
+            ("entrypoint", &self.entrypoint, of_box),
+        ] {
+            let is_empty = match given {
+                None | Some(Value::Null) => true,
+                Some(Value::Array(items)) => items.is_empty(),
+                Some(Value::Object(members)) => members.is_empty(),
+                Some(Value::String(text)) => text.is_empty(),
+                Some(Value::Bool(_) | Value::Number(_)) => false,
+            };
+            if !is_empty {
+                checks.refuse(&format!("environment_parameters.{name}"), message);
+            }
+        }
+    }
 }
 
 /// What a new scenario is.
@@ -57,6 +106,7 @@ pub(crate) struct ScenarioCreateParameters {
     #[schema(value_type = ScoringContract, required)]
     scoring_contract: Option<ScoringContract>,
     environment_parameters: Option<ScenarioEnvironment>,
+    #[serde(default, deserialize_with = "texts")]
     metadata: Option<BTreeMap<String, String>>,
     /// A patch or commands that solve it. No taker ever sees it.
     reference_output: Option<String>,
@@ -77,6 +127,7 @@ pub(crate) struct ScenarioUpdateParameters {
     scoring_contract: Option<ScoringContract>,
     environment_parameters: Option<ScenarioEnvironment>,
     /// Replaces all.
+    #[serde(default, deserialize_with = "texts")]
     metadata: Option<BTreeMap<String, String>>,
     /// An empty text removes it.
     reference_output: Option<String>,
@@ -288,8 +339,9 @@ fn unknown_validation(word: &str) -> String {
     format!("'{}' is none of {}", shortened(word), all.join(", "))
 }
 
-/// What the scenario says of its box. An id that is none is kept, and refused when the scenario is started.
+/// What the scenario says of its box. Whether what it is made from exists is for the caller to look up.
 fn box_of(checks: &mut Checks, environment: ScenarioEnvironment) -> Document<DevboxDefinition> {
+    environment.check_members(checks);
     if environment.blueprint_id.is_some() && environment.snapshot_id.is_some() {
         checks.refuse(
             "environment_parameters",

@@ -48,9 +48,20 @@ pub(super) fn read(
     let mut read = Vec::with_capacity(functions.len());
     let mut weights = Vec::with_capacity(functions.len());
     let mut weights_are_good = true;
+    let mut names = BTreeSet::new();
     for (number, function) in functions.into_iter().enumerate() {
         let place = format!("{field}.scoring_function_parameters.{number}");
         let name = checked_name(checks, &format!("{place}.name"), function.name);
+        if !name.is_empty() && !names.insert(name.clone()) {
+            // Results are told apart by these names.
+            checks.refuse(
+                &format!("{place}.name"),
+                format!(
+                    "'{}' is the name of an earlier scoring function",
+                    shortened(&name)
+                ),
+            );
+        }
         let scorer = scorer(checks, kinds, &format!("{place}.scorer"), function.scorer);
         let weight_at = format!("{place}.weight");
         let weight = checks
@@ -190,6 +201,18 @@ mod tests {
     }
 
     #[test]
+    fn each_name_is_there_once() {
+        assert_eq!(
+            told(json!([
+                command("a", 0.5),
+                command("b", 0.25),
+                command("a", 0.25)
+            ])),
+            "c.2.name: 'a' is the name of an earlier scoring function"
+        );
+    }
+
+    #[test]
     fn each_kind_says_what_it_needs() {
         let one = |scorer: Value| told(json!([{"name": "a", "weight": 1, "scorer": scorer}]));
         assert!(one(json!({})).starts_with("c.0.scorer.type: is required"));
@@ -232,6 +255,10 @@ mod tests {
             ),
             (
                 json!({"type": "python_script_scorer", "python_script": "print(1)", "python_version_constraint": "new"}),
+                "python_version_constraint",
+            ),
+            (
+                json!({"type": "python_script_scorer", "python_script": "print(1)", "python_version_constraint": ">=3.12,<3.10"}),
                 "python_version_constraint",
             ),
             (

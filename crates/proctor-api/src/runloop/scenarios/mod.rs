@@ -10,12 +10,15 @@ use axum::extract::State;
 use proctor_core::{
     definition::Validation,
     devbox::BaseRequest,
+    document::Document,
     id::kinds::{BenchmarkKind, OrganizationId, TaskId, TaskKind},
 };
+use proctor_fleet::references;
 use proctor_store::{
     placed::Whose,
     retry::retry_stale,
     scenarios::{Scenario, ScenarioFilter, ScoringFunction},
+    tasks::TaskDraft,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -24,12 +27,13 @@ use self::body::{ScenarioCreateParameters, ScenarioUpdateParameters};
 pub(crate) use self::view::{ScenarioListView, ScenarioView};
 use super::{
     ids::{self, found, wire},
-    lists::{MetadataKey, MetadataKeysView, MetadataValuesView, SoughtQuery, several},
+    labels::LabelQuery,
+    lists::{Labelled, MetadataKey, MetadataKeysView, MetadataValuesView, SoughtQuery, several},
     page::{RunloopPage, RunloopPageQuery},
 };
 use crate::{
     auth::OrganizationCaller,
-    error::ApiError,
+    error::{ApiError, fleet::devbox_problems},
     extract::{Checks, Json, Path, Query},
     state::ApiState,
 };
@@ -117,6 +121,23 @@ pub(super) fn check_made_by_all(checks: &mut Checks, scenario: &Scenario) {
     }
 }
 
+/// Refuses a box that is to be made from what the organization does not have.
+async fn check_box(
+    state: &ApiState,
+    organization: OrganizationId,
+    draft: &TaskDraft,
+) -> Result<(), ApiError> {
+    let Some(Ok(definition)) = draft.devbox.as_ref().map(Document::get) else {
+        return Ok(());
+    };
+    let problems = references::check_definition(state.store(), organization, definition).await?;
+    let mut checks = Checks::default();
+    for problem in devbox_problems(problems) {
+        checks.refuse_below("environment_parameters", problem.into());
+    }
+    checks.finish_for_now()
+}
+
 /// Refuses custom scorers that nobody registered.
 async fn check_custom_types(
     state: &ApiState,
@@ -159,6 +180,7 @@ pub(crate) async fn create_scenario(
     Json(body): Json<ScenarioCreateParameters>,
 ) -> Result<Json<ScenarioView>, ApiError> {
     let (draft, functions) = body.into_parts(&state.engine().extensions().scorer_kinds)?;
+    check_box(&state, caller.id(), &draft).await?;
     check_custom_types(&state, caller.id(), &functions).await?;
     let scenario = state
         .store()
@@ -172,7 +194,7 @@ pub(crate) async fn create_scenario(
     get,
     path = "/v1/scenarios",
     tag = "Runloop: scenarios",
-    params(ScenarioQuery, SoughtQuery, RunloopPageQuery),
+    params(ScenarioQuery, SoughtQuery, LabelQuery, RunloopPageQuery),
     security(("organization_key" = [])),
     responses(
         (
@@ -186,7 +208,7 @@ pub(crate) async fn list_scenarios(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Query(query): Query<ScenarioQuery>,
-    Query(sought): Query<SoughtQuery>,
+    Labelled(sought): Labelled,
     RunloopPage(page): RunloopPage<TaskKind>,
 ) -> Result<Json<ScenarioListView>, ApiError> {
     let filter = query.into_filter(sought)?;
@@ -200,7 +222,7 @@ pub(crate) async fn list_scenarios(
     get,
     path = "/v1/scenarios/list_public",
     tag = "Runloop: scenarios",
-    params(SoughtQuery, RunloopPageQuery),
+    params(SoughtQuery, LabelQuery, RunloopPageQuery),
     security(("organization_key" = [])),
     responses(
         (status = 200, description = "The public scenarios, newest first", body = ScenarioListView),
@@ -209,7 +231,7 @@ pub(crate) async fn list_scenarios(
 pub(crate) async fn list_public_scenarios(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
-    Query(sought): Query<SoughtQuery>,
+    Labelled(sought): Labelled,
     RunloopPage(page): RunloopPage<TaskKind>,
 ) -> Result<Json<ScenarioListView>, ApiError> {
     let filter = ScenarioFilter {
@@ -266,6 +288,9 @@ pub(crate) async fn update_scenario(
             return Err(ids::archived(id));
         }
         let (draft, functions) = body.clone().apply(kinds, &scenario)?;
+        if draft.devbox != scenario.placed.draft.content.devbox {
+            check_box(&state, caller.id(), &draft).await?;
+        }
         if let Some(functions) = &functions {
             check_custom_types(&state, caller.id(), functions).await?;
         }
@@ -383,5 +408,5 @@ pub(crate) async fn list_scenario_metadata_values(
     Path(MetadataKey(key)): Path<MetadataKey>,
 ) -> Result<Json<MetadataValuesView>, ApiError> {
     let labels = state.store().scenario_labels(caller.id()).await?;
-    Ok(Json(MetadataValuesView::of(labels, key)))
+    MetadataValuesView::of(labels, key).map(Json)
 }

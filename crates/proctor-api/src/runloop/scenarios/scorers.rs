@@ -135,6 +135,7 @@ pub(crate) async fn list_scorers(
     let sought = Sought {
         name: None,
         search: query.search,
+        ..Sought::default()
     };
     let page = state.store().scorers(caller.id(), &sought, page).await?;
     Ok(Json(ScorerListView {

@@ -2,6 +2,7 @@ use reqwest::Method;
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use super::scenarios::parameters;
 use crate::support::TestServer;
 
 async fn with_secrets(count: usize) -> TestServer {
@@ -50,6 +51,50 @@ async fn no_limit_and_zero_are_the_default_and_large_ones_clamp() {
         let page = server.read(&format!("/v1/secrets{query}")).await.body;
         assert_eq!(names(&page).len(), items, "{query}");
     }
+}
+
+#[tokio::test]
+async fn empty_parameters_are_the_defaults() {
+    let server = with_secrets(21).await;
+    let page = server
+        .read("/v1/secrets?limit=&include_total_count=&starting_after=&newer=1")
+        .await
+        .body;
+    assert_eq!(names(&page).len(), 20);
+    assert_eq!(page["total_count"], 21);
+    for path in [
+        "/v1/agents?is_public=&name=&version=",
+        "/v1/benchmark_runs?state=&limit=&benchmark_id=",
+        "/v1/scenarios?validation_type=&include_total_count=",
+    ] {
+        let answer = server.read(path).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        assert_eq!(answer.body["total_count"], 0, "{path}");
+    }
+}
+
+#[rstest]
+#[case("scenarios")]
+#[case("benchmarks")]
+#[tokio::test]
+async fn the_values_of_a_key_that_no_metadata_has_are_400(#[case] list: &str) {
+    let server = TestServer::start().await;
+    let mut body = parameters("a");
+    body["metadata"] = json!({"team": "a", "empty": ""});
+    let made = server.ask(Method::POST, &format!("/v1/{list}"), body).await;
+    assert_eq!(made.status, 200, "{}", made.body);
+    let values = async |key: &str| {
+        let path = format!("/v1/{list}/metadata/keys/{key}/values");
+        server.read(&path).await
+    };
+    assert_eq!(values("team").await.body["values"], json!(["a"]));
+    assert_eq!(values("empty").await.body["values"], json!([""]));
+    let refused = values("tam").await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    assert_eq!(
+        refused.text("message"),
+        "key: no metadata has the key 'tam'"
+    );
 }
 
 #[rstest]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     runs::Desk,
-    scenarios::{create, parameters},
+    scenarios::{blueprint, create, parameters},
 };
 use crate::support::Answer;
 
@@ -58,8 +58,13 @@ async fn what_is_public_is_run_by_all() {
 async fn what_only_its_owner_could_run_is_not_published() {
     let desk = Desk::new().await;
     let mut body = parameters("own");
-    body["environment_parameters"] = json!({"blueprint_id": "bpt_mine",
-        "launch_parameters": {"network_policy_id": "npo_01J00000000000000000000000"}});
+    let blueprint = blueprint(&desk.server).await;
+    let policy = desk
+        .post("/v1/network-policies", json!({"name": "p"}))
+        .await;
+    let policy = policy.text("id");
+    body["environment_parameters"] = json!({"blueprint_id": blueprint,
+        "launch_parameters": {"network_policy_id": policy}});
     let own = create(&desk.server, body).await;
     let benchmark = desk.benchmark(&[&own]).await;
     for path in [
@@ -71,10 +76,10 @@ async fn what_only_its_owner_could_run_is_not_published() {
         let message = refused.text("message");
         for part in [
             &own,
-            "blueprint 'bpt_mine'",
-            "network policy 'npo_01J00000000000000000000000'",
+            &format!("blueprint '{blueprint}'"),
+            &format!("network policy '{policy}'"),
         ] {
-            assert!(message.contains(part), "{message}");
+            assert!(message.contains(part.as_str()), "{message}");
         }
     }
     let seen = desk.server.read(&format!("/v1/scenarios/{own}")).await;

@@ -2,6 +2,8 @@ use reqwest::Method;
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use proctor_core::{blueprint::Recipe, id::Dialect};
+
 use super::contract::Contract;
 use crate::support::{Answer, TestServer};
 
@@ -52,7 +54,7 @@ async fn a_scenario_has_a_life() {
     let body = with(
         parameters("fix the bug"),
         json!({
-            "environment_parameters": {"blueprint_id": "bpt_x", "working_directory": "/home/user", "unknown": 1,
+            "environment_parameters": {"blueprint_id": blueprint(&server).await, "working_directory": "/home/user", "unknown": 1,
                 "launch_parameters": {"resource_size_request": "X_SMALL", "launch_commands": ["true"],
                     "after_idle": {"idle_time_seconds": 60, "on_idle": "suspend"}, "keep_alive_time_seconds": null}},
             "metadata": {"team": "a"}, "reference_output": "--- a\n+++ b\n",
@@ -97,6 +99,74 @@ async fn a_scenario_has_a_life() {
     let listed = server.read("/v1/scenarios").await;
     contract.check_schema("ScenarioDefinitionListView", &listed.body);
     assert_eq!(names(&listed.body), ["renamed"]);
+}
+
+/// The id of a blueprint of the server's organization.
+pub(super) async fn blueprint(server: &TestServer) -> String {
+    let recipe = Recipe {
+        name: "base".to_owned(),
+        ..Recipe::default()
+    };
+    let made = server
+        .store
+        .create_blueprint(server.organization, recipe, None)
+        .await;
+    made.unwrap().id.wire(Dialect::Runloop)
+}
+
+#[rstest]
+#[case(json!({"blueprint_id": "bpt_01J00000000000000000000000"}), "blueprint_id: there is no blueprint 'bpt_01J00000000000000000000000'")]
+#[case(json!({"blueprint_id": "x"}), "blueprint_id: not the id of a blueprint")]
+#[case(json!({"snapshot_id": "snp_01J00000000000000000000000"}), "snapshot_id: the snapshot snp_01J00000000000000000000000 does not exist")]
+#[case(json!({"snapshot_id": "x"}), "snapshot_id: not the id of a")]
+#[case(json!({"launch_parameters": {"network_policy_id": "npo_01J00000000000000000000000"}}), "launch_parameters.network_policy_id: there is no")]
+#[case(json!({"mounts": [{"type": "file_mount", "target": "/a", "content": "b"}]}), "mounts: belongs to whoever starts the scenario")]
+#[case(json!({"file_mounts": {"/a": "b"}}), "file_mounts: belongs to")]
+#[case(json!({"environment_variables": {"A": "b"}}), "environment_variables: belongs to")]
+#[case(json!({"blueprint_name": "b"}), "blueprint_name: a scenario's box is made from")]
+#[tokio::test]
+async fn what_a_box_cannot_be_made_of_is_refused_when_it_is_named(
+    #[case] environment: Value,
+    #[case] message: &str,
+) {
+    let server = TestServer::start().await;
+    let body = with(
+        parameters("a"),
+        json!({"environment_parameters": environment}),
+    );
+    let id = create(&server, parameters("b")).await;
+    for path in ["/v1/scenarios".to_owned(), format!("/v1/scenarios/{id}")] {
+        let refused = server.ask(Method::POST, &path, body.clone()).await;
+        assert_eq!(refused.status, 400, "{}", refused.body);
+        let told = refused.text("message");
+        let message = format!("environment_parameters.{message}");
+        assert!(told.starts_with(&message), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_box_is_made_of_the_organizations_own_things_only() {
+    let server = TestServer::start().await;
+    let environment = |id: &str| {
+        let nothing = json!({"mounts": [], "file_mounts": null, "entrypoint": ""});
+        with(nothing, json!({"blueprint_id": id}))
+    };
+    let of = |id: &str| {
+        with(
+            parameters("a"),
+            json!({"environment_parameters": environment(id)}),
+        )
+    };
+    create(&server, of(&blueprint(&server).await)).await;
+    let other = server.store.create_organization("Other").await.unwrap();
+    let theirs = server
+        .store
+        .create_blueprint(other.id, Recipe::default(), None)
+        .await
+        .unwrap();
+    let theirs = theirs.id.wire(Dialect::Runloop);
+    let refused = server.ask(Method::POST, "/v1/scenarios", of(&theirs)).await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
 }
 
 #[rstest]
@@ -198,7 +268,7 @@ async fn lists_are_filtered() {
     let none = server
         .read("/v1/scenarios/metadata/keys/a%2Fb/values")
         .await;
-    assert_eq!(none.body, json!({"key": "a/b", "values": []}));
+    assert_eq!(none.status, 400, "{}", none.body);
 }
 
 #[tokio::test]

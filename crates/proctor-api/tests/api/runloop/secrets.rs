@@ -46,9 +46,31 @@ async fn a_secret_goes_in_and_never_comes_out() {
 }
 
 #[rstest]
+#[case("my-secret-1", "my-secret-1")]
+#[case("a.b", "a.b")]
+#[case("two words", "two%20words")]
+#[case("1/2 ü", "1%2F2%20%C3%BC")]
+#[tokio::test]
+async fn a_secret_is_called_by_any_text(#[case] name: &str, #[case] in_path: &str) {
+    let server = TestServer::start().await;
+    let body = json!({"name": name, "value": "v"});
+    let made = server.ask(Method::POST, "/v1/secrets", body).await;
+    assert_eq!((made.status, made.text("name").as_str()), (200, name));
+    let path = format!("/v1/secrets/{in_path}");
+    assert_eq!(server.read(&path).await.body["name"], name);
+    let changed = server.ask(Method::POST, &path, json!({"value": "w"})).await;
+    assert_eq!(changed.status, 200, "{}", changed.body);
+    let gone = server
+        .ask(Method::POST, &format!("{path}/delete"), Value::Null)
+        .await;
+    assert_eq!(gone.status, 200, "{}", gone.body);
+    assert_eq!(server.read(&path).await.status, 404);
+}
+
+#[rstest]
 #[case("empty", Value::Null)]
 #[case("nulls", json!({"name": null, "value": null}))]
-#[case("bad_name", json!({"name": "not a name", "value": "v"}))]
+#[case("bad_name", json!({"name": "two\nlines", "value": "v"}))]
 #[case("wrong_type", json!({"name": "A", "value": 987654321}))]
 #[case("nul", json!({"name": "A", "value": "a\u{0}b"}))]
 #[tokio::test]

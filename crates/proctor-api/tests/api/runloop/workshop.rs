@@ -12,11 +12,7 @@ use std::{
 use futures::{StreamExt as _, stream};
 use proctor_core::{
     definition::{Check, Criterion},
-    devbox::BaseRequest,
-    id::{
-        Dialect,
-        kinds::{BlueprintId, DevboxId, OrganizationId, TaskRunId},
-    },
+    id::kinds::{DevboxId, OrganizationId, TaskRunId},
     scorer::ScorerDefinition,
     scoring::Score,
 };
@@ -29,6 +25,7 @@ use proctor_engine::{
     },
 };
 use proctor_fleet::RequestProblem;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -38,6 +35,14 @@ use crate::support::TestServer;
 fn command_of(scorer: &ScorerDefinition) -> &str {
     let command = scorer.as_value().get("command");
     command.and_then(|text| text.as_str()).unwrap_or("")
+}
+
+/// The launch command of a scenario that no box can be made for.
+const BOXLESS: &str = "no box";
+
+/// What a scenario says of a box that cannot be made.
+pub(super) fn boxless() -> Value {
+    json!({"launch_parameters": {"launch_commands": [BOXLESS]}})
 }
 
 /// A workshop in memory, and a view of what happens in it.
@@ -212,9 +217,10 @@ impl Boxes for Shop {
     }
 
     async fn create(&self, order: BoxOrder) -> Result<DevboxId, BoxError> {
-        if let BaseRequest::NotABlueprint(text) = &order.request.base {
-            let bad = BlueprintId::from_wire(text, Dialect::Runloop).unwrap_err();
-            return Err(BoxError::Invalid(vec![RequestProblem::NotABlueprint(bad)]));
+        let commands = order.request.launch.launch_commands.iter().flatten();
+        if commands.into_iter().any(|command| command == BOXLESS) {
+            let gone = RequestProblem::NoBlueprint("bpt_gone".to_owned());
+            return Err(BoxError::Invalid(vec![gone]));
         }
         let mut boxes = self.0.boxes.lock().unwrap();
         let number = 0x0190_0000_0000_7000_8000_0000_0000_0000 + boxes.len() as u128;
@@ -248,14 +254,14 @@ impl Boxes for Shop {
             return BoxEnd::Lost;
         };
         let end = ended.wait_for(Option::is_some).await.unwrap();
-        end.unwrap()
+        end.clone().unwrap()
     }
 
     async fn shut_down(&self, _: OrganizationId, devbox: DevboxId) -> Result<(), BoxError> {
         let boxes = self.0.boxes.lock().unwrap();
         boxes[&devbox].send_if_modified(|end| {
             let first = end.is_none();
-            *end = end.or(Some(BoxEnd::ShutDown));
+            end.get_or_insert(BoxEnd::ShutDown);
             first
         });
         Ok(())

@@ -71,7 +71,7 @@ pub struct ScenarioOutcome {
     pub task: TaskId,
     /// What it was called.
     pub name: String,
-    /// The last task run; none if none came to be.
+    /// The last task run; none if the scenario could not be set up.
     pub task_run: Option<TaskRunId>,
     /// How it ended.
     pub state: ScenarioState,
@@ -215,9 +215,9 @@ impl<'a> Board<'a> {
         (0..self.plan.agents.len()).all(|agent| self.is_done(agent))
     }
 
-    /// Whether any task run of an agent came to be.
+    /// Whether any scenario was set up for an agent.
     pub fn has_run(&self, agent: usize) -> bool {
-        self.of_agent(agent).any(|one| one.task_run.is_some())
+        self.of_agent(agent).any(Try::was_set_up)
     }
 
     /// What came of each of an agent's attempts, by our own rule: the first try that is not void counts. What was not settled was
@@ -291,7 +291,9 @@ impl<'a> Board<'a> {
         let mut outcome = ScenarioOutcome {
             task: planned.id,
             name: planned.name.clone(),
-            task_run: last.and_then(|one| one.task_run),
+            task_run: last
+                .filter(|one| one.was_set_up())
+                .and_then(|one| one.task_run),
             state: ScenarioState::Cancelled,
             score: None,
             duration: last.and_then(|one| {

@@ -225,6 +225,21 @@ fn a_job_of_which_nothing_could_be_set_up_says_why() {
     assert_eq!(board.outcome(0).scenarios[0].task_run, None);
 }
 
+#[test]
+fn a_box_whose_set_up_fails_has_not_run() {
+    let plan = plan(1, 1, 0);
+    let turn = Board::of(&plan, &[]).next_turn().unwrap();
+    let this_try = begin(&plan, turn, 1);
+    assert!(this_try.task_run.is_some());
+    let tries = [this_try.ended(at(2), TryOutcome::not_set_up("'false' failed".to_owned()))];
+    let board = Board::of(&plan, &tries);
+    assert_eq!(
+        board.why_nothing_ran().unwrap(),
+        "no scenario could be set up; scenario 0: 'false' failed"
+    );
+    assert_eq!(board.outcome(0).scenarios[0].task_run, None);
+}
+
 const WORDS: [&str; 6] = [
     "solved",
     "missed",

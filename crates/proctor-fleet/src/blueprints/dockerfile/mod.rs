@@ -10,6 +10,7 @@ mod words;
 pub(crate) use expansion::expand;
 
 use lines::LogicalLine;
+use proctor_core::profile::is_variable;
 
 /// What is wrong with a Dockerfile, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -284,7 +285,7 @@ fn variables(line: &LogicalLine, rest: &str) -> Result<Vec<(String, String)>, Do
     } else {
         vec![(first.to_owned(), value.to_owned())]
     };
-    match pairs.iter().find(|(name, _)| !is_variable_name(name)) {
+    match pairs.iter().find(|(name, _)| !is_variable(name)) {
         Some((name, _)) => Err(refuse(format!("'{name}' is no name of a variable"))),
         None => Ok(pairs),
     }
@@ -303,19 +304,13 @@ fn arguments(line: &LogicalLine, rest: &str) -> Result<Vec<Argument>, Dockerfile
                 Some((name, default)) => (name.to_owned(), Some(default.to_owned())),
                 None => (word, None),
             };
-            if is_variable_name(&name) {
+            if is_variable(&name) {
                 Ok(Argument { name, default })
             } else {
                 Err(refuse(format!("'{name}' is no name of an argument")))
             }
         })
         .collect()
-}
-
-/// Whether a text can be the name of a variable.
-pub(crate) fn is_variable_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 use proctor_core::{
     blueprint::{BaseReference, Blueprint, Build, BuildFailure, Image, ImageDisk, Recipe},
+    document::Document,
     mount::CodeMount,
     object::ContentType,
 };
 use proctor_devbox::{Base, LayerId};
 use proctor_fleet::blueprints::BlueprintError;
+use serde_json::json;
 
 use super::support::{Shelf, sh, tar_of};
 use proctor_testkit::eventually;
@@ -38,6 +40,35 @@ fn failure(blueprint: &Blueprint) -> (BuildFailure, String) {
         } => (*reason, message.clone()),
         other => panic!("not failed: {other:?}"),
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_setting_lets_every_image_that_is_not_there_mean_the_host() {
+    let shelf = Shelf::open_with([("*".to_owned(), ImageDisk::Host)].into()).await;
+    let built = shelf
+        .build(dockerfile("FROM ubuntu:22.04\nRUN echo made > /made"))
+        .await;
+    let base = layer(&built);
+    let log = shelf.log(&built).await;
+    assert!(
+        log[0].contains("there is no image 'ubuntu:22.04' on this server")
+            && log[0].contains("the host's programs took its place"),
+        "{log:?}"
+    );
+    let devbox = shelf.start("of-image", base).await;
+    assert_eq!(sh(&devbox, "cat /made").await, (0, "made\n".to_owned()));
+    devbox.destroy().await.unwrap();
+    // What is there is not replaced, and nothing is said of it.
+    let on_top = Recipe {
+        name: "debian:13".to_owned(),
+        ..dockerfile("FROM host\nENV A=1")
+    };
+    shelf.build(on_top).await;
+    let built = shelf.build(dockerfile("FROM debian:13")).await;
+    assert_eq!(image(&built).env["A"], "1");
+    let log = shelf.log(&built).await.join("\n");
+    assert!(!log.contains("no image"), "{log}");
+    shelf.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -354,6 +385,15 @@ async fn a_recipe_that_cannot_work_is_refused_at_once() {
                 ..Recipe::default()
             },
             "build_context: no object",
+        ),
+        (
+            Recipe {
+                launch_parameters: Some(Document::of(
+                    json!({"network_policy_id": "npo_01K00000000000000000000000"}),
+                )),
+                ..Recipe::default()
+            },
+            "launch_parameters.network_policy_id: there is no network policy",
         ),
     ] {
         let refused = shelf.blueprints.create(shelf.organization, recipe).await;

@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use proctor_core::{
-    blueprint::{Blueprint, BuildStatus, Recipe},
+    blueprint::{Blueprint, BuildStatus, ImageDisk, Recipe},
     id::kinds::{ObjectId, OrganizationId},
     object::ContentType,
     time::{ManualClock, Timestamp},
@@ -45,6 +45,11 @@ pub(crate) struct Shelf {
 
 impl Shelf {
     pub(crate) async fn open() -> Self {
+        Self::open_with(BTreeMap::new()).await
+    }
+
+    /// The same with these images.
+    pub(crate) async fn open_with(images: BTreeMap<String, ImageDisk>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_790_000_000_000)));
         let store = Store::open(
@@ -67,7 +72,10 @@ impl Shelf {
             store.clone(),
             Arc::clone(&backend),
             mounter.clone(),
-            BlueprintOptions::new(directory.path().join("builds")),
+            BlueprintOptions {
+                images,
+                ..BlueprintOptions::new(directory.path().join("builds"))
+            },
         );
         Self {
             store,

@@ -59,7 +59,31 @@ async fn what_makes_no_sense_is_400_and_names_the_field() {
             json!({"mounts": [{"type": "file_mount", "target": "x"}]}),
             "mounts.0.content",
         ),
+        (
+            json!({"mounts": [{"type": "object_mount", "object_id": "obj_01M7H6ZMJ1E3SS5ZB9BFTHPCXX", "object_path": "/a"}]}),
+            "mounts: there is no object",
+        ),
+        (
+            json!({"mounts": [{"type": "agent_mount", "agent_name": "nobody"}]}),
+            "mounts: there is no agent 'nobody'",
+        ),
+        (
+            json!({"secrets": {"A-B": "x"}}),
+            "secrets.A-B: must be the name",
+        ),
         (json!({"snapshot_id": "snp_1"}), "snapshot_id"),
+        (
+            json!({"snapshot_id": "snp_01M7H6ZMJ1E3SS5ZB9BFTHPCXX"}),
+            "snapshot_id",
+        ),
+        (
+            json!({"blueprint_id": "bpt_01M7H6ZMJ1E3SS5ZB9BFTHPCXX"}),
+            "blueprint_id: there is no blueprint",
+        ),
+        (
+            json!({"blueprint_name": "nobody's"}),
+            "blueprint_name: there is no blueprint",
+        ),
         (
             json!({"snapshot_id": "a", "blueprint_id": "b"}),
             "snapshot_id",

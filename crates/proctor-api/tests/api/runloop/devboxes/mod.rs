@@ -4,6 +4,7 @@ mod bad_input;
 mod commands;
 mod costs;
 mod files;
+mod job_logs;
 mod lives;
 mod snapshots;
 pub(super) mod support;

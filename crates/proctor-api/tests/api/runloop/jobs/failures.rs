@@ -113,6 +113,50 @@ async fn what_cannot_be_set_up_has_no_scenario_run() {
 }
 
 #[tokio::test]
+async fn a_set_up_that_fails_by_its_authors_fault_is_a_set_up_error() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("fix", "true").await;
+    let other = desk.scenario("other", "true").await;
+    desk.shop.rest(true);
+    let job = |scenarios: &[&String]| of_scenarios(scenarios, json!([runs("go")]), Value::Null);
+    let fail_set_up = || {
+        let why = "the launch command 'false' ended with status 1".to_owned();
+        desk.shop.end_newest(BoxEnd::NotSetUp(why));
+    };
+    let alone = desk.job(job(&[&scenario])).await;
+    eventually("a box is there", async || desk.shop.live() > 0).await;
+    fail_set_up();
+    let seen = desk.over(&alone).await;
+    assert_eq!(seen["state"], "failed", "nothing could be set up: {seen:#}");
+    assert_eq!(
+        seen["failure_reason"],
+        "no scenario could be set up; fix: the launch command 'false' ended with status 1"
+    );
+    let outcome = &seen["benchmark_outcomes"][0];
+    let told = &outcome["scenario_outcomes"][0];
+    assert_eq!(
+        told["failure_reason"],
+        json!({"exception_type": "SetupError", "exception_message": "the launch command 'false' ended with status 1"})
+    );
+    assert!(told.get("scenario_run_id").is_none(), "{told}");
+    let run = outcome["benchmark_run_id"].as_str().unwrap();
+    assert_eq!(desk.benchmark_run(run).await["state"], "failed");
+    // What happened can still be looked at.
+    let tries = desk
+        .server
+        .read(&format!("/v1/benchmark_runs/{run}/scenario_runs"))
+        .await;
+    assert_eq!(tries.body["runs"][0]["metadata"]["proctor.reason"], "setup");
+
+    let both = desk.job(job(&[&scenario, &other])).await;
+    eventually("a box is there", async || desk.shop.live() > 0).await;
+    fail_set_up();
+    desk.shop.rest(false);
+    let seen = desk.over(&both).await;
+    assert_eq!(seen["state"], "completed", "the other was run: {seen:#}");
+}
+
+#[tokio::test]
 async fn a_box_that_is_lost_fails_its_scenario() {
     let desk = Desk::new().await;
     let scenario = desk.scenario("fix", "true").await;

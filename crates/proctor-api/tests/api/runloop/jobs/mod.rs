@@ -4,6 +4,7 @@ mod bad_input;
 mod endings;
 mod failures;
 mod listing;
+mod registered;
 mod trials;
 
 use proctor_testkit::eventually_seen;
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use super::{
     runs::Desk,
     scenarios::{create, parameters},
+    workshop::boxless,
 };
 
 const PATH: &str = "/v1/benchmark_jobs";
@@ -36,7 +38,7 @@ impl Desk {
     /// A scenario whose box cannot be made.
     pub(super) async fn boxless(&self) -> String {
         let mut body = parameters("boxless");
-        body["environment_parameters"] = json!({"blueprint_id": "missing"});
+        body["environment_parameters"] = boxless();
         create(&self.server, body).await
     }
 

@@ -169,12 +169,17 @@ async fn no_more_trials_are_under_way_than_were_allowed() {
         desk.shop.working() >= 3
     })
     .await;
+    desk.server.clock.advance(Duration::from_millis(1500));
     let seen = desk.seen(&job).await;
     assert_eq!(seen["state"], "running");
     let in_progress = seen["in_progress_runs"].as_array().unwrap();
     assert_eq!(in_progress.len(), 2);
     assert_eq!(in_progress[0]["agent_config"]["kwargs"]["command"], "go");
     assert_eq!(in_progress[0]["state"], "running");
+    assert!(
+        in_progress[0]["duration_ms"].as_u64().unwrap() >= 1500,
+        "{seen:#}"
+    );
     desk.shop.rest(false);
     let seen = desk.over(&job).await;
     assert_eq!(seen["state"], "completed");

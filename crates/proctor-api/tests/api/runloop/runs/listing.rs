@@ -3,6 +3,71 @@
 use serde_json::{Value, json};
 
 use super::{Desk, files};
+use crate::runloop::scenarios::{create, parameters};
+
+#[tokio::test]
+async fn lists_are_filtered_by_metadata() {
+    let desk = Desk::new().await;
+    let scenario = |team: &str| {
+        let mut body = parameters(team);
+        body["metadata"] = json!({"team": team, "stage": "x"});
+        body
+    };
+    let (a, b) = (scenario("a"), scenario("b"));
+    let (a, b) = (create(&desk.server, a).await, create(&desk.server, b).await);
+    let benchmark = json!({"name": "one", "scenario_ids": [a, b], "metadata": {"team": "a"}});
+    let benchmark = desk.post("/v1/benchmarks", benchmark).await.text("id");
+    let other = json!({"name": "two", "metadata": {"team": "b"}});
+    desk.post("/v1/benchmarks", other).await;
+    let mut benchmark_runs = Vec::new();
+    let mut runs = Vec::new();
+    for team in ["a", "b"] {
+        // What looks like a label elsewhere is none.
+        let profile = json!({"envVars": {"team": "c"}});
+        let body =
+            json!({"benchmark_id": benchmark, "metadata": {"team": team}, "runProfile": profile});
+        let run = desk.post("/v1/benchmarks/start_run", body).await.text("id");
+        let body = json!({"scenario_id": a, "benchmark_run_id": run, "metadata": {"team": team}, "runProfile": profile});
+        runs.push(desk.start(body).await);
+        benchmark_runs.push(run);
+        let object = json!({"name": team, "content_type": "text", "metadata": {"team": team}});
+        desk.post("/v1/objects", object).await;
+    }
+    let list = async |path: &str, member: &str, query: &str| -> Vec<String> {
+        let answer = desk.server.read(&format!("{path}?{query}")).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        let items = answer.body[member].as_array().unwrap().iter();
+        items
+            .map(|item| item["metadata"]["team"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let of_benchmark = format!("/v1/benchmarks/{benchmark}/runs");
+    let of_scenario = format!("/v1/scenarios/{a}/runs");
+    for (path, member) in [
+        ("/v1/scenarios", "scenarios"),
+        ("/v1/benchmarks", "benchmarks"),
+        ("/v1/benchmark_runs", "runs"),
+        ("/v1/benchmarks/runs", "runs"),
+        (&of_benchmark, "runs"),
+        ("/v1/scenarios/runs", "runs"),
+        (&of_scenario, "runs"),
+        ("/v1/objects", "objects"),
+    ] {
+        let found = async |query: &str| list(path, member, query).await;
+        assert_eq!(found("metadata[team]=a").await, ["a"], "{path}");
+        assert_eq!(
+            found("metadata%5Bteam%5D%5Bin%5D=a,b").await,
+            ["b", "a"],
+            "{path}"
+        );
+        assert!(found("metadata[team]=c").await.is_empty(), "{path}");
+        assert!(found("metadata[tea]=a").await.is_empty(), "{path}");
+        assert_eq!(found("newer=1").await, ["b", "a"], "{path}");
+    }
+    let inside = format!("/v1/benchmark_runs/{}/scenario_runs", benchmark_runs[1]);
+    assert_eq!(list(&inside, "runs", "metadata[team]=b").await, ["b"]);
+    assert!(list(&inside, "runs", "metadata[team]=a").await.is_empty());
+}
 
 #[tokio::test]
 async fn lists_of_runs_are_filtered_and_belong_to_their_organization() {

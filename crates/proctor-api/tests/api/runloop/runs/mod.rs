@@ -30,8 +30,12 @@ pub(super) struct Desk {
 
 impl Desk {
     pub(super) async fn new() -> Self {
+        Self::with(Setup::default()).await
+    }
+
+    pub(super) async fn with(setup: Setup) -> Self {
         let shop = Shop::default();
-        let server = Setup::default().start_in(shop.workshop()).await;
+        let server = setup.start_in(shop.workshop()).await;
         Self {
             server,
             shop,

@@ -119,7 +119,7 @@ async fn scoring_has_a_clock_of_its_own() {
 #[case(BoxEnd::OutOfTime, "agent_timeout")]
 #[case(BoxEnd::Exhausted, "agent_crash")]
 #[case(BoxEnd::ShutDown, "agent_crash")]
-#[case(BoxEnd::NotSetUp, "scorer_error")]
+#[case(BoxEnd::NotSetUp("a command failed".to_owned()), "scorer_error")]
 #[tokio::test]
 async fn a_lost_box_fails_its_run(#[case] end: BoxEnd, #[case] cause: &str) {
     let desk = Desk::new().await;

@@ -1,5 +1,9 @@
 //! Agents: programs that take tasks by themselves, and where they come from.
 
+mod manifest;
+
+pub use self::manifest::{AgentErrorPattern, AgentManifest};
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -18,6 +22,8 @@ pub struct Agent {
     pub version: Option<String>,
     /// Where it comes from.
     pub source: Option<AgentSource>,
+    /// How it is started, if that was said.
+    pub manifest: Option<AgentManifest>,
     /// When it was registered.
     pub created_at: Timestamp,
 }

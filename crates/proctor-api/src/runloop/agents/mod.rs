@@ -1,5 +1,7 @@
 //! `/v1/agents`: programs that take tasks by themselves.
 
+pub(crate) mod manifest;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry};
 
 use axum::extract::State;
@@ -377,6 +379,7 @@ pub(crate) async fn list_agents(
         sought: Sought {
             name: query.name,
             search: query.search,
+            ..Sought::default()
         },
         version: version.map(|version| match version.as_str() {
             "latest" => AgentVersion::Latest,
