@@ -100,6 +100,34 @@ def of_scenarios(client):
     assert "Write 42 into answer.txt m-1" in printed and "hush-hush-job" not in printed, printed
 
 
+def of_registered_agents(client):
+    """Programs name agents by name or id alone; how they are started is in their manifests."""
+    agent = client.agents.create(name="py-registered", version="1.0.0")
+    one = scenario(client, "py-job-registered")
+    configs = [
+        {"type": "job_agent", "name": "py-registered"},
+        {"type": "job_agent", "name": "by-id", "agent_id": agent.id},
+    ]
+    spec = {"type": "scenarios", "scenario_ids": [one], "agent_configs": configs}
+    told = refused(lambda: client.benchmark_jobs.create(spec=spec))
+    assert "/v1/agents/{id}/manifest" in told and "kwargs.command" in told, told
+    manifest = {"command": 'echo "as $PY_KEY" && echo 42 > answer.txt', "env": ["PY_KEY"]}
+    client.post(f"/v1/agents/{agent.id}/manifest", cast_to=object, body=manifest)
+    told = refused(lambda: client.benchmark_jobs.create(spec=spec))
+    assert "agent_environment.secrets.PY_KEY" in told, told
+    client.secrets.create(name="py key.1", value="hush-hush-key")
+    for config in configs:
+        config["agent_environment"] = {"secrets": {"PY_KEY": "py key.1"}}
+    seen = over(client, client.benchmark_jobs.create(spec=spec).id)
+    assert [one.average_score for one in seen.benchmark_outcomes] == [1.0, 1.0], seen
+    run = seen.benchmark_outcomes[0].scenario_outcomes[0].scenario_run_id
+    with zipfile.ZipFile(io.BytesIO(client.scenarios.runs.download_logs(run).read())) as archive:
+        logs = {name: archive.read(f"{run}_{name}.log").decode() for name in ("setup", "exec", "agent")}
+    assert f"$ {manifest['command']}\n" in logs["exec"] and "PROCTOR_" not in logs["exec"], logs["exec"]
+    assert logs["setup"].splitlines()[0].endswith("the devbox begins with the programs of its host"), logs["setup"]
+    assert "hush" not in logs["agent"], logs["agent"]
+
+
 def not_at_all(client):
     one = scenario(client, "py-job-refused")
     assert "spec" in refused(lambda: client.benchmark_jobs.create())
@@ -121,6 +149,7 @@ def main():
     client = Runloop()
     of_a_benchmark(client)
     of_scenarios(client)
+    of_registered_agents(client)
     not_at_all(client)
     print("jobs through the Python client: well")
 

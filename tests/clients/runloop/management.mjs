@@ -18,7 +18,7 @@ assert.deepEqual(listed.secrets.map((secret) => secret.name), ["TS_TOKEN"]);
 assert.equal((await client.secrets.delete("TS_TOKEN")).id, made.id);
 
 await assert.rejects(
-  client.secrets.create({ name: "not a name", value: null }),
+  client.secrets.create({ name: "two\nlines", value: null }),
   (error) => error.status === 400 && /name: .*value: /.test(error.message),
 );
 const stranger = new Runloop({ bearerToken: "vk_nobody-made-this-one" });

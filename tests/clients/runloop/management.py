@@ -39,7 +39,7 @@ def secrets(client):
 def refusals(client):
     bad = refused(
         runloop_api_client.BadRequestError,
-        lambda: client.secrets.create(name="not a name", value=None),
+        lambda: client.secrets.create(name="two\nlines", value=None),
     )
     assert bad.body["code"] == "validation_error", bad.body
     assert "name: " in bad.body["message"] and "value: " in bad.body["message"], bad.body

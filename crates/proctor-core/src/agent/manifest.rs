@@ -79,7 +79,9 @@ fn read(node: &Node<'_>) -> Option<AgentManifest> {
         .and_then(|command| text(&command, LONGEST_SCRIPT));
     let manifest = AgentManifest {
         install: optional_text(&object, "install", LONGEST_SCRIPT),
-        env: object.optional("env").map_or_else(BTreeSet::new, variables),
+        env: object
+            .optional("env")
+            .map_or_else(BTreeSet::new, |env| variables(&env)),
         hosts: object.optional("hosts").map_or_else(Vec::new, |hosts| {
             let hosts = hosts.items().into_iter();
             hosts.filter_map(|host| text(&host, LONGEST_TEXT)).collect()
@@ -107,7 +109,7 @@ fn optional_text(object: &Object<'_>, name: &'static str, longest: usize) -> Opt
     text(&object.optional(name)?, longest)
 }
 
-fn variables(node: Node<'_>) -> BTreeSet<String> {
+fn variables(node: &Node<'_>) -> BTreeSet<String> {
     let mut variables = BTreeSet::new();
     for item in node.items() {
         match item.text() {

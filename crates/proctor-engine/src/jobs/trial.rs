@@ -353,7 +353,7 @@ impl Engine {
                     BoxEnd::NotSetUp(why) => Some(why.clone()),
                     BoxEnd::ShutDown | BoxEnd::OutOfTime | BoxEnd::Exhausted | BoxEnd::Lost => None,
                 };
-                self.lose_box(id, end).await?;
+                self.lose_box(id, &end).await?;
                 Ok(Part::Over(details))
             }
             other => {

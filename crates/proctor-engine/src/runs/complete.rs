@@ -244,7 +244,7 @@ impl Engine {
     }
 
     /// Ends a task run whose box ended in this way. What was scored keeps its score, and what is over stays as it is.
-    pub(crate) async fn lose_box(&self, id: TaskRunId, end: BoxEnd) -> Result<(), EngineError> {
+    pub(crate) async fn lose_box(&self, id: TaskRunId, end: &BoxEnd) -> Result<(), EngineError> {
         let lose = |task_run: TaskRun, now| Ok(task_run.lose_world(now, end.fault()));
         self.step(id, OnDisk::AtOnce, lose).await?;
         Ok(())

@@ -188,7 +188,7 @@ impl Engine {
                 }
             }
             Err(NotJudged::Cancelled) => Ok(None),
-            Err(NotJudged::Lost(end)) => self.lose_box(id, end).await.map(|()| None),
+            Err(NotJudged::Lost(end)) => self.lose_box(id, &end).await.map(|()| None),
             Err(NotJudged::Engine(error)) => Err(error),
             Err(NotJudged::Unfit(why)) => {
                 tracing::warn!(why, task_run = %id, "a scenario run has no score");

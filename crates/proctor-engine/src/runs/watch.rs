@@ -27,7 +27,7 @@ impl Engine {
             let Some(Some(end)) = ended else {
                 return;
             };
-            if let Err(error) = engine.lose_box(id, end).await {
+            if let Err(error) = engine.lose_box(id, &end).await {
                 tracing::error!(error = %with_causes(&error), task_run = %id, "a scenario run without its devbox could not be ended");
             }
         });

@@ -269,7 +269,12 @@ async fn nobody_sees_what_belongs_to_another_organization() {
         count: true,
     };
     assert_eq!(
-        house.fleet.list(other, None, &BTreeMap::new(), page).await.unwrap().total,
+        house
+            .fleet
+            .list(other, None, &BTreeMap::new(), page)
+            .await
+            .unwrap()
+            .total,
         Some(0)
     );
     assert_eq!(
