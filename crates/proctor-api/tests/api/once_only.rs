@@ -73,10 +73,10 @@ async fn an_id_is_a_key_only_for_its_caller_method_and_path() {
 #[tokio::test]
 async fn a_refusal_is_kept_too() {
     let server = TestServer::start().await;
-    let refused = answered(create(&server, "once", "not a name")).await;
+    let refused = answered(create(&server, "once", "two\nlines")).await;
     assert_eq!(refused.status, 400);
     assert_eq!(
-        answered(create(&server, "once", "not a name"))
+        answered(create(&server, "once", "two\nlines"))
             .await
             .shape(),
         refused.shape()
