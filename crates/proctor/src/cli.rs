@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Fhir(Fhir),
     /// Find out whether devboxes work on this machine, what is missing, and what that costs
     Doctor(Doctor),
+    /// Compute intervals, comparisons, gates and leaderboards of scores from anywhere
+    Stats(Stats),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -324,6 +326,16 @@ pub(crate) struct Doctor {
     #[command(flatten)]
     pub(crate) settings: Settings,
     /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stats {
+    /// JSON: {"op": …, "input": …}, a list of such requests, or one a line; - is standard input
+    #[arg(default_value = "-")]
+    pub(crate) file: PathBuf,
+    /// Print JSON, also on a terminal
     #[arg(long)]
     pub(crate) json: bool,
 }

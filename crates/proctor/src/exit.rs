@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     WrongUse,
     /// The platform failed: a database, a port, a disk.
     PlatformFailed,
+    /// Done, and the data do not say: a gate that is neither passed nor failed.
+    Inconclusive,
 }
 
 impl Exit {
@@ -25,6 +27,7 @@ impl Exit {
             Self::No => 1,
             Self::WrongUse => 2,
             Self::PlatformFailed => 3,
+            Self::Inconclusive => 4,
         }
     }
 

@@ -10,6 +10,7 @@ mod keys;
 mod scenario;
 mod serve;
 mod signals;
+mod stats;
 mod verify_journal;
 
 use clap::CommandFactory as _;
@@ -31,6 +32,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Fhir(arguments) => fhir::run(arguments).await,
         Command::Doctor(arguments) => doctor::run(arguments).await,
+        Command::Stats(arguments) => stats::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(
                 shell,
