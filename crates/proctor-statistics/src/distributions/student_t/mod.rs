@@ -4,8 +4,8 @@ use std::f64::consts::PI;
 
 use super::{normal, upper_quantile as newton};
 
-/// Above this, four terms of the expansion around the normal distribution are exact.
-const NEARLY_NORMAL: f64 = 1e6;
+/// Above this, two terms of the expansion around the normal distribution are exact, and the continued fraction is long.
+const NEARLY_NORMAL: f64 = 1e5;
 /// Above this, the series for the ratio of gamma functions is exact.
 const SERIES: f64 = 40.0;
 
