@@ -22,16 +22,19 @@ def mounts(data: pathlib.Path) -> list[str]:
 
 
 def processes(data: pathlib.Path, ours: set[str], server: int | None) -> list[str]:
-    """Processes that live on the disk of one of our boxes, or have one of its files open. The server itself may."""
+    """Processes in a control group of one of our boxes, or with one of its files open. The server itself may."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) in (os.getpid(), server):
             continue
         try:
-            mounts = (entry / "mountinfo").read_text()
-            disks = [part.split("/")[0].split(",")[0].split()[0] for part in mounts.split("upperdir=boxes/")[1:]]
-            if any(is_ours(disk, ours) for disk in disks):
-                found.append(f"process {entry.name} lives in box {disks[0]}")
+            # One that has ended and waits to be reaped is still in its groups, but sees no mounts.
+            (entry / "mountinfo").read_text()
+            groups = (entry / "cgroup").read_text().splitlines()
+            below = [line.split("/proctor-", 1)[1].split("/") for line in groups if "/proctor-" in line]
+            boxes = [parts[1] for parts in below if len(parts) > 1 and is_ours(parts[1], ours)]
+            if boxes:
+                found.append(f"process {entry.name} lives in box {boxes[0]}")
                 continue
             for link in (entry / "fd").iterdir():
                 if str(data) in os.readlink(link):

@@ -92,7 +92,16 @@ enum Which {
 pub struct InvalidHost(String);
 
 impl HostPattern {
-    fn covers(&self, target: &Target) -> bool {
+    /// This host, at any port.
+    pub fn exactly(host: Host) -> Self {
+        Self {
+            which: Which::Exactly(host),
+            port: None,
+        }
+    }
+
+    /// Whether somebody who wants to go to `target` is meant.
+    pub fn covers(&self, target: &Target) -> bool {
         self.port.is_none_or(|port| port == target.port)
             && match (&self.which, &target.host) {
                 (Which::Exactly(host), wanted) => host == wanted,

@@ -23,7 +23,7 @@ pub use backend::{Backend, Devbox, Execution, FileContent, Sweep};
 pub use doctor::{Finding, Report, Severity};
 pub use error::{Error, Result};
 pub use name::{BaseName, BoxId, ExecId, LayerId};
-pub use network::{EgressPolicy, HostPattern, Network};
+pub use network::{EgressPolicy, Host, HostPattern, Network, Target};
 pub use proctor_devbox_types::{error, name, network, record, spec};
 pub use proctor_supervisor::scatter;
 pub use record::{

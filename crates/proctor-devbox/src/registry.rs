@@ -11,6 +11,8 @@ pub struct Settings {
     pub data: PathBuf,
     /// Whether every limit on a disk is to be exact, where the host and the backend can.
     pub exact_disks: bool,
+    /// What all devboxes may have together; what is not said follows from the machine.
+    pub totals: local::TotalLimits,
 }
 
 /// How to open one kind of backend.

@@ -353,7 +353,8 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> std::io::Result<()> {
 
 impl Plan {
     fn has_group(&self, roles: &[Role]) -> bool {
-        self.groups.iter().any(|group| roles.contains(&group.role))
+        let mut own = self.groups.iter().filter(|group| !group.shared);
+        own.any(|group| roles.contains(&group.role))
     }
 
     /// Whether a control group limits the number of processes.

@@ -44,7 +44,7 @@ fn mounts(data: &Path) -> Vec<String> {
     ours.map(str::to_owned).collect()
 }
 
-/// Processes that have a file of the backend open, or live on the disk of one of the boxes. This one does not count.
+/// Processes that have a file of the backend open, or are in a control group of one of the boxes. This one does not count.
 fn processes(data: &Path, is_ours: &impl Fn(&str) -> bool) -> Vec<String> {
     let data = text(data);
     let own = std::process::id().to_string();
@@ -55,9 +55,16 @@ fn processes(data: &Path, is_ours: &impl Fn(&str) -> bool) -> Vec<String> {
         if name == own || name.parse::<u32>().is_err() {
             continue;
         }
-        let mounts = fs_err::read_to_string(process.path().join("mountinfo")).unwrap_or_default();
-        let mut disks = mounts.split("upperdir=boxes/").skip(1);
-        if disks.any(|disk| disk.split('/').next().is_some_and(is_ours)) {
+        // One that has ended and waits to be reaped is still in its groups, but sees no mounts.
+        if fs_err::read_to_string(process.path().join("mountinfo")).is_err() {
+            continue;
+        }
+        let groups = fs_err::read_to_string(process.path().join("cgroup")).unwrap_or_default();
+        let mut boxes = groups.lines().filter_map(|line| {
+            let (_, below) = line.split_once("/proctor-")?;
+            below.split('/').nth(1)
+        });
+        if boxes.any(is_ours) {
             found.push(format!("process {name} is in a box"));
         }
         let fds = fs_err::read_dir(process.path().join("fd"));

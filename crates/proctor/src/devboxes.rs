@@ -8,10 +8,10 @@ use std::{
 use anyhow::Context as _;
 use proctor_api::OfferedDevboxes;
 use proctor_core::{blueprint::ImageDisk, canonical::Digest, causes::with_causes};
-use proctor_devbox::{Backend, BaseName, Factory, Settings, local};
+use proctor_devbox::{Backend, BaseName, Factory, HostPattern, Settings, local};
 use proctor_engine::{Extensions, scenarios::Workshop};
 use proctor_fleet::{
-    Fleet, FleetOptions, GitOptions, KeepFrozen, Repositories,
+    CodeHosts, Fleet, FleetOptions, GitOptions, KeepFrozen, Repositories,
     blueprints::{BlueprintOptions, Blueprints},
     mounts::Mounter,
 };
@@ -35,6 +35,10 @@ pub(crate) struct Supplies {
     pub(crate) keep_frozen: KeepFrozen,
     /// Whether disks are limited exactly, by file systems of their own.
     pub(crate) exact_disks: bool,
+    /// What all devboxes may have together.
+    pub(crate) totals: local::TotalLimits,
+    /// Hosts of repositories that may be at addresses that are not public.
+    pub(crate) internal_hosts: Vec<HostPattern>,
 }
 
 impl Default for Supplies {
@@ -45,6 +49,8 @@ impl Default for Supplies {
             code_mirrors: None,
             keep_frozen: KeepFrozen::default(),
             exact_disks: false,
+            totals: local::TotalLimits::default(),
+            internal_hosts: Vec::new(),
         }
     }
 }
@@ -75,6 +81,10 @@ impl Devboxes {
         let (store, clock) = (storage.store.clone(), storage.clock.clone());
         let git = GitOptions {
             mirrors: supplies.code_mirrors,
+            hosts: CodeHosts {
+                internal: supplies.internal_hosts,
+                ..CodeHosts::default()
+            },
             ..GitOptions::new(directory.join("repositories"))
         };
         let mounter = Mounter::new(store.clone(), Repositories::new(git));
@@ -84,6 +94,7 @@ impl Devboxes {
         let settings = Settings {
             data: directory.clone(),
             exact_disks: supplies.exact_disks,
+            totals: supplies.totals,
         };
         let devboxes = match (supplies.backend.open)(&settings) {
             Ok(backend) => {

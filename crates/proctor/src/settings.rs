@@ -7,6 +7,7 @@ use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, str::FromStr};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
+use proctor_devbox::HostPattern;
 use proctor_store::blobs::BlobPlace;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
@@ -118,6 +119,21 @@ pub(crate) struct ServeSettings {
         default_missing_value = "true"
     )]
     pub(crate) exact_disks: Option<bool>,
+    /// Processes and threads that all devboxes may have together [default: three quarters of the machine's]
+    #[arg(long, value_name = "NUMBER", env = "PROCTOR_DEVBOX_PROCESSES")]
+    pub(crate) devbox_processes: Option<u64>,
+    /// Bytes of memory that all devboxes may have together [default: seven eighths of the machine's]
+    #[arg(long, value_name = "BYTES", env = "PROCTOR_DEVBOX_MEMORY")]
+    pub(crate) devbox_memory: Option<u64>,
+    /// Hosts of repositories (HOST, *.DOMAIN or an address, with or without :PORT) that may be at addresses that are not public;
+    /// may be repeated [default: none]
+    #[arg(
+        long = "internal-host",
+        value_name = "HOST",
+        env = "PROCTOR_INTERNAL_HOSTS",
+        value_delimiter = ','
+    )]
+    pub(crate) internal_hosts: Option<Vec<HostPattern>>,
 }
 
 /// A name that blueprints can be built on.
@@ -302,6 +318,9 @@ impl ServeSettings {
             keep_frozen: self.keep_frozen.or(file.keep_frozen),
             keep_frozen_bytes: self.keep_frozen_bytes.or(file.keep_frozen_bytes),
             exact_disks: self.exact_disks.or(file.exact_disks),
+            devbox_processes: self.devbox_processes.or(file.devbox_processes),
+            devbox_memory: self.devbox_memory.or(file.devbox_memory),
+            internal_hosts: self.internal_hosts.or(file.internal_hosts),
         }
     }
 }
@@ -336,6 +355,9 @@ mod tests {
             keep-frozen = 20
             keep-frozen-bytes = 1000000000
             exact-disks = true
+            devbox-processes = 1000
+            devbox-memory = 1073741824
+            internal-hosts = ["git.corp.example:8443"]
         "#;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("proctor.toml");
@@ -379,6 +401,9 @@ mod tests {
             keep_frozen: Some(20),
             keep_frozen_bytes: Some(1_000_000_000),
             exact_disks: Some(true),
+            devbox_processes: Some(1000),
+            devbox_memory: Some(1_073_741_824),
+            internal_hosts: Some(_),
         } = serve
         else {
             panic!("{serve:?}")

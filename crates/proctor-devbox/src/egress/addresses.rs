@@ -54,7 +54,7 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
 
 /// Whether the address is one of this machine's own. Nothing is sent to find out: a machine speaks to itself from the very address
 /// that it speaks to.
-pub(super) fn is_own(address: IpAddr) -> bool {
+pub fn is_own(address: IpAddr) -> bool {
     let any: IpAddr = match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),

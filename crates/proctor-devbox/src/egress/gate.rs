@@ -1,6 +1,11 @@
 //! Decides where a box may connect to, and connects.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use tokio::{net::TcpStream, time::timeout};
 
@@ -8,7 +13,7 @@ use super::{
     addresses::{is_own, is_public},
     names::Names,
 };
-use crate::network::{EgressPolicy, Host, Target};
+use crate::network::{EgressPolicy, Host, HostPattern, Target};
 
 /// How long finding a name, and how long connecting to one address may take.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -20,6 +25,11 @@ const MOST_TRIED: usize = 4;
 pub struct Gate {
     policy: EgressPolicy,
     names: Arc<dyn Names>,
+    /// Hosts that may be anywhere.
+    trusted: Vec<HostPattern>,
+    /// Whether an address that the policy lists may be anywhere too.
+    trusts_listed: bool,
+    last_refusal: Mutex<Option<Refused>>,
 }
 
 /// Why a connection was not made.
@@ -59,7 +69,44 @@ pub enum Refused {
 impl Gate {
     /// A gate with this policy.
     pub fn new(policy: EgressPolicy, names: Arc<dyn Names>) -> Self {
-        Self { policy, names }
+        Self {
+            policy,
+            names,
+            trusted: Vec::new(),
+            trusts_listed: true,
+            last_refusal: Mutex::default(),
+        }
+    }
+
+    /// The same gate for a policy that says only where somebody wants to go: of what it lists, nothing but these hosts may be at addresses that are not public.
+    #[must_use]
+    pub fn trusting(self, trusted: Vec<HostPattern>) -> Self {
+        Self {
+            trusted,
+            trusts_listed: false,
+            ..self
+        }
+    }
+
+    /// Whether `target` may be dialled now.
+    pub async fn check(&self, target: &Target) -> Result<(), Refused> {
+        self.permitted(target).await.map(drop)
+    }
+
+    /// The last refusal of a connection, once.
+    pub fn last_refusal(&self) -> Option<Refused> {
+        self.refusal().take()
+    }
+
+    /// Keeps in mind why a connection was not made.
+    pub(super) fn note(&self, refused: Refused) {
+        *self.refusal() = Some(refused);
+    }
+
+    fn refusal(&self) -> std::sync::MutexGuard<'_, Option<Refused>> {
+        self.last_refusal
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Connects to `target`, if that is allowed.
@@ -102,7 +149,7 @@ impl Gate {
         let refused = found.first().map(SocketAddr::ip);
         let permitted: Vec<SocketAddr> = found
             .into_iter()
-            .filter(|address| self.may_dial(*address))
+            .filter(|address| self.is_trusted(target) || self.may_dial(*address))
             .collect();
         match (permitted.is_empty(), refused) {
             (false, _) => Ok(permitted),
@@ -117,9 +164,14 @@ impl Gate {
         }
     }
 
+    fn is_trusted(&self, target: &Target) -> bool {
+        self.trusted.iter().any(|pattern| pattern.covers(target))
+    }
+
     fn may_dial(&self, address: SocketAddr) -> bool {
         let ip = address.ip().to_canonical();
-        self.policy.lists(ip, address.port()) || (is_public(ip) && !is_own(ip))
+        (self.trusts_listed && self.policy.lists(ip, address.port()))
+            || (is_public(ip) && !is_own(ip))
     }
 }
 
@@ -208,6 +260,30 @@ mod tests {
         ));
         assert!(matches!(
             permitted(&gate, "inner.example:22").await,
+            Err(Refused::NotPublic { .. })
+        ));
+    }
+
+    #[tokio::test]
+    async fn a_trusted_host_may_be_inside_if_it_is_listed_too() {
+        let trusting = |hosts: &[&str]| {
+            let trusted = ["inner.example:443", "*.inner.example"];
+            let trusted = trusted.map(|text| text.parse().unwrap());
+            gate(hosts, &["10.0.0.1"]).trusting(trusted.to_vec())
+        };
+        let listed = trusting(&["inner.example", "a.inner.example"]);
+        assert!(permitted(&listed, "inner.example:443").await.is_ok());
+        assert!(permitted(&listed, "a.inner.example:80").await.is_ok());
+        assert!(matches!(
+            permitted(&listed, "inner.example:80").await,
+            Err(Refused::NotPublic { .. })
+        ));
+        assert!(matches!(
+            permitted(&trusting(&[]), "inner.example:443").await,
+            Err(Refused::NotListed(_))
+        ));
+        assert!(matches!(
+            permitted(&trusting(&["10.0.0.1"]), "10.0.0.1:80").await,
             Err(Refused::NotPublic { .. })
         ));
     }

@@ -9,6 +9,7 @@ mod gate;
 mod names;
 mod proxy;
 
+pub use addresses::is_own;
 pub use gate::{Gate, Refused};
 pub use names::{Names, SystemNames};
 pub use proxy::serve;

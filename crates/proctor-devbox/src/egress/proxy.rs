@@ -133,9 +133,13 @@ impl Upstream {
     async fn dial(&self, target: &Target) -> Result<TcpStream, Refusal> {
         let dialled = self.gate.dial(target).await;
         if let Err(refused) = &dialled {
-            tracing::debug!(%target, %refused, "a devbox was not let out");
+            tracing::debug!(%target, %refused, "a connection was not let out");
         }
-        dialled.map_err(Refusal::Gate)
+        dialled.map_err(|refused| {
+            let refusal = Refusal::gate(&refused);
+            self.gate.note(refused);
+            refusal
+        })
     }
 }
 
@@ -193,28 +197,28 @@ fn text(text: String) -> Body {
 enum Refusal {
     /// It does not say where to.
     NoTarget,
-    /// The gate did not let it through.
-    Gate(Refused),
+    /// The gate did not let it through, for this reason.
+    Gate(StatusCode, String),
     /// The other side does not speak HTTP, or went away.
     Broken(Target, hyper::Error),
 }
 
 impl Refusal {
+    fn gate(refused: &Refused) -> Self {
+        let status = match refused {
+            Refused::NotListed(_) | Refused::NotPublic { .. } => StatusCode::FORBIDDEN,
+            Refused::Unknown { .. } | Refused::Unreachable { .. } => StatusCode::BAD_GATEWAY,
+        };
+        Self::Gate(status, refused.to_string())
+    }
+
     fn into_response(self) -> Response<Body> {
         let (status, why) = match self {
             Self::NoTarget => (
                 StatusCode::BAD_REQUEST,
                 "this is a proxy: use CONNECT host:port, or a whole http:// address".to_owned(),
             ),
-            Self::Gate(refused) => {
-                let status = match refused {
-                    Refused::NotListed(_) | Refused::NotPublic { .. } => StatusCode::FORBIDDEN,
-                    Refused::Unknown { .. } | Refused::Unreachable { .. } => {
-                        StatusCode::BAD_GATEWAY
-                    }
-                };
-                (status, refused.to_string())
-            }
+            Self::Gate(status, why) => (status, why),
             Self::Broken(target, error) => (
                 StatusCode::BAD_GATEWAY,
                 format!("{target} broke off: {error}"),

@@ -154,7 +154,7 @@ impl LocalBackend {
         let launcher = Launcher::start(&places.data)
             .map_err(|source| Error::platform("starting the launcher", source))?;
         let shared = Arc::new(Shared {
-            groups: Groups::discover(&tag),
+            groups: Groups::discover(&tag, config.totals),
             ranges: IdRanges::new(begin, taken),
             outlets: Outlets::new(Arc::clone(&config.names)),
             links: TaskTracker::new(),
@@ -523,5 +523,7 @@ impl Backend for LocalBackend {
         self.shared.boxes().clear();
         self.shared.removals.close();
         self.shared.removals.wait().await;
+        // Where a box is left they stay, and the limits over all boxes with them.
+        self.shared.groups.remove_parents();
     }
 }

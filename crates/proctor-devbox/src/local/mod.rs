@@ -23,6 +23,7 @@ mod transfer;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 pub use backend::LocalBackend;
+pub use proctor_supervisor::cgroup::TotalLimits;
 use proctor_supervisor::{cgroup, image, inside, plan, tree, wire};
 
 use crate::{
@@ -37,6 +38,7 @@ pub const FACTORY: Factory = Factory {
     open: |settings: &Settings| {
         let config = LocalConfig {
             exact_disk: settings.exact_disks,
+            totals: settings.totals,
             ..LocalConfig::new(settings.data.join("local"))
         };
         Ok(Arc::new(LocalBackend::open(config)?))
@@ -53,6 +55,8 @@ pub struct LocalConfig {
     /// Whether every box with a limit on its disk gets one that is exact, where the host can: a file system of its own. Such a box takes longer to
     /// make and its snapshots are copies. Boxes that require it get one in any case.
     pub exact_disk: bool,
+    /// What all boxes may have together; what is not said follows from the machine.
+    pub totals: TotalLimits,
     /// A box whose server has been gone for this long is suspended.
     pub orphan_freeze: Duration,
     /// A box whose server has been gone for this long is stopped.
@@ -66,6 +70,7 @@ impl LocalConfig {
             data: data.into(),
             names: Arc::new(SystemNames),
             exact_disk: false,
+            totals: TotalLimits::default(),
             orphan_freeze: Duration::from_secs(2 * 3600),
             orphan_stop: Duration::from_secs(24 * 3600),
         }

@@ -9,6 +9,8 @@ mod egress;
 mod escapes;
 mod mass;
 mod remainders;
+mod revealing;
 mod rootfs;
+mod starving;
 mod support;
 mod waiting;

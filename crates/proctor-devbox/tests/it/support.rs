@@ -37,8 +37,15 @@ pub(crate) struct Local {
 
 impl Local {
     pub(crate) fn new() -> Self {
+        Self::with(|_| ())
+    }
+
+    /// One whose settings `change` has changed.
+    pub(crate) fn with(change: impl FnOnce(&mut LocalConfig)) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let backend = LocalBackend::open(LocalConfig::new(directory.path())).unwrap();
+        let mut config = LocalConfig::new(directory.path());
+        change(&mut config);
+        let backend = LocalBackend::open(config).unwrap();
         Self {
             directory,
             scratch: tempfile::tempdir().unwrap(),

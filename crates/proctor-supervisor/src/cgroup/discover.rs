@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{BoxGroup, Role, make};
+use super::{BoxGroup, Role, TotalLimits, make};
 use crate::spec::Limits;
 
 /// A hierarchy in which boxes can have groups.
@@ -21,11 +21,13 @@ pub struct Hierarchy {
 pub struct Groups {
     /// One for each role that is served.
     pub hierarchies: Vec<Hierarchy>,
+    /// What all boxes may have together.
+    pub totals: TotalLimits,
 }
 
 impl Groups {
     /// Tries every mounted hierarchy. `tag` tells the groups of this data directory from those of others.
-    pub fn discover(tag: &str) -> Self {
+    pub fn discover(tag: &str, totals: TotalLimits) -> Self {
         let mounts = fs_err::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let own = fs_err::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let name = format!("proctor-{tag}");
@@ -45,11 +47,19 @@ impl Groups {
         let (hierarchies, unneeded) = hierarchies.into_iter().partition(|known| {
             known.role == Role::Unified || !unified && (known.role != Role::Freezer || !killing)
         });
-        Self {
+        let unneeded = Self {
             hierarchies: unneeded,
+            totals,
+        };
+        unneeded.remove_parents();
+        let groups = Self {
+            hierarchies,
+            totals,
+        };
+        for known in &groups.hierarchies {
+            totals.apply(&known.parent, known.role);
         }
-        .remove_parents();
-        Self { hierarchies }
+        groups
     }
 
     /// Whether any of these roles is served.
@@ -68,21 +78,27 @@ impl Groups {
         })
     }
 
-    /// The groups that a box with these limits needs.
+    /// The groups that a box with these limits needs. Where it has no limit of its own it is in the group of all boxes, whose limit holds for it too.
     pub fn for_box(&self, name: &str, limits: &Limits) -> Vec<BoxGroup> {
-        self.hierarchies
-            .iter()
-            .filter(|known| match known.role {
+        let groups = self.hierarchies.iter().filter_map(|known| {
+            let own = match known.role {
                 Role::Unified | Role::KillAndFreeze | Role::Freezer => true,
                 Role::Memory => limits.memory_bytes.is_some(),
                 Role::Pids => limits.pids.is_some(),
-                Role::Cpu => limits.cpu_millis.is_some(),
-            })
-            .map(|known| BoxGroup {
+                Role::Cpu if limits.cpu_millis.is_none() => return None,
+                Role::Cpu => true,
+            };
+            let directory = match own {
+                true => known.parent.join(name),
+                false => known.parent.clone(),
+            };
+            Some(BoxGroup {
                 role: known.role,
-                directory: known.parent.join(name),
+                directory,
+                shared: !own,
             })
-            .collect()
+        });
+        groups.collect()
     }
 
     /// The names of all groups of boxes that exist.
@@ -97,6 +113,7 @@ impl Groups {
                     existing.push(BoxGroup {
                         role: known.role,
                         directory: entry.path(),
+                        shared: false,
                     });
                 }
             }
@@ -115,8 +132,14 @@ impl Groups {
     /// Makes the groups that hold the boxes' groups again, in case an empty one was removed.
     pub fn ensure_parents(&self) {
         for known in &self.hierarchies {
-            if make(&known.parent).is_ok() && known.role == Role::Unified {
+            let Ok(fresh) = make(&known.parent) else {
+                continue;
+            };
+            if known.role == Role::Unified {
                 let _ = enable_controllers(&known.parent);
+            }
+            if fresh {
+                self.totals.apply(&known.parent, known.role);
             }
         }
     }
@@ -281,6 +304,7 @@ mod tests {
                 role,
                 parent: directory.path().to_owned(),
             }],
+            ..Groups::default()
         };
         let control = directory.path().join("cgroup.subtree_control");
         enable_controllers(directory.path()).unwrap();

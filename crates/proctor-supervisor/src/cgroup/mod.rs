@@ -5,6 +5,7 @@
 //! server's own group wherever possible, so that they never escape a limit that the server is under.
 
 mod discover;
+mod totals;
 
 use std::{
     io,
@@ -17,6 +18,7 @@ use std::{
 pub use discover::Groups;
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
+pub use totals::TotalLimits;
 
 use crate::{record::Usage, spec::Limits};
 
@@ -37,9 +39,11 @@ pub enum Role {
     Cpu,
 }
 
-fn make(group: &Path) -> io::Result<()> {
+/// Makes a group, and says whether it was not there.
+fn make(group: &Path) -> io::Result<bool> {
     match rustix::fs::mkdir(group, Mode::from_raw_mode(0o755)) {
-        Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::EXIST) => Ok(false),
         Err(errno) => Err(errno.into()),
     }
 }
@@ -51,6 +55,9 @@ pub struct BoxGroup {
     pub role: Role,
     /// Where the group is.
     pub directory: PathBuf,
+    /// Whether it is that of all boxes: this one has no limit of its own here, and is under theirs.
+    #[serde(default)]
+    pub shared: bool,
 }
 
 impl BoxGroup {
@@ -64,6 +71,9 @@ impl BoxGroup {
 
     /// Makes the group and sets the limits that it is there for.
     pub fn create(&self, limits: &Limits) -> io::Result<()> {
+        if self.shared {
+            return Ok(());
+        }
         make(&self.directory)?;
         let set = |file: &str, value: String| fs_err::write(self.directory.join(file), value);
         match self.role {
@@ -181,6 +191,9 @@ impl BoxGroup {
 
     /// How many times the kernel ended a process here for want of memory.
     pub fn out_of_memory_kills(&self) -> Option<u64> {
+        if self.shared {
+            return None;
+        }
         let file = match self.role {
             Role::Unified => "memory.events",
             Role::Memory => "memory.oom_control",
@@ -194,6 +207,9 @@ impl BoxGroup {
 
     /// Adds what this hierarchy counts.
     pub fn usage(&self, usage: &mut Usage) {
+        if self.shared {
+            return;
+        }
         let read = |file: &str| fs_err::read_to_string(self.directory.join(file)).ok();
         let number = |file: &str| read(file).and_then(|text| text.trim().parse::<u64>().ok());
         match self.role {
@@ -228,7 +244,7 @@ impl BoxGroup {
 
     /// Ends what is left in the group and removes it with everything below.
     pub fn remove(&self) -> io::Result<()> {
-        if !self.directory.exists() {
+        if self.shared || !self.directory.exists() {
             return Ok(());
         }
         let _ = self.kill(None);
@@ -358,6 +374,7 @@ mod tests {
         let group = BoxGroup {
             role: Role::Unified,
             directory: directory.path().to_owned(),
+            shared: false,
         };
         (directory, group)
     }

@@ -160,8 +160,32 @@ fn listen(places: &BoxPlaces) -> std::io::Result<OwnedFd> {
 fn become_own_root() -> std::io::Result<()> {
     let uid = rustix::process::geteuid().as_raw();
     let gid = rustix::process::getegid().as_raw();
+    leave_the_rest_of_what_is_counted()?;
     sys::unshare(libc::CLONE_NEWUSER)?;
     fs_err::write("/proc/self/setgroups", "deny")?;
     fs_err::write("/proc/self/uid_map", format!("0 {uid} 1"))?;
-    fs_err::write("/proc/self/gid_map", format!("0 {gid} 1"))
+    fs_err::write("/proc/self/gid_map", format!("0 {gid} 1"))?;
+    for counted in ["max_inotify_instances", "max_inotify_watches"] {
+        // A bound for this namespace and all below; the user's own bound holds in any case.
+        let path = format!("/proc/sys/user/{counted}");
+        let all = fs_err::read_to_string(&path).unwrap_or_default();
+        if let Ok(all) = all.trim().parse::<u64>() {
+            let _ = fs_err::write(&path, (all / SHARES).max(1).to_string());
+        }
+    }
+    Ok(())
+}
+
+/// What the kernel counts for a user, a box without ids of its own takes from whoever runs the server. It may take one of so many parts.
+const SHARES: u64 = 4;
+
+/// Lowers the limits that the next user namespace remembers as its own.
+fn leave_the_rest_of_what_is_counted() -> rustix::io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    for counted in [Resource::Sigpending, Resource::Msgqueue, Resource::Memlock] {
+        let limit = getrlimit(counted);
+        let current = limit.current.map(|most| (most / SHARES).max(1));
+        setrlimit(counted, Rlimit { current, ..limit })?;
+    }
+    Ok(())
 }

@@ -2,7 +2,8 @@
 
 use rustix::{io, thread::CapabilitySet};
 
-/// What installers and servers need of root, and nothing that reaches the kernel's configuration.
+/// What installers and servers need of root, and nothing that reaches the kernel's configuration. Files cannot be given capabilities: what they would gain is
+/// refused anyway, and the marks would stay on the server's disk.
 pub(super) const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -10,7 +11,6 @@ pub(super) const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::KILL)
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::SETUID)
-    .union(CapabilitySet::SETFCAP)
     .union(CapabilitySet::NET_BIND_SERVICE);
 
 /// Makes everything outside `kept` unattainable for this process and all it starts.

@@ -19,6 +19,7 @@ use crate::{
     cgroup::Doors,
     plan::{Ids, Plan},
     spec::{Limits, User},
+    sys,
 };
 
 /// Takes on user and group 0 of the user namespace that this process is in.
@@ -32,12 +33,15 @@ pub(super) fn become_root(ids: Ids) -> rustix::io::Result<()> {
 
 /// Moves this process into the box: its groups (through `doors`) and its namespaces. It is root of the box then, with every
 /// capability there. The process id namespace is not among them: the supervisor's children are born in it.
+///
+/// Its groups become the root of what it sees of control groups, in all hierarchies, so that none of their names shows: they hold the box's id.
 pub(super) fn join(first: &First, doors: &Doors, ids: Ids) -> Result<(), Failure> {
     doors.join(0).doing("joining a control group")?;
     for (space, kind) in &first.spaces {
         rustix::thread::move_into_link_name_space(space.as_fd(), Some(*kind))
             .doing("entering the box")?;
     }
+    sys::unshare(libc::CLONE_NEWCGROUP).doing("hiding the control groups")?;
     become_root(ids).doing("becoming root of the box")
 }
 

@@ -6,7 +6,7 @@
 use std::{
     io::{self, Read, Write},
     os::{
-        fd::OwnedFd,
+        fd::{AsFd, OwnedFd},
         unix::{fs::PermissionsExt, net::UnixStream},
     },
     path::{Path, PathBuf},
@@ -86,6 +86,8 @@ fn open_regular(path: &Path, limit: Option<u64>) -> Result<(fs_err::File, u64, F
     if !metadata.is_file() {
         return Err((FileProblem::NotRegular, "not a regular file".to_owned()));
     }
+    refuse_the_kernels(file.file())
+        .map_err(|error| (FileProblem::NotRegular, error.to_string()))?;
     if limit.is_some_and(|limit| metadata.len() > limit) {
         return Err((
             FileProblem::TooLarge,
@@ -98,6 +100,27 @@ fn open_regular(path: &Path, limit: Option<u64>) -> Result<(fs_err::File, u64, F
         FileMode(metadata.permissions().mode() & 0o7777),
     ))
 }
+
+/// Files that the kernel makes up tell of processes and of the machine, and have no length. They are not part of the box's disk.
+fn refuse_the_kernels(file: impl AsFd) -> io::Result<()> {
+    let kind = rustix::fs::fstatfs(file)?.f_type;
+    let made_up = [
+        libc::PROC_SUPER_MAGIC,
+        SYSFS,
+        libc::CGROUP_SUPER_MAGIC,
+        libc::CGROUP2_SUPER_MAGIC,
+    ];
+    if made_up.contains(&kind) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "a file that the kernel makes up; run a command to read it",
+        ));
+    }
+    Ok(())
+}
+
+/// Not in `libc`.
+const SYSFS: libc::__fsword_t = 0x6265_6572;
 
 /// Writes beside the file and renames, so that it is there whole or not at all.
 fn replace(path: &Path, mode: Option<FileMode>, content: impl Read) -> io::Result<u64> {
@@ -124,6 +147,8 @@ fn replace(path: &Path, mode: Option<FileMode>, content: impl Read) -> io::Resul
     };
     if let Some(parent) = target.parent() {
         fs_err::create_dir_all(parent)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        refuse_the_kernels(rustix::fs::open(parent, flags, Mode::empty())?)?;
     }
     let mode = mode
         .map(|mode| mode.0 & 0o7777)

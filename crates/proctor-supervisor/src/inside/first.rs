@@ -14,7 +14,7 @@ use rustix::{
     fs::{Mode, OFlags},
     mount::OpenTreeFlags,
     net::{AddressFamily, SocketFlags, SocketType},
-    process::{DumpableBehavior, Pid, Signal, WaitOptions},
+    process::{DumpableBehavior, Pid, Signal, Uid, WaitOptions},
     thread::{CapabilitySet, LinkNameSpaceType},
 };
 
@@ -66,7 +66,8 @@ pub(super) fn start(places: &Places, plan: &Plan) -> Result<First, Failure> {
         | libc::CLONE_NEWUTS;
     let killing = plan.groups.iter().filter(|group| group.holds_executions());
     let doors = Doors::open(killing, "init").doing("making a control group")?;
-    let pid = match sys::fork_with(namespaces, doors.birth()).doing("making namespaces")? {
+    let made = fork_as_owner(plan.ids, namespaces, doors.birth());
+    let pid = match made.doing("making namespaces")? {
         Fork::Parent(pid) => pid,
         Fork::Child => {
             drop(ours);
@@ -90,6 +91,35 @@ pub(super) fn start(places: &Places, plan: &Plan) -> Result<First, Failure> {
         let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
     }
     outcome
+}
+
+/// Copies the process into new namespaces that belong to the box's own first id, not to root.
+///
+/// The kernel counts much of what a process takes (inotify instances, timers, queued signals, message queues, locked memory) for its user, and again for whoever
+/// made its user namespace. If that was root, all boxes and the host's root would share one count, and one box could use it up.
+fn fork_as_owner(
+    ids: Ids,
+    namespaces: libc::c_int,
+    group: Option<BorrowedFd<'_>>,
+) -> io::Result<Fork> {
+    let Ids::Range { first } = ids else {
+        return sys::fork_with(namespaces, group);
+    };
+    let capabilities = rustix::thread::capabilities(None)?;
+    rustix::thread::set_thread_res_uid(Uid::ROOT, Uid::from_raw(first), Uid::ROOT)?;
+    // The change of user took them away; being born into a control group needs them.
+    let forked = rustix::thread::set_capabilities(None, capabilities)
+        .and_then(|()| rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable))
+        .map_err(io::Error::from)
+        .and_then(|()| sys::fork_with(namespaces, group));
+    match forked {
+        // It becomes root of the box as soon as there is one.
+        Ok(Fork::Child) => Ok(Fork::Child),
+        other => {
+            rustix::thread::set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT)?;
+            other
+        }
+    }
 }
 
 /// What only the supervisor may do for the new namespaces: ids, mapped mounts, control groups.
@@ -158,7 +188,6 @@ fn open_spaces(pid: Pid) -> Result<First, Failure> {
         ("net", Space::Network),
         ("ipc", Space::InterProcessCommunication),
         ("uts", Space::HostNameAndNISDomainName),
-        ("cgroup", Space::ControlGroup),
     ];
     Ok(First {
         pid,
@@ -236,7 +265,6 @@ fn make_world(socket: &OwnedFd, places: &Places, plan: &Plan) -> Result<(), Fail
     // After the change of user, which clears it.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .doing("tying the box to its supervisor")?;
-    sys::unshare(libc::CLONE_NEWCGROUP).doing("making a cgroup namespace")?;
 
     let mut fds = fds.into_iter();
     let sources = match (plan.ids, fds.next(), fds.next()) {

@@ -156,9 +156,10 @@ fn devices(ids: Ids) -> Result<(), Failure> {
     }
     directory("dev/shm", 0o1777).doing("making /dev/shm")?;
     directory("dev/pts", 0o755).doing("making /dev/pts")?;
+    // The machine has some thousand terminals for all; a box may have this many.
     let options = match ids {
-        Ids::Range { .. } => c"newinstance,ptmxmode=0666,mode=620,gid=5",
-        Ids::Single => c"newinstance,ptmxmode=0666,mode=620",
+        Ids::Range { .. } => c"newinstance,ptmxmode=0666,mode=620,max=64,gid=5",
+        Ids::Single => c"newinstance,ptmxmode=0666,mode=620,max=64",
     };
     rustix::mount::mount(
         "devpts",

@@ -1,8 +1,14 @@
 //! One mount of a stack of layers, with what the box changes on top.
 
-use std::path::Path;
+use std::{
+    os::fd::{AsRawFd as _, OwnedFd},
+    path::Path,
+};
 
-use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags};
+use rustix::{
+    fs::{Mode, OFlags},
+    mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags},
+};
 
 use super::{
     failure::{Failure, While},
@@ -30,16 +36,13 @@ pub(super) fn mount(
         .map(|layer| format!("{layer}/{upper}"))
         .collect();
     below.push(bottom.to_owned());
-    let stack = Stack {
-        below,
-        upper: format!("{own}/disk/{upper}"),
-        work: if plan.exact_disk {
-            format!("{own}/disk/work-{part}")
-        } else {
-            format!("{own}/work-{part}")
-        },
+    let work = match plan.exact_disk {
+        true => format!("{own}/disk/work-{part}"),
+        false => format!("{own}/work-{part}"),
     };
-    stack.mount(target).doing(format_args!(
+    let stack = Stack::open(&below, &format!("{own}/disk/{upper}"), &work);
+    let mounted = stack.and_then(|stack| stack.mount(target));
+    mounted.doing(format_args!(
         "mounting the overlay of /{}",
         part.trim_start_matches("root")
     ))
@@ -55,15 +58,40 @@ fn has_part(layer: &str, upper: &str) -> bool {
     is_missing(layer) || !is_missing(&layer.join(upper))
 }
 
-/// The directories of an overlay. Only names of ours are in them, so nothing needs escaping.
+/// The directories of an overlay. The kernel shows everybody in the box how they were named, so they are named by descriptors: their own names
+/// hold ids of the box and of what it stands on.
 struct Stack {
     /// The topmost first.
     below: Vec<String>,
     upper: String,
     work: String,
+    /// Keeps the descriptors open until the overlay is mounted.
+    _open: Vec<OwnedFd>,
 }
 
 impl Stack {
+    fn open(below: &[String], upper: &str, work: &str) -> std::io::Result<Self> {
+        let mut open = Vec::with_capacity(below.len() + 2);
+        let mut name = |path: &str| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let directory = rustix::fs::open(path, flags, Mode::empty())?;
+            let name = format!("/proc/self/fd/{}", directory.as_raw_fd());
+            open.push(directory);
+            Ok::<_, std::io::Error>(name)
+        };
+        let below = below
+            .iter()
+            .map(|path| name(path))
+            .collect::<Result<_, _>>()?;
+        let (upper, work) = (name(upper)?, name(work)?);
+        Ok(Self {
+            below,
+            upper,
+            work,
+            _open: open,
+        })
+    }
+
     fn mount(&self, target: &str) -> std::io::Result<()> {
         // Synchronising a box's disk is for nobody: it does not outlive the machine's crash anyway, and waiting for the
         // disk would be the largest part of destroying a box.

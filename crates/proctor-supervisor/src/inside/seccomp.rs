@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, io};
 
 use libc::sock_filter;
 
-use super::system_calls::{ALLOWED, ALLOWED_OLD, REFUSED};
+use super::system_calls::{ALLOWED, ALLOWED_OLD, NOT_SUPPORTED, REFUSED};
 use crate::sys;
 
 /// What happens to a system call.
@@ -20,6 +20,8 @@ enum Verdict {
     Allow,
     Refuse,
     NotThere,
+    /// Answered as by a file system that cannot do it.
+    NotSupported,
     /// Refused if its first argument has one of these bits.
     RefuseBits(u32),
     /// Refused unless its first argument is one of these.
@@ -87,6 +89,7 @@ fn verdicts() -> BTreeMap<u32, Verdict> {
         .map(|call| (call, Verdict::Allow))
         .collect();
     verdicts.extend(numbers(REFUSED).map(|call| (call, Verdict::Refuse)));
+    verdicts.extend(numbers(NOT_SUPPORTED).map(|call| (call, Verdict::NotSupported)));
     for (call, verdict) in [
         (libc::SYS_clone, Verdict::RefuseBits(NAMESPACES)),
         (libc::SYS_socket, Verdict::AllowFirst(FAMILIES)),
@@ -156,6 +159,8 @@ const fn answer(value: u32) -> sock_filter {
 const ALLOW: sock_filter = answer(libc::SECCOMP_RET_ALLOW);
 const REFUSE: sock_filter = answer(libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned());
 const NOT_THERE: sock_filter = answer(libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned());
+const NOT_SUPPORTED_HERE: sock_filter =
+    answer(libc::SECCOMP_RET_ERRNO | libc::EOPNOTSUPP.cast_unsigned());
 
 /// Finds the number among `segments` by halving.
 fn search(segments: &[(u32, Verdict)], program: &mut Vec<sock_filter>) {
@@ -180,6 +185,7 @@ fn search(segments: &[(u32, Verdict)], program: &mut Vec<sock_filter>) {
         Verdict::Allow => program.push(ALLOW),
         Verdict::Refuse => program.push(REFUSE),
         Verdict::NotThere => program.push(NOT_THERE),
+        Verdict::NotSupported => program.push(NOT_SUPPORTED_HERE),
         Verdict::RefuseBits(bits) => {
             program.extend([
                 load(at_argument(0)),
@@ -258,6 +264,7 @@ mod tests {
             let expected = match verdicts.get(&call) {
                 None => NOT_THERE.k,
                 Some(Verdict::Refuse) => REFUSE.k,
+                Some(Verdict::NotSupported) => NOT_SUPPORTED_HERE.k,
                 Some(_) => ALLOW.k,
             };
             assert_eq!(got, expected, "{call}");

@@ -20,6 +20,7 @@ pub(crate) async fn run(arguments: Doctor) -> anyhow::Result<Exit> {
     let settings = Settings {
         data: place.path().to_owned(),
         exact_disks: false,
+        totals: Default::default(),
     };
     let mut reports = Vec::new();
     for factory in Extensions::shipped().backends.factories() {

@@ -8,6 +8,7 @@ use proctor_api::{
     server::{Drained, ServerOptions, TlsFiles},
     telemetry::{self, TelemetryOptions},
 };
+use proctor_devbox::local::TotalLimits;
 use proctor_fleet::KeepFrozen;
 use proctor_store::{
     Store,
@@ -52,6 +53,11 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
             code_mirrors: serve.code_mirrors.clone(),
             keep_frozen: keep_frozen(&serve),
             exact_disks: serve.exact_disks.unwrap_or(false),
+            totals: TotalLimits {
+                pids: serve.devbox_processes,
+                memory_bytes: serve.devbox_memory,
+            },
+            internal_hosts: serve.internal_hosts.clone().unwrap_or_default(),
         },
         agents,
     };

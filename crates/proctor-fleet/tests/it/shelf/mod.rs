@@ -1,5 +1,6 @@
 //! What stands around devboxes, on real boxes: archives, mounts, blueprints.
 mod blueprints;
+mod code_hosts;
 mod mounts;
 mod support;
 mod unpacking;

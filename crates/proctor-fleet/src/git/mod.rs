@@ -2,7 +2,9 @@
 //!
 //! A box need not reach a code host, and never sees the token that opened the repository. What was fetched is kept for
 //! the organization that asked, never for another one. The server only fetches: it checks nothing out, so nothing of a
-//! repository ever runs or is followed here.
+//! repository ever runs or is followed here. It reaches the repository's host and no other, and only at public addresses ([`outlet`]).
+
+mod outlet;
 
 use std::{
     collections::HashMap,
@@ -15,6 +17,9 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use proctor_core::{canonical::Hasher, id::kinds::OrganizationId};
 use tokio::process::Command;
+
+pub use self::outlet::CodeHosts;
+use self::outlet::Outlet;
 
 /// Why a repository is not there.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +59,8 @@ pub struct GitOptions {
     pub code_host: String,
     /// How long fetching may take.
     pub time_limit: Duration,
+    /// Which hosts repositories may come from.
+    pub hosts: CodeHosts,
 }
 
 impl GitOptions {
@@ -64,6 +71,7 @@ impl GitOptions {
             mirrors: None,
             code_host: "https://github.com".to_owned(),
             time_limit: Duration::from_secs(600),
+            hosts: CodeHosts::default(),
         }
     }
 }
@@ -87,6 +95,13 @@ pub(crate) struct Wanted<'w> {
     pub(crate) address: Address<'w>,
     pub(crate) token: Option<&'w str>,
     pub(crate) reference: Option<&'w str>,
+}
+
+/// Where `git` gets something from.
+#[derive(Clone, Copy)]
+struct Remote<'r> {
+    outlet: &'r Outlet,
+    token: Option<&'r str>,
 }
 
 /// How a repository is named.
@@ -218,16 +233,19 @@ impl Repositories {
             &refspecs,
         ]
         .concat();
-        let output = self.git(&directory, wanted.token, &arguments).await?;
-        succeeded(&output, url)?;
-        let output = self
-            .git(
-                &directory,
-                wanted.token,
-                &["ls-remote", "--symref", "--", url, "HEAD"],
-            )
-            .await?;
-        succeeded(&output, url)?;
+        let outlet = Outlet::open(url, &self.inner.options.hosts).await?;
+        let remote = Remote {
+            outlet: &outlet,
+            token: wanted.token,
+        };
+        let fetched = async |arguments: &[&str]| {
+            let output = self.git(&directory, Some(remote), arguments).await?;
+            // What the gate says is plainer than what git makes of it.
+            succeeded(&output, url).map_err(|error| outlet.refusal().unwrap_or(error))?;
+            Ok::<_, GitError>(output)
+        };
+        fetched(&arguments).await?;
+        let output = fetched(&["ls-remote", "--symref", "--", url, "HEAD"]).await?;
         let head = String::from_utf8_lossy(&output.stdout)
             .lines()
             .find_map(|line| {
@@ -311,12 +329,12 @@ impl Repositories {
         Ok(Some(commit).filter(|commit| output.status.success() && is_commit(commit)))
     }
 
-    /// Runs `git` with nothing of the server's own configuration. A token travels in the environment, which only the
-    /// server's user can read, and never in an argument.
+    /// Runs `git` with nothing of the server's own configuration, and without a network unless there is a `remote`. A token travels in the
+    /// environment, which only the server's user can read, and never in an argument.
     async fn git(
         &self,
         directory: &Path,
-        token: Option<&str>,
+        remote: Option<Remote<'_>>,
         arguments: &[&str],
     ) -> Result<Output, GitError> {
         let mut settings = vec![
@@ -324,9 +342,21 @@ impl Repositories {
             ("credential.helper", String::new()),
             ("gc.auto", "0".to_owned()),
         ];
-        if let Some(token) = token {
+        settings.extend(remote.iter().flat_map(|remote| remote.outlet.settings()));
+        if let Some(token) = remote.and_then(|remote| remote.token) {
             let basic = STANDARD.encode(format!("x-access-token:{token}"));
             settings.push(("http.extraHeader", format!("Authorization: Basic {basic}")));
+        }
+        let mut passed_on = vec!["PATH", "SSL_CERT_FILE"];
+        if remote.is_some_and(|remote| remote.outlet.uses_environment()) {
+            passed_on.extend([
+                "HTTP_PROXY",
+                "HTTPS_PROXY",
+                "NO_PROXY",
+                "http_proxy",
+                "https_proxy",
+                "no_proxy",
+            ]);
         }
         let mut command = Command::new("git");
         command
@@ -334,23 +364,17 @@ impl Repositories {
             .current_dir(directory)
             .env_clear()
             .envs(
-                [
-                    "PATH",
-                    "HTTP_PROXY",
-                    "HTTPS_PROXY",
-                    "NO_PROXY",
-                    "http_proxy",
-                    "https_proxy",
-                    "no_proxy",
-                    "SSL_CERT_FILE",
-                ]
-                .into_iter()
-                .filter_map(|name| Some((name, std::env::var_os(name)?))),
+                passed_on
+                    .into_iter()
+                    .filter_map(|name| Some((name, std::env::var_os(name)?))),
             )
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_ALLOW_PROTOCOL", "https:http")
+            .env(
+                "GIT_ALLOW_PROTOCOL",
+                if remote.is_some() { "https:http" } else { "" },
+            )
             .env("GIT_CONFIG_COUNT", settings.len().to_string())
             .stdin(Stdio::null())
             .kill_on_drop(true);

@@ -1,0 +1,215 @@
+//! The way out of `git`: a proxy of this process that leads to the host of one repository and nowhere else.
+//!
+//! Where a repository is fetched from is a client's word, and the server can reach what the client cannot: its own ports, its neighbours, a cloud's
+//! metadata. So `git` goes through the same gate as a devbox with a network policy: the address is checked and dialled as checked, and a redirect to
+//! another host ends there.
+
+use std::sync::Arc;
+
+use proctor_devbox::{
+    EgressPolicy, Host, HostPattern, Target,
+    egress::{self, Gate, Names, Refused},
+};
+use tokio::net::TcpListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::GitError;
+
+/// Which hosts repositories may come from.
+#[derive(Clone, Debug)]
+pub struct CodeHosts {
+    /// Hosts that may be at addresses that are not public.
+    pub internal: Vec<HostPattern>,
+    /// Where names lead.
+    pub names: Arc<dyn Names>,
+}
+
+impl Default for CodeHosts {
+    fn default() -> Self {
+        Self {
+            internal: Vec::new(),
+            names: Arc::new(egress::SystemNames),
+        }
+    }
+}
+
+/// How `git` reaches a repository.
+pub(super) enum Outlet {
+    /// Through a proxy of ours, which ends with this value.
+    Gate {
+        proxy: String,
+        gate: Arc<Gate>,
+        repository: String,
+        ended: CancellationToken,
+    },
+    /// Through the proxy that the server's environment names, which dials. What leads inside was refused before.
+    Environment,
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        if let Self::Gate { ended, .. } = self {
+            ended.cancel();
+        }
+    }
+}
+
+impl Outlet {
+    /// Opens the way to the host of `url`, unless it leads inside.
+    pub(super) async fn open(url: &str, hosts: &CodeHosts) -> Result<Self, GitError> {
+        let target = target(url)?;
+        let policy = EgressPolicy {
+            all: false,
+            // Any of its ports: from the plain one a server may lead to the encrypted one.
+            hosts: vec![HostPattern::exactly(target.host.clone())],
+        };
+        let gate = Gate::new(policy, Arc::clone(&hosts.names)).trusting(hosts.internal.clone());
+        let gate = Arc::new(gate);
+        if has_proxy(url) {
+            return match gate.check(&target).await {
+                // Behind a proxy many names are known to the proxy only.
+                Ok(()) | Err(Refused::Unknown { .. }) => Ok(Self::Environment),
+                Err(refused) => Err(not_fetched(url, &refused)),
+            };
+        }
+        gate.check(&target)
+            .await
+            .map_err(|refused| not_fetched(url, &refused))?;
+        let listener = TcpListener::bind(("127.0.0.1", 0))
+            .await
+            .map_err(GitError::Platform)?;
+        let proxy = format!(
+            "http://{}",
+            listener.local_addr().map_err(GitError::Platform)?
+        );
+        let (ended, tasks) = (CancellationToken::new(), TaskTracker::new());
+        tasks.spawn(accept(
+            listener,
+            Arc::clone(&gate),
+            tasks.clone(),
+            ended.clone(),
+        ));
+        Ok(Self::Gate {
+            proxy,
+            gate,
+            repository: url.to_owned(),
+            ended,
+        })
+    }
+
+    /// What `git` must be told.
+    pub(super) fn settings(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Gate { proxy, .. } => vec![("http.proxy", proxy.clone())],
+            Self::Environment => vec![("http.followRedirects", "false".to_owned())],
+        }
+    }
+
+    /// Whether the server's own settings of proxies hold.
+    pub(super) fn uses_environment(&self) -> bool {
+        matches!(self, Self::Environment)
+    }
+
+    /// Why the gate ended it, if it did.
+    pub(super) fn refusal(&self) -> Option<GitError> {
+        let Self::Gate {
+            gate, repository, ..
+        } = self
+        else {
+            return None;
+        };
+        let refused = gate.last_refusal()?;
+        Some(not_fetched(repository, &refused))
+    }
+}
+
+async fn accept(
+    listener: TcpListener,
+    gate: Arc<Gate>,
+    tasks: TaskTracker,
+    ended: CancellationToken,
+) {
+    loop {
+        let accepted = ended.run_until_cancelled(listener.accept()).await;
+        let Some(accepted) = accepted else { return };
+        let Ok((stream, _)) = accepted else { continue };
+        let (gate, own, ended) = (Arc::clone(&gate), tasks.clone(), ended.clone());
+        tasks.spawn(async move { egress::serve(stream, gate, &own, &ended).await });
+    }
+}
+
+fn not_fetched(repository: &str, refused: &Refused) -> GitError {
+    let why = match refused {
+        Refused::NotListed(target) => {
+            format!("it redirects to {target}, and redirects to other hosts are not followed")
+        }
+        Refused::NotPublic { target, address } => format!(
+            "{} is at {address}, which is not a public address; the server's operator can allow the host with the setting internal-host",
+            target.host
+        ),
+        Refused::Unknown { target, .. } => format!("the host {} cannot be found", target.host),
+        Refused::Unreachable { target, .. } => format!("{target} cannot be reached"),
+    };
+    GitError::Fetch {
+        repository: repository.to_owned(),
+        why,
+    }
+}
+
+/// Whether the server's environment names a proxy for this address.
+fn has_proxy(url: &str) -> bool {
+    let names = match url.starts_with("https://") {
+        true => ["HTTPS_PROXY", "https_proxy"],
+        // The name in upper case is not read for plain addresses: a request to a CGI program could set it.
+        false => ["http_proxy", "http_proxy"],
+    };
+    names
+        .into_iter()
+        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+/// The host and port of an address, as far as we understand it. Where `git` understands it otherwise, the gate does not let it through.
+fn target(url: &str) -> Result<Target, GitError> {
+    let invalid = || GitError::Invalid(format!("'{url}' names no host"));
+    let (scheme, rest) = url.split_once("://").ok_or_else(invalid)?;
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let place = authority.rsplit('@').next().unwrap_or_default();
+    if let Ok(target) = place.parse() {
+        return Ok(target);
+    }
+    let host: Host = place.trim_end_matches(':').parse().map_err(|_| invalid())?;
+    let port = if scheme == "https" { 443 } else { 80 };
+    Ok(Target { host, port })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_of_an_address_is_found() {
+        for (url, expected) in [
+            ("https://code.example/a/b.git", "code.example:443"),
+            ("http://code.example/a", "code.example:80"),
+            ("http://code.example:8080/a", "code.example:8080"),
+            ("https://user:pass@code.example/a", "code.example:443"),
+            (
+                "http://public.example@169.254.169.254/latest",
+                "169.254.169.254:80",
+            ),
+            ("http://[::1]:8080/a", "[::1]:8080"),
+            ("http://[::ffff:10.0.0.1]/a", "10.0.0.1:80"),
+        ] {
+            assert_eq!(target(url).unwrap().to_string(), expected, "{url}");
+        }
+        // Addresses in the notations of old resolvers are not names.
+        for url in [
+            "http://127.1/",
+            "http://0x7f000001/",
+            "http://2130706433/",
+            "http:///a",
+        ] {
+            assert!(target(url).is_err(), "{url}");
+        }
+    }
+}
