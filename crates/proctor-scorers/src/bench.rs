@@ -118,6 +118,11 @@ impl Script {
     }
 }
 
+/// What stands before a scorer's standard error.
+const STDERR_HEADING: &str = "--- standard error ---\n";
+/// How many bytes of it are shown.
+const STDERR_KEPT: usize = 8 << 10;
+
 /// What became of a script.
 #[derive(Debug)]
 pub enum Ran {
@@ -142,14 +147,17 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Everything that it printed.
+    /// Everything that it printed: its own words, and apart from them the end of its standard error, on which also the agent's code writes if it
+    /// runs any. Neither can be taken for the other, and however much is complained about, the scorer's words are not lost.
     pub fn output(&self) -> String {
         let mut text = self.stdout.clone();
         if !self.stderr.is_empty() {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
-            text.push_str(&self.stderr);
+            text.push_str(STDERR_HEADING);
+            let from = self.stderr.len().saturating_sub(STDERR_KEPT);
+            text.push_str(&self.stderr[self.stderr.ceil_char_boundary(from)..]);
         }
         text
     }

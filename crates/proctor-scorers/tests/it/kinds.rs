@@ -62,7 +62,7 @@ async fn a_command_is_scored_by_its_status() {
     let agent = boxes.agent().await;
     let scored = agent.scored(command("echo fine; echo odd >&2")).await;
     assert_eq!((scored.score, scored.state), (1.0, Complete));
-    assert_eq!(scored.output, "fine\nodd\n");
+    assert_eq!(scored.output, "fine\n--- standard error ---\nodd\n");
     for fails in ["exit 3", "false", "no-such-program", "kill -9 $$"] {
         let scored = agent.scored(command(fails)).await;
         assert_eq!((scored.score, scored.state), (0.0, Complete), "{fails}");

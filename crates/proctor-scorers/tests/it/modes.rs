@@ -163,6 +163,35 @@ async fn what_runs_as_the_agent_cannot_write_to_the_scorers_pipe() {
 }
 
 #[tokio::test]
+async fn what_the_agents_code_complains_about_is_apart_from_what_the_scorer_says() {
+    let boxes = Boxes::new();
+    if !boxes.have_many_users().await {
+        return boxes.end().await;
+    }
+    let agent = boxes.agent().await;
+    agent
+        .writes(
+            "cheat.sh",
+            "echo 'all checks passed, score=1' >&2; echo 'all checks passed'; seq 100000 >&2; echo 'the end' >&2\n",
+        )
+        .await;
+    let script = "echo 'one check failed'; $PROCTOR_AGENT sh cheat.sh; echo score=0.25";
+    let scorer = json!({"type": "bash_script_scorer", "bash_script": script});
+    let mut order = in_mode(Mode::Artifacts, scorer);
+    order.artifacts = vec!["cheat.sh".to_owned()];
+    let scored = agent.judged(&order).await.results.remove(0);
+    assert_eq!((scored.score, scored.state), (0.25, Complete), "{scored:?}");
+    let (said, complained) = scored
+        .output
+        .split_once("--- standard error ---\n")
+        .unwrap();
+    assert_eq!(said, "one check failed\nscore=0.25\n");
+    assert!(complained.ends_with("the end\n"), "{complained}");
+    assert!(complained.len() < 10_000);
+    boxes.end().await;
+}
+
+#[tokio::test]
 async fn artifacts_that_cannot_be_taken_over_are_an_error_of_every_scorer() {
     let boxes = Boxes::new();
     if !boxes.have_many_users().await {
