@@ -37,7 +37,7 @@ pub(crate) async fn healthz() -> &'static str {
 
 /// Whether the server can do its work.
 ///
-/// Asks the database for a sign of life; 503 while there is none.
+/// Writes a row and a file; 503 while that is not possible.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -45,7 +45,7 @@ pub(crate) async fn healthz() -> &'static str {
     responses(
         (
             status = 200,
-            description = "The database answers",
+            description = "The database answers, and what is written is kept",
             body = String,
             content_type = "text/plain",
         ),
@@ -53,6 +53,7 @@ pub(crate) async fn healthz() -> &'static str {
 )]
 pub(crate) async fn readyz(State(state): State<ApiState>) -> Result<&'static str, ApiError> {
     state.store().ping().await?;
+    state.store().try_writing().await?;
     Ok("ready\n")
 }
 

@@ -1,6 +1,7 @@
-//! An optional limit on how often one credential may ask.
+//! Limits on how often somebody may ask: one credential, if that is wanted, and an address that shows wrong ones.
 
 use std::{
+    hash::Hash,
     num::NonZeroU32,
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -22,12 +23,14 @@ pub struct RateLimit {
     pub burst: NonZeroU32,
 }
 
-/// Counts requests per credential.
-pub(crate) struct Limiter {
+/// Counts requests by who makes them.
+pub(crate) struct Limiter<K: Hash + Eq + Clone = CredentialId> {
     limit: RateLimit,
-    limiter: DefaultKeyedRateLimiter<CredentialId>,
+    limiter: DefaultKeyedRateLimiter<K>,
     clock: DefaultClock,
     checks: AtomicU32,
+    /// What is said to whoever asks too often, before how often would be right.
+    whose: &'static str,
 }
 
 /// After so many checks, credentials that rested long enough are forgotten.
@@ -35,30 +38,37 @@ const CHECKS_BETWEEN_SWEEPS: u32 = 8192;
 
 impl Limiter {
     pub(crate) fn new(limit: RateLimit) -> Self {
+        Self::of(limit, "this key may ask")
+    }
+}
+
+impl<K: Hash + Eq + Clone> Limiter<K> {
+    pub(crate) fn of(limit: RateLimit, whose: &'static str) -> Self {
         let quota = Quota::per_minute(limit.per_minute).allow_burst(limit.burst);
         Self {
             limit,
             limiter: RateLimiter::keyed(quota),
             clock: DefaultClock::default(),
             checks: AtomicU32::new(0),
+            whose,
         }
     }
 
     /// Counts one request, or refuses it with the time to wait.
-    pub(crate) fn check(&self, credential: CredentialId) -> Result<(), ApiError> {
+    pub(crate) fn check(&self, key: K) -> Result<(), ApiError> {
         if self.checks.fetch_add(1, Ordering::Relaxed) % CHECKS_BETWEEN_SWEEPS
             == CHECKS_BETWEEN_SWEEPS - 1
         {
             self.limiter.retain_recent();
         }
-        self.limiter.check_key(&credential).map_err(|refusal| {
+        self.limiter.check_key(&key).map_err(|refusal| {
             ApiError::new(
                 ApiErrorKind::RateLimited {
                     retry_after: refusal.wait_time_from(self.clock.now()),
                 },
                 format!(
-                    "this key may ask {} times per minute; wait as long as Retry-After says",
-                    self.limit.per_minute
+                    "{} {} times per minute; wait as long as Retry-After says",
+                    self.whose, self.limit.per_minute
                 ),
             )
         })

@@ -1,6 +1,6 @@
 //! What handlers share.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use proctor_core::id::IdSource;
 use proctor_engine::Engine;
@@ -28,6 +28,8 @@ pub struct ApiOptions {
     /// The server's address as clients see it, without a slash at the end. Without one, links lead to where their request
     /// went, over plain HTTP.
     pub public_url: Option<String>,
+    /// Where the server listens: where links lead when a request names another host than this machine.
+    pub listen: Option<SocketAddr>,
 }
 
 impl Default for ApiOptions {
@@ -38,6 +40,7 @@ impl Default for ApiOptions {
             rate_limit: None,
             object_limit: proctor_fleet::objects::LARGEST,
             public_url: None,
+            listen: None,
         }
     }
 }
@@ -137,6 +140,10 @@ impl ApiState {
 
     pub(crate) fn object_limit(&self) -> u64 {
         self.0.options.object_limit
+    }
+
+    pub(crate) fn listen(&self) -> Option<SocketAddr> {
+        self.0.options.listen
     }
 
     pub(crate) fn public_url(&self) -> Option<&str> {

@@ -17,6 +17,7 @@ use crate::{
     names::WantedLabels,
     page::{Listing, Page, PageRequest},
     runs::{Revised, document},
+    sealed,
 };
 use proctor_macros::boxed_futures;
 
@@ -77,7 +78,7 @@ impl Store {
         let tokens: MountTokens = mounts
             .filter_map(|(place, mount)| Some((place, mount.token_mut()?.take()?)))
             .collect();
-        let sealed = match tokens.is_empty() {
+        let sealed_tokens = match tokens.is_empty() {
             true => None,
             false => {
                 let tokens = document(&tokens)?;
@@ -94,13 +95,17 @@ impl Store {
         .bind(devbox.name.clone())
         .bind(document(&devbox.metadata)?)
         .bind(document(&devbox.initiator)?)
-        .bind(document(&devbox.setup)?)
+        .bind(sealed::seal(
+            self.vault(),
+            &sealed::devbox(devbox.id),
+            &devbox.setup,
+        )?)
         .bind(devbox.status().as_str())
         .bind(document(&devbox.life)?)
         .bind(document(&devbox.caveats)?)
         .bind(devbox.deadline)
         .bind(devbox.created_at)
-        .bind(sealed);
+        .bind(sealed_tokens);
         self.database().execute_when(query, when).await?;
         Ok(Revised::first(devbox))
     }
@@ -229,14 +234,15 @@ impl Store {
 }
 
 fn read(row: &Row) -> Result<Revised<DevboxRecord>, StoreError> {
+    let id = row.id("id")?;
     let value = DevboxRecord {
-        id: row.id("id")?,
+        id,
         organization: row.id("organization")?,
         node: row.text("node")?,
         name: row.opt_text("name")?,
         metadata: row.json("metadata")?,
         initiator: row.json("initiator")?,
-        setup: row.json("setup")?,
+        setup: row.confidential("setup", || sealed::devbox(id))?,
         life: row.json("life")?,
         caveats: row.json("caveats")?,
         deadline: row.opt_time("deadline")?,

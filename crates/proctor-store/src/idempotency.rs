@@ -143,7 +143,7 @@ impl Store {
                 continue;
             };
             let expires_at = row.time("expires_at")?;
-            let answer = read_answer(&row)?;
+            let answer = self.read_answer(&row, scope, request_id)?;
             // An unfinished claim on a database of our own is of a process that is gone: this
             // one's are known, and it is the only one that serves.
             let void = expires_at <= now || (answer.is_none() && self.database().is_ours_alone());
@@ -187,7 +187,7 @@ impl Store {
         )
         .bind(i64::from(answer.status))
         .bind(answer.content_type.clone())
-        .bind(answer.body.clone())
+        .bind(self.sealed_answer(&claim, &answer.body))
         .bind(self.now().plus(KEPT))
         .bind(claim.request.scope.as_str())
         .bind(claim.request.request_id.as_str());
@@ -227,13 +227,44 @@ impl Store {
     }
 }
 
-fn read_answer(row: &Row) -> Result<Option<Answer>, StoreError> {
-    let Some(status) = row.opt_int("status")? else {
-        return Ok(None);
-    };
-    Ok(Some(Answer {
-        status: u16::try_from(status).map_err(|error| StoreError::corrupt("status", error))?,
-        content_type: row.opt_text("content_type")?,
-        body: row.opt_bytes("answer")?.unwrap_or_default(),
-    }))
+/// What stands before a sealed answer. No body that was kept before answers were sealed begins so: they are JSON.
+const SEALED: u8 = 1;
+
+/// What an answer is sealed for.
+fn owner(scope: &str, request_id: &str) -> String {
+    format!("answer to {request_id} of {scope}")
+}
+
+impl Store {
+    /// An answer as it is kept: it may hold links that open something, and what was shown once.
+    fn sealed_answer(&self, claim: &Claim, body: &[u8]) -> Vec<u8> {
+        let Repeatable {
+            scope, request_id, ..
+        } = &claim.request;
+        let sealed = self.vault().seal_bytes(&owner(scope, request_id), body);
+        [&[SEALED][..], &sealed].concat()
+    }
+
+    fn read_answer(
+        &self,
+        row: &Row,
+        scope: &str,
+        request_id: &str,
+    ) -> Result<Option<Answer>, StoreError> {
+        let Some(status) = row.opt_int("status")? else {
+            return Ok(None);
+        };
+        let kept = row.opt_bytes("answer")?.unwrap_or_default();
+        let body = match kept.split_first() {
+            Some((&SEALED, sealed)) => {
+                self.vault().open_bytes(&owner(scope, request_id), sealed)?
+            }
+            _ => kept,
+        };
+        Ok(Some(Answer {
+            status: u16::try_from(status).map_err(|error| StoreError::corrupt("status", error))?,
+            content_type: row.opt_text("content_type")?,
+            body,
+        }))
+    }
 }

@@ -12,6 +12,7 @@ use crate::{
     names::Sought,
     page::{Listing, Page, PageRequest},
     runs::{RUN_COLUMNS, Revised, document, read_run},
+    sealed,
 };
 use proctor_macros::boxed_futures;
 
@@ -19,12 +20,13 @@ const COLUMNS: &str = "id, organization, name, machine, plan, state, created_at,
 const TRY_COLUMNS: &str = "run, task, number, task_run, began_at, agent_began_at, ending";
 
 fn read(row: &Row) -> Result<Revised<Job>, StoreError> {
+    let id = row.id("id")?;
     let value = Job {
-        id: row.id("id")?,
+        id,
         organization: row.id("organization")?,
         name: row.text("name")?,
         machine: row.text("machine")?,
-        plan: row.json("plan")?,
+        plan: row.confidential("plan", || sealed::job(id))?,
         created_at: row.time("created_at")?,
         state: row.json("state")?,
     };
@@ -62,7 +64,11 @@ impl Store {
         .bind(job.name.as_str())
         .bind(job.name.to_lowercase())
         .bind(job.machine.as_str())
-        .bind(document(&job.plan)?)
+        .bind(sealed::seal(
+            self.vault(),
+            &sealed::job(job.id),
+            &job.plan,
+        )?)
         .bind(job.status())
         .bind(document(&job.state)?)
         .bind(job.created_at);

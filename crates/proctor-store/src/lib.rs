@@ -45,7 +45,9 @@ pub mod run_lists;
 pub mod runs;
 pub mod scenarios;
 pub mod scorers;
+mod sealed;
 pub mod secrets;
+mod server_lock;
 pub mod simulators;
 pub mod solvers;
 mod store;
@@ -57,5 +59,6 @@ pub mod whole_benchmark;
 
 pub use database::{DatabaseCounts, OnDisk};
 pub use error::{DatabaseError, StoreError, Unavailability};
+pub use server_lock::ServerLock;
 pub use store::{Store, StoreOptions};
 pub use vault::MasterKey;

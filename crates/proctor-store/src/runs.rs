@@ -20,6 +20,7 @@ use crate::{
     database::{Inserts, Query, Row, Transaction},
     page::{Listing, Page, PageRequest},
     playgrounds::{self, Sandbox},
+    sealed,
 };
 use proctor_macros::boxed_futures;
 
@@ -104,7 +105,11 @@ impl Store {
         .bind(run.expires_at)
         .bind(run.particulars.name.clone())
         .bind(run.particulars.name.as_ref().map(|name| name.to_lowercase()))
-        .bind(document(&run.particulars)?)
+        .bind(sealed::seal(
+            self.vault(),
+            &sealed::run(run.id),
+            &run.particulars,
+        )?)
         .bind(document(&run.particulars.metadata)?)
         .bind(run.job)
         .bind(u32::try_from(task_runs.len()).unwrap_or(u32::MAX));
@@ -368,7 +373,12 @@ pub(crate) async fn insert_task_runs(
             task_run.devbox.into(),
             name.clone().into(),
             name.as_ref().map(|name| name.to_lowercase()).into(),
-            document(&task_run.particulars)?.into(),
+            sealed::seal(
+                transaction.vault(),
+                &sealed::task_run(task_run.id),
+                &task_run.particulars,
+            )?
+            .into(),
             document(&task_run.particulars.metadata)?.into(),
             1i64.into(),
         ]);
@@ -386,8 +396,9 @@ pub(crate) fn document(value: &impl Serialize) -> Result<String, StoreError> {
 pub(crate) fn read_run(row: &Row) -> Result<Revised<Run>, StoreError> {
     let concurrency = NonZeroU32::new(row.number("concurrency")?)
         .ok_or_else(|| StoreError::Corrupt("a run with a concurrency of zero".to_owned()))?;
+    let id = row.id("id")?;
     let value = Run {
-        id: row.id("id")?,
+        id,
         organization: row.id("organization")?,
         solver: row.opt_id("solver")?,
         job: row.opt_id("job")?,
@@ -399,7 +410,7 @@ pub(crate) fn read_run(row: &Row) -> Result<Revised<Run>, StoreError> {
         scored: row.flag("scored")?,
         agent: row.opt_text("agent")?,
         concurrency,
-        particulars: particulars(row)?,
+        particulars: particulars(row, || sealed::run(id))?,
         created_at: row.time("created_at")?,
         expires_at: row.opt_time("expires_at")?,
         ranked_at: row.opt_time("ranked_at")?,
@@ -412,8 +423,9 @@ pub(crate) fn read_run(row: &Row) -> Result<Revised<Run>, StoreError> {
 }
 
 pub(crate) fn read_task_run(row: &Row) -> Result<Revised<TaskRun>, StoreError> {
+    let id = row.id("id")?;
     let value = TaskRun {
-        id: row.id("id")?,
+        id,
         run: row.opt_id("run")?,
         task: row.id("task")?,
         definition: match row.opt_text("definition")? {
@@ -421,7 +433,7 @@ pub(crate) fn read_task_run(row: &Row) -> Result<Revised<TaskRun>, StoreError> {
             Some(_) => Some(row.parsed("definition")?),
         },
         devbox: row.opt_id("devbox")?,
-        particulars: particulars(row)?,
+        particulars: particulars(row, || sealed::task_run(id))?,
         created_at: row.time("created_at")?,
         state: row.json("state")?,
     };
@@ -432,10 +444,10 @@ pub(crate) fn read_task_run(row: &Row) -> Result<Revised<TaskRun>, StoreError> {
 }
 
 /// What was said at the start; nothing for rows that are older than the column.
-fn particulars(row: &Row) -> Result<Particulars, StoreError> {
+fn particulars(row: &Row, owner: impl FnOnce() -> String) -> Result<Particulars, StoreError> {
     match row.opt_text("particulars")? {
         None => Ok(Particulars::default()),
-        Some(_) => row.json("particulars"),
+        Some(_) => row.confidential("particulars", owner),
     }
 }
 

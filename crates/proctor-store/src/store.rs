@@ -12,7 +12,7 @@ use crate::{
     StoreError,
     blobs::{BlobPlace, Blobs},
     credential_cache::CredentialCache,
-    database::{Database, DatabaseCounts, DatabaseOptions, DatabaseUrl, Query},
+    database::{Database, DatabaseCounts, DatabaseOptions, DatabaseUrl, OnDisk, Query},
     idempotency::InFlight,
     journal::Journal,
     vault::{MasterKey, Vault},
@@ -50,7 +50,7 @@ impl StoreOptions {
         }
     }
 
-    fn database(&self) -> Result<DatabaseOptions, StoreError> {
+    pub(crate) fn database(&self) -> Result<DatabaseOptions, StoreError> {
         let url = match self.database_url.as_deref() {
             None => DatabaseUrl::Sqlite(self.data.join("proctor.db")),
             Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
@@ -75,6 +75,21 @@ impl StoreOptions {
     }
 }
 
+/// Keeps everybody else out of the data directory: it holds the master key, outputs and the disks of boxes. A directory that others use too (one with the sticky
+/// bit, as `/tmp`) stays as it is.
+fn for_the_owner_only(data: &std::path::Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = fs_err::metadata(data)?.permissions().mode();
+    if mode & 0o1000 != 0 {
+        tracing::warn!(path = %data.display(), "the data directory is one that everybody uses");
+        return Ok(());
+    }
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    fs_err::set_permissions(data, std::fs::Permissions::from_mode(0o700))
+}
+
 /// An upload that is older than this is not under way any more.
 const UPLOADS_END_WITHIN_MS: i64 = 24 * 3600 * 1000;
 
@@ -88,7 +103,7 @@ struct Inner {
     database: Database,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
-    vault: Vault,
+    vault: Arc<Vault>,
     credentials: CredentialCache,
     in_flight: InFlight,
     journal: Journal,
@@ -107,6 +122,7 @@ impl Store {
             StoreError::Configuration(format!("the data directory cannot be used: {error}"))
         };
         fs_err::create_dir_all(&options.data).map_err(unusable)?;
+        for_the_owner_only(&options.data).map_err(unusable)?;
         let master_key = match &options.master_key {
             Some(key) => key.clone(),
             None => {
@@ -123,15 +139,17 @@ impl Store {
         if let Err(error) = place.forget_unfinished(&blobs, long_ago).await {
             tracing::warn!(error = %with_causes(&error), "remains of uploads stay for now");
         }
-        let database = Database::open(&options.database()?).await?;
+        let vault = Arc::new(Vault::new(&master_key));
+        let database = Database::open(&options.database()?, Arc::clone(&vault)).await?;
         crate::names::complete(&database).await?;
+        crate::sealed::seal_existing(&database, &vault, clock.now()).await?;
         Ok(Self {
             inner: Arc::new(Inner {
                 journal: Journal::open(database.clone()),
                 database,
                 clock,
                 ids,
-                vault: Vault::new(&master_key),
+                vault,
                 credentials: CredentialCache::default(),
                 in_flight: InFlight::default(),
                 blobs,
@@ -161,6 +179,19 @@ impl Store {
             .read_optional(Query::new("SELECT id FROM organizations LIMIT 1"))
             .await?;
         Ok(())
+    }
+
+    /// Whether something can be written now: the database takes a row, and the data directory a file.
+    pub async fn try_writing(&self) -> Result<(), StoreError> {
+        let query = Query::new(
+            "INSERT INTO upkeep (task, done_at) VALUES ('writing works', $1) ON CONFLICT (task) DO UPDATE SET done_at = $1",
+        )
+        .bind(self.now());
+        // A sign of life need not survive a power cut.
+        self.database()
+            .execute_when(query, OnDisk::WithTheNext)
+            .await?;
+        self.blobs().try_writing().await
     }
 
     /// What was asked of the database since this store was opened: for tests that see when a step begins to cost more.

@@ -105,10 +105,15 @@ impl Vault {
 
     /// Seals `plain`. `owner` is bound in: what was sealed for one owner does not open for another.
     pub(crate) fn seal(&self, owner: &str, plain: &str) -> Vec<u8> {
+        self.seal_bytes(owner, plain.as_bytes())
+    }
+
+    /// Seals any bytes.
+    pub(crate) fn seal_bytes(&self, owner: &str, plain: &[u8]) -> Vec<u8> {
         let mut nonce = [0; NONCE_BYTES];
         rand::rng().fill_bytes(&mut nonce);
         let payload = Payload {
-            msg: plain.as_bytes(),
+            msg: plain,
             aad: owner.as_bytes(),
         };
         let sealed = self
@@ -120,24 +125,33 @@ impl Vault {
 
     /// Opens what was sealed for `owner`.
     pub(crate) fn open(&self, owner: &str, sealed: &[u8]) -> Result<String, StoreError> {
-        let failed = || {
-            StoreError::Corrupt(
-                "a secret does not open: it is damaged, or the master key is another one"
-                    .to_owned(),
-            )
-        };
+        String::from_utf8(self.open_bytes(owner, sealed)?).map_err(|_| does_not_open())
+    }
+
+    /// Opens any bytes.
+    pub(crate) fn open_bytes(&self, owner: &str, sealed: &[u8]) -> Result<Vec<u8>, StoreError> {
         let (nonce, sealed) = sealed
             .split_first_chunk::<NONCE_BYTES>()
-            .ok_or_else(failed)?;
+            .ok_or_else(does_not_open)?;
         let payload = Payload {
             msg: sealed,
             aad: owner.as_bytes(),
         };
-        let plain = self
-            .cipher
+        self.cipher
             .decrypt(&XNonce::from(*nonce), payload)
-            .map_err(|_| failed())?;
-        String::from_utf8(plain).map_err(|_| failed())
+            .map_err(|_| does_not_open())
+    }
+}
+
+fn does_not_open() -> StoreError {
+    StoreError::Corrupt(
+        "a secret does not open: it is damaged, or the master key is another one".to_owned(),
+    )
+}
+
+impl std::fmt::Debug for Vault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Vault")
     }
 }
 

@@ -10,7 +10,7 @@ use proctor_api::{
 use proctor_core::{agent::AgentManifest, causes::with_causes};
 use proctor_engine::{Engine, Extensions};
 use proctor_fleet::Fleet;
-use proctor_store::Store;
+use proctor_store::{ServerLock, Store};
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -27,6 +27,7 @@ const SWEEP: Duration = Duration::from_secs(3600);
 ///
 /// A key that is shown once is made in this state: a port that is taken must not cost it.
 pub(crate) struct Opened {
+    lock: ServerLock,
     storage: Storage,
     metrics: Metrics,
     server: BoundServer,
@@ -55,16 +56,20 @@ pub(crate) struct Running {
     devboxes: Devboxes,
     state: ApiState,
     stop: CancellationToken,
+    /// Nobody else serves from this database as long as this is here.
+    _lock: ServerLock,
     serving: JoinHandle<Drained>,
 }
 
 impl Opened {
     /// Opens the store and binds the port.
     pub(crate) async fn open(settings: &Settings, options: ServerOptions) -> anyhow::Result<Self> {
+        let lock = storage::lock(settings).await?;
         let storage = storage::open(settings).await?;
         let metrics = Metrics::new();
         let server = Server::bind(options, metrics.clone()).await?;
         Ok(Self {
+            lock,
             storage,
             metrics,
             server,
@@ -78,6 +83,7 @@ impl Opened {
     /// Takes up what an earlier process left in `data`, and answers from now on.
     pub(crate) async fn start(self, data: &Path, terms: Terms) -> anyhow::Result<Running> {
         let Self {
+            lock,
             storage,
             metrics,
             server,
@@ -89,6 +95,7 @@ impl Opened {
         let public_url = terms.public_url.unwrap_or_else(|| url.clone());
         let api = ApiOptions {
             public_url: knows_its_name.then(|| public_url.clone()),
+            listen: Some(server.local_addr()),
             ..terms.api
         };
         let devboxes = Devboxes::open(data, &storage, terms.supplies).await?;
@@ -111,6 +118,7 @@ impl Opened {
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         tasks.spawn(sweep(store.clone(), stop.clone()));
         tasks.spawn(stop_waiting(devboxes.fleet.clone(), stop.clone()));
+        tasks.spawn(stop_when_lost(lock.lost(), stop.clone()));
         let stopping = stop.clone();
         Ok(Running {
             url,
@@ -119,6 +127,7 @@ impl Opened {
             devboxes,
             state,
             stop,
+            _lock: lock,
             serving: tasks.spawn(async move { server.serve(router, stopping).await }),
         })
     }
@@ -153,6 +162,14 @@ impl Running {
 async fn stop_waiting(fleet: Fleet, stop: CancellationToken) {
     stop.cancelled().await;
     fleet.stop_waiting();
+}
+
+/// Ends a server whose database another one has taken over.
+async fn stop_when_lost(lost: CancellationToken, stop: CancellationToken) {
+    tokio::select! {
+        () = lost.cancelled() => stop.cancel(),
+        () = stop.cancelled() => {}
+    }
 }
 
 /// Forgets, now and then, what is too old to be asked for.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use proctor_core::{id::IdSource, time::Clock};
 use proctor_store::{
-    MasterKey, Store, StoreOptions,
+    MasterKey, ServerLock, Store, StoreOptions,
     ambient::{RandomIds, SystemClock},
 };
 
@@ -19,6 +19,15 @@ pub(crate) struct Storage {
     pub(crate) store: Store,
     pub(crate) ids: Arc<dyn IdSource>,
     pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// Makes this process the one server of the database.
+pub(crate) async fn lock(settings: &Settings) -> anyhow::Result<ServerLock> {
+    let mut options = StoreOptions::embedded(settings.data_directory());
+    options.database_url = settings.database_url.clone();
+    ServerLock::take(&options)
+        .await
+        .context("this server does not start")
 }
 
 /// Opens the store.

@@ -27,7 +27,7 @@ use tracing::{Span, field};
 
 use crate::{
     dialect::{self, Dialect},
-    error::{ApiError, render},
+    error::{ApiError, ApiErrorKind, render},
     metrics::{Answered, Route, UsualSeries},
     once_only,
     request_id::{REQUEST_ID, RequestId},
@@ -37,8 +37,13 @@ use crate::{
 };
 
 mod guarded;
+mod security;
 
 pub(crate) use guarded::Guarded;
+
+/// In the extensions of an answer to somebody whose credential is not known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NotLetIn;
 
 /// What all frames of one server share.
 pub(crate) struct FrameSettings {
@@ -208,10 +213,14 @@ impl Exchange {
         if let Some(problem) = response.extensions_mut().remove::<ApiError>() {
             cause = problem.causes();
             response = render::response(&problem, self.dialect);
+            if matches!(problem.kind(), ApiErrorKind::Unauthorized) {
+                response.extensions_mut().insert(NotLetIn);
+            }
         }
         let status = response.status();
         let took = self.began.elapsed();
         self.log(status, took, cause.as_deref());
+        security::secure(response.headers_mut());
         response
             .headers_mut()
             .insert(REQUEST_ID, self.id.take_header());

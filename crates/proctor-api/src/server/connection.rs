@@ -1,6 +1,7 @@
 //! One connection from its first byte to its last.
 
 use std::{
+    convert::Infallible,
     future::{Future, poll_fn},
     net::SocketAddr,
     pin::pin,
@@ -31,8 +32,9 @@ use super::{
     ServerOptions, Stop,
     head_time::{HeadTimer, Ticks},
     unread,
+    wrong_keys::WrongKeys,
 };
-use crate::{frame, metrics::Metrics};
+use crate::{dialect, frame, metrics::Metrics};
 use proctor_core::causes::with_causes;
 
 /// The client's address, in a request's extensions while the access log wants it: for the many
@@ -48,6 +50,7 @@ pub(super) struct Connections {
     metrics: Metrics,
     stop: Stop,
     header_read_time_out: Duration,
+    wrong_keys: Arc<WrongKeys>,
 }
 
 impl Connections {
@@ -72,6 +75,7 @@ impl Connections {
             metrics,
             stop,
             header_read_time_out: options.header_read_time_out,
+            wrong_keys: Arc::new(WrongKeys::new()),
         }
     }
 
@@ -108,12 +112,19 @@ impl Connections {
         let asked = Arc::new(AtomicBool::new(false));
         let service = {
             let (router, asked) = (self.router.clone(), Arc::clone(&asked));
+            let wrong_keys = Arc::clone(&self.wrong_keys);
             service_fn(move |mut request: Request<Incoming>| {
                 asked.store(true, Ordering::Relaxed);
                 if frame::tells_of_peers() {
                     request.extensions_mut().insert(PeerAddress(peer));
                 }
-                unread::answer(router.clone(), request)
+                let dialect = dialect::of_path(request.uri().path());
+                let answer = unread::answer(router.clone(), request);
+                let wrong_keys = Arc::clone(&wrong_keys);
+                async move {
+                    let response = answer.await?;
+                    Ok::<_, Infallible>(wrong_keys.answer(peer.ip(), dialect, response))
+                }
             })
         };
         let mut connection = pin!(

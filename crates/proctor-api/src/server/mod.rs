@@ -21,6 +21,7 @@ mod connection;
 mod head_time;
 mod tls;
 mod unread;
+mod wrong_keys;
 
 pub(crate) use connection::PeerAddress;
 pub use tls::{TlsError, TlsFiles};

@@ -8,6 +8,7 @@
 mod auth;
 mod bad_input;
 mod drain;
+mod hardening;
 mod logs;
 mod manners;
 mod observe;

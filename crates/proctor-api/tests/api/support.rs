@@ -171,6 +171,15 @@ fn serve(
 }
 
 impl TestServer {
+    /// Lets nothing more be kept, as on a full disk: the directory of the blobs becomes a file.
+    pub(crate) async fn fill_up(&self) {
+        let blobs = self.data.path().join("blobs");
+        if blobs.exists() {
+            fs_err::remove_dir_all(&blobs).unwrap();
+        }
+        fs_err::write(&blobs, "").unwrap();
+    }
+
     pub(crate) async fn start() -> Self {
         Setup::default().start().await
     }

@@ -12,6 +12,8 @@ mod sqlite;
 mod transaction;
 
 use std::{
+    fs::Permissions,
+    os::unix::fs::PermissionsExt as _,
     path::Path,
     str::FromStr,
     sync::{Arc, LazyLock},
@@ -37,7 +39,7 @@ pub(crate) use self::{
     sqlite::Sqlite,
     transaction::{Transaction, WriteConnection},
 };
-use crate::{StoreError, error::DatabaseError, fault::Writes};
+use crate::{StoreError, error::DatabaseError, fault::Writes, vault::Vault};
 
 /// The files of `migrations`: number, description, SQL.
 const MIGRATION_FILES: &[(i64, &str, &str)] = &include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
@@ -82,6 +84,7 @@ pub(crate) enum DatabaseUrl {
 pub(crate) struct Database {
     driver: Driver,
     counters: Arc<Counters>,
+    vault: Arc<Vault>,
 }
 
 #[derive(Clone, Debug)]
@@ -97,9 +100,13 @@ const POSTGRES_LINGER: Duration = Duration::from_millis(2);
 impl Database {
     /// Opens the database, makes it if it is a file that is not there, and brings its tables up
     /// to date.
-    pub(crate) async fn open(options: &DatabaseOptions) -> Result<Self, StoreError> {
+    pub(crate) async fn open(
+        options: &DatabaseOptions,
+        vault: Arc<Vault>,
+    ) -> Result<Self, StoreError> {
         let driver = match &options.url {
             DatabaseUrl::Sqlite(path) => {
+                for_the_owner_only(path)?;
                 let lock = lock_beside(path).await?;
                 migrate_sqlite(path, options).await?;
                 drop(lock);
@@ -115,23 +122,12 @@ impl Database {
         Ok(Self {
             driver,
             counters: Arc::default(),
+            vault,
         })
     }
 
     async fn open_postgres(url: &str, options: &DatabaseOptions) -> Result<PgPool, StoreError> {
-        let connect = PgConnectOptions::from_str(url)
-            .map_err(|error| {
-                StoreError::Configuration(format!("the database URL cannot be read: {error}"))
-            })?
-            .application_name("proctor")
-            // Whatever the server's default: what was acknowledged must survive a crash.
-            .options([
-                ("synchronous_commit", "on"),
-                (
-                    "lock_timeout",
-                    &format!("{}ms", options.patience.as_millis()),
-                ),
-            ]);
+        let connect = postgres_options(url, options)?;
         // One by hand first: a pool would go on trying and at last say only that time is up.
         connect.connect().await?.close().await?;
         let pool = PgPoolOptions::new()
@@ -149,7 +145,7 @@ impl Database {
             Driver::Postgres(pool) => query.fetch_all(pool).await,
         }?;
         self.counters.read(rows.len());
-        Ok(rows)
+        Ok(rows.into_iter().map(|row| row.with(&self.vault)).collect())
     }
 
     /// The row that `query` finds, if it finds one.
@@ -159,7 +155,7 @@ impl Database {
             Driver::Postgres(pool) => query.fetch_optional(pool).await?,
         };
         self.counters.read(usize::from(row.is_some()));
-        Ok(row)
+        Ok(row.map(|row| row.with(&self.vault)))
     }
 
     /// The row that `query` always finds.
@@ -215,7 +211,11 @@ impl Database {
     }
 
     fn transaction(&self, statements: Statements) -> Transaction {
-        Transaction::on(statements, Arc::clone(&self.counters))
+        Transaction::on(
+            statements,
+            Arc::clone(&self.counters),
+            Arc::clone(&self.vault),
+        )
     }
 
     /// A connection to keep for a series of writes, until [`Database::others_wait_to_write`] or
@@ -292,6 +292,50 @@ fn not_migrated(error: MigrateError) -> StoreError {
             "the database's tables do not fit this version of Proctor: {other}"
         )),
     }
+}
+
+/// How to connect to a server.
+pub(crate) fn postgres_options(
+    url: &str,
+    options: &DatabaseOptions,
+) -> Result<PgConnectOptions, StoreError> {
+    let connect = PgConnectOptions::from_str(url).map_err(|error| {
+        StoreError::Configuration(format!("the database URL cannot be read: {error}"))
+    })?;
+    Ok(connect
+        .application_name("proctor")
+        // Whatever the server's default: what was acknowledged must survive a crash.
+        .options([
+            ("synchronous_commit", "on"),
+            (
+                "lock_timeout",
+                &format!("{}ms", options.patience.as_millis()),
+            ),
+        ]))
+}
+
+/// Makes the database file, if it is not there, such that nobody but its owner can read it. What SQLite puts beside it has the same rights.
+fn for_the_owner_only(database: &Path) -> Result<(), StoreError> {
+    let unusable = |error: std::io::Error| {
+        StoreError::Configuration(format!("the database cannot be opened: {error}"))
+    };
+    let mut options = fs_err::OpenOptions::new();
+    options.create(true).append(true);
+    fs_err::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(database).map_err(unusable)?;
+    let mode = file.metadata().map_err(unusable)?.permissions().mode();
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let tight = || Permissions::from_mode(0o600);
+    file.set_permissions(tight()).map_err(unusable)?;
+    for suffix in ["-wal", "-shm"] {
+        let mut beside = database.as_os_str().to_owned();
+        beside.push(suffix);
+        // As an earlier process left it; there is none, as a rule.
+        let _ = fs_err::set_permissions(std::path::PathBuf::from(beside), tight());
+    }
+    Ok(())
 }
 
 /// Lets one process at a time make or change the tables of a SQLite file.

@@ -6,7 +6,7 @@ use proctor_core::{
 };
 use sqlx::{AssertSqlSafe, Executor, Postgres, postgres::PgArguments};
 
-use super::Row;
+use super::{Row, row::Cells};
 use crate::StoreError;
 
 /// A value to put into a statement.
@@ -147,7 +147,10 @@ impl Query {
         executor: impl Executor<'c, Database = Postgres>,
     ) -> Result<Vec<Row>, StoreError> {
         let rows = self.for_postgres().fetch_all(executor).await?;
-        Ok(rows.into_iter().map(Row::Postgres).collect())
+        Ok(rows
+            .into_iter()
+            .map(|row| Cells::Postgres(row).into())
+            .collect())
     }
 
     pub(super) async fn fetch_optional<'c>(
@@ -155,7 +158,7 @@ impl Query {
         executor: impl Executor<'c, Database = Postgres>,
     ) -> Result<Option<Row>, StoreError> {
         let row = self.for_postgres().fetch_optional(executor).await?;
-        Ok(row.map(Row::Postgres))
+        Ok(row.map(|row| Cells::Postgres(row).into()))
     }
 
     pub(super) async fn execute<'c>(

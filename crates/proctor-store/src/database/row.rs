@@ -1,5 +1,7 @@
 //! A row that was read.
 
+use std::sync::Arc;
+
 use proctor_core::{
     id::{Id, Kind},
     time::Timestamp,
@@ -8,21 +10,38 @@ use serde::de::DeserializeOwned;
 use sqlx::{Row as _, postgres::PgRow};
 
 use super::sqlite::SqliteRow;
-use crate::StoreError;
+use crate::{
+    StoreError,
+    sealed::{self, Confidential},
+    vault::Vault,
+};
 
 /// A row that was read. Columns are asked for by name and type; what does not fit is damage.
-pub(crate) enum Row {
+pub(crate) struct Row {
+    cells: Cells,
+    /// Opens what is sealed in it.
+    vault: Option<Arc<Vault>>,
+}
+
+/// What was read, by which driver.
+pub(super) enum Cells {
     Sqlite(SqliteRow),
     Postgres(PgRow),
 }
 
+impl From<Cells> for Row {
+    fn from(cells: Cells) -> Self {
+        Self { cells, vault: None }
+    }
+}
+
 macro_rules! get {
     ($self:ident, $column:ident, $type:ty) => {
-        match $self {
-            Row::Sqlite(row) => row
+        match &$self.cells {
+            Cells::Sqlite(row) => row
                 .get::<$type>($column)
                 .map_err(|error| StoreError::corrupt($column, error)),
-            Row::Postgres(row) => row
+            Cells::Postgres(row) => row
                 .try_get::<$type, _>($column)
                 .map_err(|error| StoreError::corrupt($column, error)),
         }
@@ -56,13 +75,13 @@ impl Row {
     }
 
     pub(crate) fn opt_bytes(&self, column: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        match self {
-            Self::Sqlite(row) => {
+        match &self.cells {
+            Cells::Sqlite(row) => {
                 let bytes = row.bytes(column);
                 let bytes = bytes.map_err(|error| StoreError::corrupt(column, error))?;
                 Ok(bytes.map(<[u8]>::to_vec))
             }
-            Self::Postgres(_) => get!(self, column, Option<Vec<u8>>),
+            Cells::Postgres(_) => get!(self, column, Option<Vec<u8>>),
         }
     }
 
@@ -113,5 +132,24 @@ impl Row {
     pub(crate) fn json<T: DeserializeOwned>(&self, column: &str) -> Result<T, StoreError> {
         serde_json::from_str(&self.text(column)?)
             .map_err(|error| StoreError::corrupt(column, error))
+    }
+
+    /// A document of `owner` that may hold secrets.
+    pub(crate) fn confidential<T: Confidential>(
+        &self,
+        column: &str,
+        owner: impl FnOnce() -> String,
+    ) -> Result<T, StoreError> {
+        let value: T = self.json(column)?;
+        match &self.vault {
+            Some(vault) if value.has_parts() => sealed::open(vault, &owner(), value),
+            Some(_) | None => Ok(value),
+        }
+    }
+
+    /// The row with what opens what is sealed in it.
+    pub(super) fn with(mut self, vault: &Arc<Vault>) -> Self {
+        self.vault = Some(Arc::clone(vault));
+        self
     }
 }

@@ -9,7 +9,7 @@ use super::{
     counters::Counters,
     sqlite::{self, Reader, Writer},
 };
-use crate::{StoreError, error::DatabaseError, fault::Writes};
+use crate::{StoreError, error::DatabaseError, fault::Writes, vault::Vault};
 
 /// Several statements that hold together: all of them after [`Transaction::commit`], none of
 /// them when it is dropped.
@@ -17,6 +17,7 @@ pub(crate) struct Transaction {
     statements: Statements,
     writes: Writes,
     counters: Arc<Counters>,
+    vault: Arc<Vault>,
 }
 
 /// Where the statements are carried out.
@@ -30,12 +31,18 @@ pub(super) enum Statements {
 }
 
 impl Transaction {
-    pub(super) fn on(statements: Statements, counters: Arc<Counters>) -> Self {
+    pub(super) fn on(statements: Statements, counters: Arc<Counters>, vault: Arc<Vault>) -> Self {
         Self {
             statements,
             writes: Writes::default(),
             counters,
+            vault,
         }
+    }
+
+    /// What seals what may be secret.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
     }
 
     pub(crate) async fn read_optional(&mut self, query: Query) -> Result<Option<Row>, StoreError> {
@@ -48,7 +55,7 @@ impl Transaction {
             }
         };
         self.counters.read(usize::from(row.is_some()));
-        Ok(row)
+        Ok(row.map(|row| row.with(&self.vault)))
     }
 
     pub(crate) async fn read_all(&mut self, query: Query) -> Result<Vec<Row>, StoreError> {
@@ -61,7 +68,7 @@ impl Transaction {
             }
         }?;
         self.counters.read(rows.len());
-        Ok(rows)
+        Ok(rows.into_iter().map(|row| row.with(&self.vault)).collect())
     }
 
     pub(crate) async fn execute(&mut self, query: Query) -> Result<u64, StoreError> {

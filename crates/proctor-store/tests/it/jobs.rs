@@ -30,7 +30,11 @@ const ALL: PageRequest<proctor_core::id::kinds::JobKind> = PageRequest {
 };
 
 /// A job with one agent and one scenario, and the agent's run.
-async fn job_with_run(store: &Store, organization: OrganizationId, name: &str) -> (Job, Run) {
+pub(crate) async fn job_with_run(
+    store: &Store,
+    organization: OrganizationId,
+    name: &str,
+) -> (Job, Run) {
     let template = run_with_tasks(store, organization, 0).await;
     let id: RunId = store.fresh_id();
     let job = Job {

@@ -420,3 +420,55 @@ async fn a_fhir_store_can_be_served_by_itself() {
         text(&refused.stderr)
     );
 }
+
+/// Starts a server that is to refuse; what it says.
+fn refusal(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(!output.status.success());
+    text(&output.stderr).to_owned()
+}
+
+#[tokio::test]
+async fn a_second_server_on_the_same_data_says_who_the_first_is_and_one_after_a_crash_starts_at_once()
+ {
+    let data = TempDir::new().unwrap();
+    let mut first = Server::start(&mut serve(data.path()));
+    let said = refusal(&mut serve(data.path()));
+    let holder = format!("process {}", first.pid());
+    assert!(
+        said.contains(&holder) && said.contains("wrong results"),
+        "{said}"
+    );
+    let key = first.first_key().unwrap().to_owned();
+    assert_eq!(
+        status(&first.url("/solvers"), &key).await,
+        200,
+        "the first goes on"
+    );
+    // What only looks or makes a key may be used meanwhile.
+    assert!(run(&["keys", "list"], data.path()).status.success());
+    first.kill();
+    let second = Server::start(&mut serve(data.path()));
+    assert_eq!(status(&second.url("/solvers"), &key).await, 200);
+}
+
+#[tokio::test]
+async fn a_second_server_on_one_postgresql_says_why_it_does_not_start_and_takes_over_after_a_crash()
+{
+    let database = proctor_testkit::postgres::fresh_database();
+    let on = |data: &TempDir| {
+        let mut command = serve(data.path());
+        command.args(["--database-url", &database]);
+        command
+    };
+    let (one, two) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let mut first = Server::start(&mut on(&one));
+    let said = refusal(&mut on(&two));
+    assert!(
+        said.contains("several servers on one database are not supported")
+            && said.contains(&format!("process {}", first.pid())),
+        "{said}"
+    );
+    first.kill();
+    let _second = Server::start(&mut on(&two));
+}

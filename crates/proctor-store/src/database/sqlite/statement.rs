@@ -12,7 +12,7 @@ use rusqlite::{
 
 use crate::{
     StoreError,
-    database::{Param, Query, Row},
+    database::{Param, Query, Row, row::Cells},
 };
 
 /// How long others on the same thread wait for a statement that reads, and after how many of SQLite's own steps that is looked at.
@@ -65,10 +65,10 @@ pub(super) fn read(
         && let Some(row) = rows.next()?
     {
         let cells = (0..columns.len()).map(|index| row.get_ref(index).map(Cell::from));
-        read.push(Row::Sqlite(SqliteRow {
+        read.push(Row::from(Cells::Sqlite(SqliteRow {
             columns: Arc::clone(&columns),
             cells: cells.collect::<Result<_, _>>()?,
-        }));
+        })));
         if watch.as_ref().is_some_and(Watch::is_over) {
             return Err(interrupted().into());
         }
