@@ -7,6 +7,7 @@
 //! * [`extract`]: what handlers ask for, parsed.
 //! * [`auth`]: who is calling, as proofs that handlers ask for.
 //! * [`verial`], [`runloop`]: each dialect's routes, lists and views.
+//! * `tunnels`: what passes through to services in devboxes.
 //! * [`metrics`], [`telemetry`]: what the server tells about itself.
 //!
 //! Dialects only translate: parse, authorise, call, render. A rule that both need does not belong
@@ -31,6 +32,7 @@ pub mod runloop;
 pub mod server;
 mod state;
 pub mod telemetry;
+mod tunnels;
 pub mod verial;
 
 pub use rate_limit::RateLimit;

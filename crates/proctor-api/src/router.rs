@@ -14,6 +14,7 @@ use crate::{
     observe::{self, Description},
     openapi, runloop,
     state::ApiState,
+    tunnels::{self, TunnelLayer},
     verial,
 };
 
@@ -46,6 +47,7 @@ impl Api {
             streaming: among(&runloop::devboxes::STREAMING),
         }
         .unhurried(runloop::OBJECT_CONTENT)
+        .unhurried(tunnels::PATH)
         .unhurried(runloop::VALIDATE)
         .unhurried(runloop::RESCORE)
         .unhurried(verial::RESCORE)
@@ -90,12 +92,19 @@ impl Api {
             unhurried: self.unhurried,
             streaming: self.streaming,
         });
-        routes
-            .with_state(state)
+        let domain = state.tunnel_domain().map(str::to_owned);
+        let tunnels = domain.map(|domain| TunnelLayer::new(state.clone(), &domain));
+        let router = routes
+            .with_state(state.clone())
+            .merge(tunnels::routes(state))
             .merge(about.with_state(Description::of(&document)))
             .fallback(no_such_route)
             .method_not_allowed_fallback(no_such_method)
-            .layer(frame)
+            .layer(frame);
+        match tunnels {
+            Some(tunnels) => router.layer(tunnels),
+            None => router,
+        }
     }
 }
 

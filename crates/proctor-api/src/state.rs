@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use proctor_core::id::IdSource;
 use proctor_engine::Engine;
-use proctor_fleet::{Fleet, blueprints::Blueprints};
+use proctor_fleet::{Fleet, SshService, blueprints::Blueprints};
 use proctor_store::Store;
 use tokio_util::task::TaskTracker;
 
@@ -30,6 +30,8 @@ pub struct ApiOptions {
     pub public_url: Option<String>,
     /// Where the server listens: where links lead when a request names another host than this machine.
     pub listen: Option<SocketAddr>,
+    /// The domain whose names lead to ports of devboxes. Without one, tunnels are below a path.
+    pub tunnel_domain: Option<String>,
 }
 
 impl Default for ApiOptions {
@@ -41,6 +43,7 @@ impl Default for ApiOptions {
             object_limit: proctor_fleet::objects::LARGEST,
             public_url: None,
             listen: None,
+            tunnel_domain: None,
         }
     }
 }
@@ -52,6 +55,8 @@ pub struct OfferedDevboxes {
     pub fleet: Fleet,
     /// What builds blueprints for them, if this machine can.
     pub blueprints: Option<Blueprints>,
+    /// What speaks SSH, if something does.
+    pub ssh: Option<Arc<dyn SshService>>,
 }
 
 /// What every handler can reach. Cheap to clone.
@@ -109,6 +114,24 @@ impl ApiState {
         devboxes.map(|devboxes| &devboxes.fleet).ok_or_else(|| {
             ApiError::new(ApiErrorKind::NotImplemented, "this server has no devboxes")
         })
+    }
+
+    /// What speaks SSH, or the answer of a server where nothing does.
+    pub(crate) fn ssh(&self) -> Result<&dyn SshService, ApiError> {
+        let ssh = self
+            .0
+            .devboxes
+            .as_ref()
+            .and_then(|offered| offered.ssh.as_deref());
+        ssh.ok_or_else(|| {
+            let message = "this server does not speak SSH: it runs without --ssh-listen";
+            ApiError::new(ApiErrorKind::NotImplemented, message)
+        })
+    }
+
+    /// The domain of tunnels.
+    pub(crate) fn tunnel_domain(&self) -> Option<&str> {
+        self.0.options.tunnel_domain.as_deref()
     }
 
     /// Waits for what was begun for clients that did not wait for it. To be called when the

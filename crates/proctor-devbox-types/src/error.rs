@@ -71,6 +71,12 @@ pub enum Error {
     /// The execution does not take input, or has ended.
     #[error("the execution takes no input")]
     StdinClosed,
+    /// Nothing in the box listens on this port of its loopback interface.
+    #[error("nothing listens on port {0} of the devbox")]
+    NoListener(u16),
+    /// The backend has no such operation.
+    #[error("devboxes of this backend have no {0}")]
+    NotOffered(&'static str),
     /// A file operation failed inside the box.
     #[error("{path}: {why}")]
     File {

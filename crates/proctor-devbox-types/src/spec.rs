@@ -129,6 +129,18 @@ pub struct ExecSpec {
     pub timeout: Option<Duration>,
     /// How many bytes of each stream are kept; what comes after is counted and dropped.
     pub output_limit: u64,
+    /// The terminal that a session has instead of pipes.
+    #[serde(default)]
+    pub terminal: Option<Terminal>,
+}
+
+/// The size of a terminal, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terminal {
+    /// Characters in a line.
+    pub columns: u16,
+    /// Lines.
+    pub rows: u16,
 }
 
 impl ExecSpec {
@@ -146,6 +158,7 @@ impl ExecSpec {
             stdin: false,
             timeout: None,
             output_limit: Self::DEFAULT_OUTPUT_LIMIT,
+            terminal: None,
         }
     }
 

@@ -6,14 +6,14 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
-use tokio::io::AsyncRead;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{
     doctor::Report,
-    error::Result,
+    error::{Error, Result},
     name::{BaseName, BoxId, ExecId, LayerId},
     record::{BoxRecord, Exit, LayerRecord, OutputChunk, Progress, Usage},
-    spec::{BoxSpec, ExecSpec, FileMode, Stream, User},
+    spec::{BoxSpec, ExecSpec, FileMode, Stream, Terminal, User},
 };
 
 /// A way to make boxes.
@@ -83,6 +83,37 @@ impl std::fmt::Debug for FileContent {
     }
 }
 
+/// A connection into a box, both ways.
+pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+/// A program whose streams are the caller's.
+pub struct Session {
+    /// The program: its end, its signals. It keeps no output.
+    pub execution: Arc<dyn Execution>,
+    /// What it reads; dropping it is the end of its input.
+    pub input: Box<dyn AsyncWrite + Send + Unpin>,
+    /// What it writes.
+    pub output: Box<dyn AsyncRead + Send + Unpin>,
+    /// What it writes as errors, unless it has a terminal, where both are one.
+    pub errors: Option<Box<dyn AsyncRead + Send + Unpin>>,
+    /// Its terminal, if it has one.
+    pub window: Option<Arc<dyn Window>>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Session").field(self.execution.id()).finish()
+    }
+}
+
+/// The window of a terminal.
+pub trait Window: Send + Sync {
+    /// Gives it another size; the program hears of it.
+    fn resize(&self, size: Terminal) -> Result<()>;
+}
+
 /// One sandbox.
 #[async_trait]
 pub trait Devbox: Send + Sync {
@@ -117,6 +148,25 @@ pub trait Devbox: Send + Sync {
         mode: Option<FileMode>,
         content: &mut (dyn AsyncRead + Send + Unpin),
     ) -> Result<u64>;
+
+    /// Connects to a port of the box's loopback interface. [`Error::NoListener`] if nobody is there.
+    async fn connect(&self, port: u16) -> Result<Box<dyn Duplex>> {
+        let _ = port;
+        Err(Error::NotOffered("ports that can be reached from outside"))
+    }
+
+    /// Runs a program whose streams are the caller's, with a terminal if the specification has one. Every name is good for one
+    /// session. It ends by itself; when its streams are dropped, it reads the end of its input or loses its terminal.
+    async fn session(&self, spec: ExecSpec) -> Result<Session> {
+        let _ = spec;
+        Err(Error::NotOffered("sessions"))
+    }
+
+    /// Speaks SFTP (version 3) as `user`; relative paths begin in `directory`.
+    async fn sftp(&self, user: &User, directory: &str) -> Result<Box<dyn Duplex>> {
+        let _ = (user, directory);
+        Err(Error::NotOffered("SFTP"))
+    }
 
     /// Keeps the disk as it is now as a layer; the box goes on.
     async fn snapshot(

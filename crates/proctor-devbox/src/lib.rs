@@ -19,7 +19,7 @@ pub mod egress;
 pub mod local;
 pub mod registry;
 
-pub use backend::{Backend, Devbox, Execution, FileContent, Sweep};
+pub use backend::{Backend, Devbox, Duplex, Execution, FileContent, Session, Sweep, Window};
 pub use doctor::{Finding, Report, Severity};
 pub use error::{Error, Result};
 pub use name::{BaseName, BoxId, ExecId, LayerId};
@@ -31,4 +31,4 @@ pub use record::{
     Property, SnapshotWay, Usage,
 };
 pub use registry::{Factory, Registry, Settings, UnknownBackend};
-pub use spec::{Base, BoxSpec, ExecSpec, FileMode, Limits, Shared, Stream, User};
+pub use spec::{Base, BoxSpec, ExecSpec, FileMode, Limits, Shared, Stream, Terminal, User};

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use proctor_core::{
-    devbox::{DevboxBase, DevboxLife, DevboxSetup, DevboxStatus, Initiator, ShutdownReason},
+    devbox::{
+        DevboxBase, DevboxLife, DevboxSetup, DevboxStatus, Initiator, ShutdownReason,
+        TunnelSettings,
+    },
     id::{
         Dialect,
         kinds::{DevboxId, DevboxKind, OrganizationId},
@@ -33,6 +36,8 @@ pub struct NewDevbox {
     pub setup: DevboxSetup,
     /// Who has it made.
     pub initiator: Initiator,
+    /// How services in it can be reached from outside.
+    pub tunnel: Option<TunnelSettings>,
 }
 
 /// What changes about a devbox. What is absent stays.
@@ -103,6 +108,7 @@ impl Fleet {
             caveats: Vec::new(),
             deadline: None,
             created_at: now,
+            tunnel: new.tunnel.map(|settings| self.new_tunnel(settings)),
         };
         let log = Log::open(self.log_file(record.id))?;
         let when = match record.initiator {

@@ -95,6 +95,9 @@ impl Fleet {
                 tracing::warn!(devbox = %live.id, error = %with_causes(&error), "a box stays until the next start");
             }
         }
+        if let Err(error) = self.store().forget_ssh_keys(live.id).await {
+            tracing::warn!(devbox = %live.id, error = %with_causes(&error), "keys that lead nowhere stay");
+        }
         self.remove(live.id);
         // What was frozen of it, and what it stood on, is now free to go.
         self.tidy_up_soon();

@@ -12,6 +12,7 @@
 //!   │        └ launch: from a record to a box that can be worked with
 //!   ├── executions, shells: commands, their output, their order
 //!   ├── files, logs, snapshots
+//!   ├── tunnels, ssh: ways into a devbox from outside
 //!   ├── frozen: disks that are kept after their devbox ended, to be judged again
 //!   ├── objects, archives, mounts, network_policies, blueprints: what boxes are made of and filled with
 //!   └── recover, clocks: what happens without anybody asking
@@ -43,7 +44,9 @@ pub mod references;
 mod requests;
 mod shells;
 pub mod snapshots;
+mod ssh;
 mod suspending;
+mod tunnels;
 mod workplace;
 
 pub use devboxes::{DevboxChange, Hold, NewDevbox};
@@ -55,4 +58,6 @@ pub use git::{CodeHosts, GitError, GitOptions, Repositories, is_repository_name}
 pub use masks::Masks;
 pub use proctor_store::devboxes::DevboxRecord;
 pub use requests::{RequestProblem, architecture};
+pub use ssh::{Entrance, NewSshKey, SessionRequest, SshEndpoint, SshService};
+pub use tunnels::{OpenTunnel, TunnelAddress, TunnelStream};
 pub use workplace::Workplace;

@@ -50,6 +50,10 @@ pub(crate) struct Live {
     /// Cancelled when the box is about to end.
     pub(crate) ending: CancellationToken,
     holds: AtomicUsize,
+    /// How many came in from outside and have not gone.
+    visits: AtomicUsize,
+    /// Cancelled when the tunnel is no more, or is another one.
+    tunnel: Mutex<CancellationToken>,
     /// When whoever held it last let go.
     released_at: AtomicI64,
     used_at: AtomicI64,
@@ -62,6 +66,7 @@ impl Live {
         log: Log,
         now: Timestamp,
     ) -> Arc<Self> {
+        let ending = CancellationToken::new();
         Arc::new(Self {
             id: record.value.id,
             record: watch::Sender::new(Arc::new(record)),
@@ -74,8 +79,10 @@ impl Live {
             shells: Shells::default(),
             log,
             followers: TaskTracker::new(),
-            ending: CancellationToken::new(),
+            tunnel: Mutex::new(ending.child_token()),
+            ending,
             holds: AtomicUsize::new(0),
+            visits: AtomicUsize::new(0),
             released_at: AtomicI64::new(i64::MIN),
             used_at: AtomicI64::new(now.as_millis()),
         })
@@ -198,8 +205,35 @@ impl Live {
 
     /// Since when nobody has used it; `None` while somebody does.
     pub(crate) fn idle_since(&self) -> Option<Timestamp> {
-        let busy = self.is_held() || !self.followers.is_empty();
+        let visited = self.visits.load(Ordering::SeqCst) > 0;
+        let busy = self.is_held() || visited || !self.followers.is_empty();
         (!busy).then(|| Timestamp::from_millis(self.used_at.load(Ordering::Relaxed)))
+    }
+
+    /// Notes that somebody came in who uses it as long as they stay.
+    pub(crate) fn visit(&self) {
+        self.visits.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Notes that one of them has gone.
+    pub(crate) fn leave(&self, now: Timestamp) {
+        self.touch(now);
+        self.visits.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Cancelled when what goes through the tunnel is to end.
+    pub(crate) fn tunnel_end(&self) -> CancellationToken {
+        self.tunnel().clone()
+    }
+
+    /// Ends everything that goes through the tunnel.
+    pub(crate) fn cut_tunnel(&self) {
+        let next = self.ending.child_token();
+        std::mem::replace(&mut *self.tunnel(), next).cancel();
+    }
+
+    fn tunnel(&self) -> MutexGuard<'_, CancellationToken> {
+        self.tunnel.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn hold(&self) {

@@ -137,7 +137,7 @@ impl Fleet {
 }
 
 /// Whether the devbox stands still, is about to, or is on its way back.
-fn is_away(record: &DevboxRecord) -> bool {
+pub(crate) fn is_away(record: &DevboxRecord) -> bool {
     match record.status() {
         DevboxStatus::Suspending | DevboxStatus::Suspended => true,
         DevboxStatus::Provisioning => was_suspended(record),

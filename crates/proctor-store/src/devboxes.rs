@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    devbox::{DevboxBase, DevboxLife, DevboxSetup, DevboxStatus, Initiator},
+    devbox::{DevboxBase, DevboxLife, DevboxSetup, DevboxStatus, Initiator, Tunnel},
     id::kinds::{DevboxId, DevboxKind, OrganizationId},
     time::Timestamp,
 };
@@ -46,6 +46,8 @@ pub struct DevboxRecord {
     pub deadline: Option<Timestamp>,
     /// When it was made.
     pub created_at: Timestamp,
+    /// How services in it can be reached from outside.
+    pub tunnel: Option<Tunnel>,
 }
 
 impl DevboxRecord {
@@ -64,7 +66,7 @@ fn owner(id: DevboxId) -> String {
 }
 
 const COLUMNS: &str = "id, organization, node, name, metadata, initiator, setup, life, caveats, deadline, created_at, \
-                       revision";
+                       tunnel, revision";
 
 #[boxed_futures]
 impl Store {
@@ -87,7 +89,8 @@ impl Store {
         };
         let query = Query::new(
             "INSERT INTO devboxes (id, organization, node, name, metadata, initiator, setup, status, life, caveats, \
-             deadline, created_at, sealed_tokens, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1)",
+             deadline, created_at, sealed_tokens, tunnel, revision) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1)",
         )
         .bind(devbox.id)
         .bind(devbox.organization)
@@ -105,7 +108,8 @@ impl Store {
         .bind(document(&devbox.caveats)?)
         .bind(devbox.deadline)
         .bind(devbox.created_at)
-        .bind(sealed_tokens);
+        .bind(sealed_tokens)
+        .bind(tunnel(&devbox)?);
         self.database().execute_when(query, when).await?;
         Ok(Revised::first(devbox))
     }
@@ -215,7 +219,7 @@ impl Store {
         let query = Query::new(
             "UPDATE devboxes SET name = $1, metadata = $2, status = $3, life = $4, caveats = $5, deadline = $6, \
              sealed_tokens = CASE WHEN $7 = 'provisioning' THEN sealed_tokens ELSE NULL END, \
-             revision = revision + 1 WHERE id = $8 AND revision = $9",
+             tunnel = $8, revision = revision + 1 WHERE id = $9 AND revision = $10",
         )
         .bind(after.name.clone())
         .bind(document(&after.metadata)?)
@@ -224,6 +228,7 @@ impl Store {
         .bind(document(&after.caveats)?)
         .bind(after.deadline)
         .bind(after.status().as_str())
+        .bind(tunnel(&after)?)
         .bind(before.value.id)
         .bind(before.revision);
         match self.database().execute_when(query, when).await? {
@@ -231,6 +236,10 @@ impl Store {
             _ => Ok(before.next(after)),
         }
     }
+}
+
+fn tunnel(devbox: &DevboxRecord) -> Result<Option<String>, StoreError> {
+    devbox.tunnel.as_ref().map(document).transpose()
 }
 
 fn read(row: &Row) -> Result<Revised<DevboxRecord>, StoreError> {
@@ -247,6 +256,11 @@ fn read(row: &Row) -> Result<Revised<DevboxRecord>, StoreError> {
         caveats: row.json("caveats")?,
         deadline: row.opt_time("deadline")?,
         created_at: row.time("created_at")?,
+        tunnel: row
+            .opt_text("tunnel")?
+            .map(|text| serde_json::from_str(&text))
+            .transpose()
+            .map_err(|error| StoreError::corrupt("tunnel", error))?,
     };
     Ok(Revised {
         value,

@@ -50,6 +50,7 @@ pub mod secrets;
 mod server_lock;
 pub mod simulators;
 pub mod solvers;
+mod ssh_keys;
 mod store;
 mod suite;
 pub mod tasks;

@@ -32,6 +32,18 @@ pub enum Request {
     },
     /// Give the listener of the box's proxy: one byte with its descriptor, or nothing, and the end of this connection.
     Outlet,
+    /// Give two unconnected sockets of the box's network, for IPv4 and IPv6: [`Event::Sockets`] with their descriptors.
+    Sockets,
+    /// Run a program whose streams are the server's: an [`Event::Answer`] with the number 0 and, if it runs, the server's
+    /// ends: of its standard input, output and error output, or of its terminal.
+    Session(Box<ExecSpec>),
+    /// Turn this connection into an SFTP session, after [`Event::SftpReady`].
+    Sftp {
+        /// Who asks.
+        user: User,
+        /// Where relative paths begin.
+        directory: String,
+    },
     /// Turn this connection into the reading of a file.
     ReadFile {
         /// Inside the box.
@@ -109,6 +121,10 @@ pub enum Event {
     },
     /// An execution has come further.
     Progress(ExecId, Progress),
+    /// The sockets come with this.
+    Sockets,
+    /// From now on the connection speaks SFTP.
+    SftpReady,
     /// The file is open: its bytes follow, exactly this many.
     FileOpened {
         /// Its size.

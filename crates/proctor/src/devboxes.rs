@@ -135,6 +135,7 @@ impl Devboxes {
         OfferedDevboxes {
             fleet: self.fleet.clone(),
             blueprints: self.blueprints.clone(),
+            ssh: None,
         }
     }
 

@@ -5,6 +5,7 @@
     reason = "this is where people read: data on stdout, words on stderr"
 )]
 
+mod addresses;
 mod agents;
 mod cli;
 mod commands;

@@ -1,15 +1,16 @@
 //! A server of this process, from opening its store to closing it: `proctor serve`, and the commands that need a server for a while.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use proctor_api::{
-    Api, ApiOptions, ApiState,
+    Api, ApiOptions, ApiState, OfferedDevboxes,
     metrics::Metrics,
     server::{BoundServer, Drained, Server, ServerOptions},
 };
 use proctor_core::{agent::AgentManifest, causes::with_causes};
 use proctor_engine::{Engine, Extensions};
-use proctor_fleet::Fleet;
+use proctor_fleet::{Fleet, SshService};
+use proctor_ssh::{SshOptions, SshServer};
 use proctor_store::{ServerLock, Store};
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -45,12 +46,17 @@ pub(crate) struct Terms {
     pub(crate) supplies: Supplies,
     /// How agents of jobs are started that are known by their names alone.
     pub(crate) agents: BTreeMap<String, AgentManifest>,
+    /// Where it speaks SSH, if it does.
+    pub(crate) ssh: Option<SshOptions>,
 }
 
 /// A server at work.
 pub(crate) struct Running {
     /// Where it listens.
     pub(crate) url: String,
+    /// Where it speaks SSH, if it does.
+    pub(crate) ssh: Option<SocketAddr>,
+    speaking_ssh: Option<JoinHandle<()>>,
     store: Store,
     engine: Engine,
     devboxes: Devboxes,
@@ -111,7 +117,16 @@ impl Opened {
                 ..Extensions::shipped()
             },
         );
-        let offered = Some(devboxes.offered());
+        let ssh = match terms.ssh.filter(|_| devboxes.blueprints.is_some()) {
+            Some(options) => Some(SshServer::bind(options, devboxes.fleet.clone()).await?),
+            None => None,
+        };
+        let identity = ssh.as_ref().map(SshServer::identity);
+        let ssh_address = identity.as_ref().map(|ssh| ssh.endpoint().listens);
+        let offered = Some(OfferedDevboxes {
+            ssh: identity.map(|ssh| ssh as Arc<dyn SshService>),
+            ..devboxes.offered()
+        });
         let state = ApiState::new(api, engine.clone(), offered, storage.ids, metrics);
         engine.run().await?;
         let router = Api::new().into_router(state.clone());
@@ -120,8 +135,11 @@ impl Opened {
         tasks.spawn(stop_waiting(devboxes.fleet.clone(), stop.clone()));
         tasks.spawn(stop_when_lost(lock.lost(), stop.clone()));
         let stopping = stop.clone();
+        let speaking_ssh = ssh.map(|ssh| tasks.spawn(ssh.serve(stop.clone())));
         Ok(Running {
             url,
+            ssh: ssh_address,
+            speaking_ssh,
             store,
             engine,
             devboxes,
@@ -150,6 +168,9 @@ impl Running {
     /// Answers until it is stopped, then waits until all is on disk.
     pub(crate) async fn finish(self) -> anyhow::Result<Drained> {
         let drained = self.serving.await?;
+        if let Some(ssh) = self.speaking_ssh {
+            ssh.await?;
+        }
         self.state.finish_tasks().await;
         self.engine.close().await;
         self.devboxes.close().await;

@@ -11,7 +11,10 @@ use proctor_devbox::HostPattern;
 use proctor_store::blobs::BlobPlace;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-use crate::exit::WrongUse;
+use crate::{
+    addresses::{Domain, HostAndPort, SshListen},
+    exit::WrongUse,
+};
 
 /// The file that is read when no other is named, if it is there.
 const DEFAULT_FILE: &str = "proctor.toml";
@@ -49,6 +52,16 @@ pub(crate) struct ServeSettings {
     /// The server's address as agents see it [default: the one listened on]
     #[arg(long, value_name = "URL", env = "PROCTOR_PUBLIC_URL")]
     pub(crate) public_url: Option<String>,
+    /// Domain whose names {port}-{key}.DOMAIN lead to ports of devboxes; its wildcard must resolve to this server
+    /// [default: none, ports are below /tunnel/]
+    #[arg(long, value_name = "DOMAIN", env = "PROCTOR_TUNNEL_DOMAIN")]
+    pub(crate) tunnel_domain: Option<Domain>,
+    /// Address and port to speak SSH on, or off; port 0 lets the system choose [default: 127.0.0.1:0]
+    #[arg(long, value_name = "ADDRESS", env = "PROCTOR_SSH_LISTEN")]
+    pub(crate) ssh_listen: Option<SshListen>,
+    /// Host and port that clients use for SSH [default: the one listened on]
+    #[arg(long, value_name = "HOST:PORT", env = "PROCTOR_SSH_ADDRESS")]
+    pub(crate) ssh_address: Option<HostAndPort>,
     /// PEM file with the certificate chain; switches TLS on
     #[arg(long, value_name = "FILE", env = "PROCTOR_TLS_CERT")]
     pub(crate) tls_cert: Option<PathBuf>,
@@ -301,6 +314,9 @@ impl ServeSettings {
         Self {
             listen: self.listen.or(file.listen),
             public_url: self.public_url.or(file.public_url),
+            tunnel_domain: self.tunnel_domain.or(file.tunnel_domain),
+            ssh_listen: self.ssh_listen.or(file.ssh_listen),
+            ssh_address: self.ssh_address.or(file.ssh_address),
             tls_cert: self.tls_cert.or(file.tls_cert),
             tls_key: self.tls_key.or(file.tls_key),
             rate_limit: self.rate_limit.or(file.rate_limit),
@@ -345,6 +361,9 @@ mod tests {
             request-timeout = 5
             grace = 0
             public-url = "https://proctor.example.org"
+            tunnel-domain = "tunnel.example.org"
+            ssh-listen = "0.0.0.0:2222"
+            ssh-address = "ssh.example.org:22"
             log = "debug"
             log-format = "json"
             otlp-endpoint = "http://collector:4318"
@@ -384,6 +403,9 @@ mod tests {
         let ServeSettings {
             listen: Some(_),
             public_url: Some(_),
+            tunnel_domain: Some(_),
+            ssh_listen: Some(SshListen::On(_)),
+            ssh_address: Some(_),
             tls_cert: Some(_),
             tls_key: Some(_),
             rate_limit: Some(_),
@@ -412,5 +434,30 @@ mod tests {
         assert_eq!(images[1].base, ImageBase::Host);
         assert_eq!(agents, ["codex=/srv/agents/codex.toml".parse().unwrap()]);
         assert!("no-base".parse::<NamedImage>().is_err());
+    }
+
+    #[test]
+    fn where_ssh_and_tunnels_are_is_read_or_refused() {
+        assert_eq!("off".parse(), Ok(SshListen::Off));
+        assert!("22".parse::<SshListen>().is_err());
+        let address: HostAndPort = "ssh.example.org:22".parse().unwrap();
+        assert_eq!(
+            (address.host.as_str(), address.port),
+            ("ssh.example.org", 22)
+        );
+        for wrong in ["ssh.example.org", ":22", "a:b", "a:0"] {
+            assert!(wrong.parse::<HostAndPort>().is_err(), "{wrong}");
+        }
+        assert!("Tunnel.example.org".parse::<Domain>().is_ok());
+        for wrong in [
+            "",
+            ".",
+            "*.example.org",
+            "https://example.org",
+            "a:80",
+            "a..b",
+        ] {
+            assert!(wrong.parse::<Domain>().is_err(), "{wrong}");
+        }
     }
 }

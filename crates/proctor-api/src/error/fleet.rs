@@ -70,9 +70,10 @@ impl From<Error> for ApiError {
             | Error::InUse { .. }
             | Error::WrongState { .. }
             | Error::StdinClosed
+            | Error::NoListener(_)
             | Error::BoxEnded => ApiErrorKind::IllegalState,
             Error::Invalid(_) | Error::CannotRun { .. } => ApiErrorKind::BadRequest,
-            Error::Unsupported { .. } => ApiErrorKind::NotImplemented,
+            Error::Unsupported { .. } | Error::NotOffered(_) => ApiErrorKind::NotImplemented,
             Error::File { kind, .. } => match kind {
                 FileProblem::NotFound => ApiErrorKind::NotFound,
                 FileProblem::Denied => ApiErrorKind::Forbidden,

@@ -108,6 +108,21 @@ pub(crate) struct LifecycleBody {
     after_idle: Option<AfterIdleBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lifecycle_hooks: Option<LifecycleHooksBody>,
+    /// What brings it back when it is suspended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resume_triggers: Option<ResumeTriggersBody>,
+}
+
+/// What brings a suspended devbox back, besides requests of its owner.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub(crate) struct ResumeTriggersBody {
+    /// Requests through its tunnel; goes before what the tunnel says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http: Option<bool>,
+    /// Not offered: there are no axons.
+    #[serde(skip_serializing)]
+    axon_event: Option<bool>,
 }
 
 /// What happens before a suspend.
@@ -230,9 +245,13 @@ impl LaunchParametersBody {
             custom_disk_size: custom.map(|custom| custom.disk_gib.into()),
             keep_alive_time_seconds: launch.keep_alive_seconds.map(Number::from),
             after_idle: launch.after_idle.map(AfterIdleBody::of),
-            lifecycle: hooks.map(|hooks| LifecycleBody {
+            lifecycle: (hooks.is_some() || launch.wake_on_http.is_some()).then(|| LifecycleBody {
                 after_idle: None,
-                lifecycle_hooks: Some(hooks),
+                lifecycle_hooks: hooks,
+                resume_triggers: launch.wake_on_http.map(|http| ResumeTriggersBody {
+                    http: Some(http),
+                    axon_event: None,
+                }),
             }),
             launch_commands: Some(launch.launch_commands.clone())
                 .filter(|commands| !commands.is_empty()),
@@ -253,7 +272,13 @@ impl LifecycleBody {
     fn read(self, checks: &mut Checks, place: &str) -> LifecycleRequest {
         let longest = u32::try_from(LONGEST_SUSPEND_DEADLINE.as_millis()).unwrap_or(u32::MAX);
         let at = |field: &str| format!("{place}.lifecycle_hooks.{field}");
+        let triggers = self.resume_triggers.unwrap_or_default();
+        if triggers.axon_event == Some(true) {
+            let field = format!("{place}.resume_triggers.axon_event");
+            checks.refuse(&field, "axons are not offered by this server");
+        }
         LifecycleRequest {
+            wake_on_http: triggers.http,
             after_idle: self
                 .after_idle
                 .and_then(|idle| idle.read(checks, &format!("{place}.after_idle"))),

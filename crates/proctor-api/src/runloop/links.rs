@@ -18,6 +18,13 @@ impl PublicAddress {
     pub(crate) fn link(&self, path: &str) -> String {
         format!("{}{path}", self.0)
     }
+
+    /// The host alone.
+    pub(crate) fn host(&self) -> String {
+        let uri = self.0.parse::<http::Uri>();
+        let host = uri.as_ref().ok().and_then(http::Uri::host);
+        host.unwrap_or("localhost").to_owned()
+    }
 }
 
 impl FromRequestParts<ApiState> for PublicAddress {

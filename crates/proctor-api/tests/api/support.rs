@@ -90,6 +90,7 @@ impl Setup {
             let offered = OfferedDevboxes {
                 fleet: fleet.clone(),
                 blueprints: None,
+                ssh: None,
             };
             let workshop = Workshop::on(&fleet);
             (Some(offered), Some(workshop), fleet)

@@ -42,6 +42,9 @@ pub struct LaunchParameters {
     /// What it may reach.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_policy: Option<NetworkPolicyId>,
+    /// Whether a request through its tunnel brings it back when it is suspended; what its tunnel says if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wake_on_http: Option<bool>,
 }
 
 impl LaunchParameters {

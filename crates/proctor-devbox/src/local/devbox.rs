@@ -27,7 +27,7 @@ use super::{
     wire::{Action, Answer, Request, frame},
 };
 use crate::{
-    backend::{Devbox, Execution, FileContent},
+    backend::{Devbox, Duplex, Execution, FileContent, Session},
     error::{Error, Result},
     name::{BoxId, ExecId, LayerId},
     record::{BoxRecord, BoxState, LayerRecord, SnapshotWay, Usage},
@@ -97,7 +97,7 @@ impl LocalBox {
             .replace(close)
     }
 
-    fn this(&self) -> Arc<Self> {
+    pub(super) fn this(&self) -> Arc<Self> {
         self.itself
             .upgrade()
             .expect("a method is called through an `Arc` that lives as long")
@@ -256,6 +256,30 @@ impl LocalBox {
     }
 }
 
+/// Refuses a program that no process can become.
+pub(super) fn check_program(spec: &ExecSpec) -> Result<()> {
+    if spec.argv.is_empty() {
+        return Err(Error::Invalid("there is no program to run".to_owned()));
+    }
+    let mut texts = spec
+        .argv
+        .iter()
+        .chain(spec.env.keys())
+        .chain(spec.env.values())
+        .chain(&spec.cwd);
+    if texts.any(|text| text.contains('\0'))
+        || spec
+            .env
+            .keys()
+            .any(|key| key.is_empty() || key.contains('='))
+    {
+        return Err(Error::Invalid(
+            "a null byte in the command or an impossible variable".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
 /// Whether a supervisor holds the box's lock.
 pub(super) fn supervised(places: &BoxPlaces) -> bool {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
@@ -314,24 +338,9 @@ impl Devbox for LocalBox {
     }
 
     async fn exec(&self, spec: ExecSpec) -> Result<Arc<dyn Execution>> {
-        if spec.argv.is_empty() {
-            return Err(Error::Invalid("there is no program to run".to_owned()));
-        }
-        let mut texts = spec
-            .argv
-            .iter()
-            .chain(spec.env.keys())
-            .chain(spec.env.values())
-            .chain(&spec.cwd);
-        if texts.any(|text| text.contains('\0'))
-            || spec
-                .env
-                .keys()
-                .any(|key| key.is_empty() || key.contains('='))
-        {
-            return Err(Error::Invalid(
-                "a null byte in the command or an impossible variable".to_owned(),
-            ));
+        check_program(&spec)?;
+        if spec.terminal.is_some() {
+            return Err(Error::Invalid("only a session has a terminal".to_owned()));
         }
         let may_be_there =
             !self.watches_all.load(Ordering::Relaxed) || self.watches.follow(&spec.id).is_some();
@@ -397,6 +406,18 @@ impl Devbox for LocalBox {
         content: &mut (dyn AsyncRead + Send + Unpin),
     ) -> Result<u64> {
         self.write_in(path, user, mode, content).await
+    }
+
+    async fn connect(&self, port: u16) -> Result<Box<dyn Duplex>> {
+        self.dial(port).await
+    }
+
+    async fn session(&self, spec: ExecSpec) -> Result<Session> {
+        self.begin_session(spec).await
+    }
+
+    async fn sftp(&self, user: &User, directory: &str) -> Result<Box<dyn Duplex>> {
+        self.open_sftp(user, directory).await
     }
 
     async fn snapshot(

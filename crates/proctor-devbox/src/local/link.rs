@@ -3,7 +3,10 @@
 use std::{
     collections::HashMap,
     io,
-    os::unix::net::UnixStream as StdStream,
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::net::UnixStream as StdStream,
+    },
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
@@ -13,7 +16,7 @@ use std::{
 
 use serde::de::DeserializeOwned;
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, Interest},
     net::{
         UnixStream,
         unix::{OwnedReadHalf, OwnedWriteHalf},
@@ -22,7 +25,10 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::wire::{Action, Answer, Event, Frame, Request, frame};
+use super::{
+    inside::receive_with_fds,
+    wire::{Action, Answer, Event, Frame, Request, frame},
+};
 use crate::{
     error::{Error, Result},
     name::ExecId,
@@ -167,6 +173,8 @@ impl Link {
                 Event::Progress(id, progress) => watches.set(id, progress),
                 Event::Ready { .. }
                 | Event::Failed { .. }
+                | Event::Sockets
+                | Event::SftpReady
                 | Event::FileOpened { .. }
                 | Event::FileWritten { .. }
                 | Event::FileFailed { .. } => {}
@@ -246,6 +254,23 @@ pub(super) async fn next_frame<M: DeserializeOwned>(
         }
         if reader.read_buf(buffer).await? == 0 {
             return Ok(None);
+        }
+    }
+}
+
+/// What has come on a connection, with the descriptors that came with it. No bytes: the other side has gone.
+pub(super) async fn receive(
+    stream: &UnixStream,
+    buffer: &mut [u8],
+) -> io::Result<(usize, Vec<OwnedFd>)> {
+    loop {
+        stream.readable().await?;
+        let received = stream.try_io(Interest::READABLE, || {
+            receive_with_fds(stream.as_fd(), buffer)
+        });
+        match received {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            other => return other,
         }
     }
 }

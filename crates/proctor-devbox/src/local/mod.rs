@@ -8,6 +8,7 @@
 mod backend;
 mod devbox;
 mod enforcement;
+mod entrance;
 mod execution;
 mod host_base;
 mod id_ranges;

@@ -5,16 +5,11 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use tokio::{
-    io::{AsyncWriteExt as _, Interest},
-    net::TcpListener,
-    sync::Semaphore,
-};
+use tokio::{io::AsyncWriteExt as _, net::TcpListener, sync::Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     devbox::LocalBox,
-    inside::receive_with_fds,
     link,
     plan::BoxPlaces,
     wire::{Request, frame},
@@ -78,16 +73,7 @@ impl LocalBox {
 async fn fetch(places: &BoxPlaces) -> io::Result<TcpListener> {
     let mut stream = link::connect(&places.directory).await?;
     stream.write_all(&frame(&Request::Outlet, &[])?).await?;
-    let (_, mut fds) = loop {
-        stream.readable().await?;
-        let received = stream.try_io(Interest::READABLE, || {
-            receive_with_fds(std::os::fd::AsFd::as_fd(&stream), &mut [0; 8])
-        });
-        match received {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            other => break other?,
-        }
-    };
+    let (_, mut fds) = link::receive(&stream, &mut [0; 8]).await?;
     let listener = fds.pop().ok_or(io::ErrorKind::NotConnected)?;
     TcpListener::from_std(std::net::TcpListener::from(listener))
 }

@@ -84,7 +84,7 @@ impl LocalBox {
         }
     }
 
-    async fn file_stream(&self, request: &Request) -> Result<tokio::net::UnixStream> {
+    pub(super) async fn file_stream(&self, request: &Request) -> Result<tokio::net::UnixStream> {
         self.running_link().await?;
         let doing = |source| Error::platform("reaching the devbox", source);
         let request = frame(request, &[]).map_err(|error| Error::Invalid(error.to_string()))?;

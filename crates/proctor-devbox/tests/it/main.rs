@@ -6,6 +6,7 @@ mod attacks;
 mod conformance;
 mod crashes;
 mod egress;
+mod entrance;
 mod escapes;
 mod mass;
 mod remainders;

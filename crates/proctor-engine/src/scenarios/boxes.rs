@@ -59,6 +59,7 @@ impl Boxes for FleetBoxes {
             metadata: BTreeMap::new(),
             setup: setup.map_err(failed)?,
             initiator: Initiator::Scenario(order.task_run),
+            tunnel: None,
         };
         let record = self.fleet.create(organization, new).await;
         record.map(|record| record.id).map_err(failed)

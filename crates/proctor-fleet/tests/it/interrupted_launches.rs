@@ -103,6 +103,7 @@ fn new() -> NewDevbox {
         metadata: [].into(),
         setup: DevboxSetup::default(),
         initiator: Initiator::Invocation,
+        tunnel: None,
     }
 }
 

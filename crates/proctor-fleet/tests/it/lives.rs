@@ -361,6 +361,7 @@ async fn what_cannot_be_is_refused_before_anything_is_made() {
         metadata: Default::default(),
         setup,
         initiator: proctor_core::devbox::Initiator::Invocation,
+        tunnel: None,
     };
     let refused = house
         .fleet

@@ -156,6 +156,7 @@ impl House {
             metadata: [("kind".to_owned(), "test".to_owned())].into(),
             setup,
             initiator,
+            tunnel: None,
         };
         self.fleet.create(self.organization, new).await.unwrap()
     }

@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    devbox::{DevboxFailure, DevboxLife, DevboxSetup, DevboxStatus, Initiator},
+    devbox::{
+        DevboxFailure, DevboxLife, DevboxSetup, DevboxStatus, Initiator, Tunnel, TunnelSettings,
+    },
     id::kinds::{DevboxId, OrganizationId},
     mount::{CodeMount, Mount},
 };
@@ -35,6 +37,7 @@ fn record(store: &Store, organization: OrganizationId) -> DevboxRecord {
         caveats: vec!["disk limit: soft".to_owned()],
         deadline: None,
         created_at: START,
+        tunnel: None,
     }
 }
 
@@ -95,6 +98,40 @@ async fn what_opens_repositories_is_known_until_they_are_in_the_devbox(
     running.await.unwrap();
     let tokens = store.devbox_tokens(made.value.id).await.unwrap();
     assert!(tokens.is_empty(), "{tokens:?}");
+}
+
+#[rstest]
+#[tokio::test]
+async fn the_tunnel_and_the_keys_of_a_devbox_are_kept_and_taken_away(
+    #[values(On::Sqlite, On::Postgres)] on: On,
+) {
+    let fixture = Fixture::open(on).await;
+    let store = &fixture.store;
+    let organization = fixture.organization("Clinic").await;
+    let mut record = record(store, organization);
+    record.tunnel = Some(Tunnel {
+        name: "one".to_owned(),
+        settings: TunnelSettings::default(),
+        created_at: START,
+    });
+    let made = store.create_devbox(record, OnDisk::AtOnce).await.unwrap();
+    let id = made.value.id;
+    assert_eq!(store.devbox(id).await.unwrap().as_ref(), Some(&made));
+    let without = DevboxRecord {
+        tunnel: None,
+        ..made.value.clone()
+    };
+    let without = store.change_devbox(&made, without, OnDisk::AtOnce).await;
+    let without = without.unwrap();
+    assert_eq!(store.devbox(id).await.unwrap(), Some(without));
+
+    store.add_ssh_key(id, "aa").await.unwrap();
+    store.add_ssh_key(id, "bb").await.unwrap();
+    assert!(store.add_ssh_key(id, "aa").await.is_err());
+    assert_eq!(store.devbox_of_ssh_key("bb").await.unwrap(), Some(id));
+    assert_eq!(store.devbox_of_ssh_key("cc").await.unwrap(), None);
+    store.forget_ssh_keys(id).await.unwrap();
+    assert_eq!(store.devbox_of_ssh_key("aa").await.unwrap(), None);
 }
 
 #[rstest]

@@ -13,6 +13,8 @@ use super::{
     failure::{Failure, While},
     files,
     launcher::send_with_fds,
+    sessions::{self, Session},
+    sftp,
     supervisor::{Stop, Supervisor},
     trees,
 };
@@ -63,6 +65,15 @@ impl Supervisor {
                     }
                 }
                 Request::Outlet => return self.give_outlet(id),
+                Request::Sockets => {
+                    return self.file(id, &User::Root, |socket, _| sessions::give_sockets(&socket));
+                }
+                Request::Session(spec) => return self.session(id, &spec),
+                Request::Sftp { user, directory } => {
+                    return self.file(id, &user, move |socket, received| {
+                        sftp::serve(socket, received, &directory);
+                    });
+                }
                 Request::ReadFile { path, user, limit } => {
                     return self.file(id, &user, move |socket, _| {
                         files::read(socket, &path, limit);
@@ -185,7 +196,13 @@ impl Supervisor {
         };
         let entrant: Entrant = self.entrant(part, now)?;
         let beginning = (now, memory_kills);
-        Ok(Execution::begin(spec, streams, entrant, asker, beginning))
+        Ok(Execution::begin(
+            spec,
+            streams,
+            entrant,
+            Some(asker),
+            beginning,
+        ))
     }
 
     /// The program runs now, or has said why it cannot.
@@ -196,7 +213,11 @@ impl Supervisor {
         let Some(starting) = execution.starting.take() else {
             return;
         };
+        let mut session = execution.session.take();
         let words = LastWords::hear(&starting.pipe);
+        if let (Some(session), Some(terminal)) = (&mut session, words.terminal) {
+            session.ends = vec![terminal];
+        }
         let answer = if let Some(why) = words.refusal {
             self.withdraw(id);
             Answer::CannotRun(why)
@@ -205,7 +226,10 @@ impl Supervisor {
             && let Some(held) = self.hold_of(id)
         {
             match self.fresh_entrant(told.part(&held)) {
-                Ok(entrant) => return self.replace(id, entrant, held, starting.askers),
+                Ok(entrant) => {
+                    self.replace(id, entrant, held, starting.askers);
+                    return self.keep_waiting(id, session);
+                }
                 Err(failure) => {
                     self.withdraw(id);
                     Answer::Failed(failure.to_string())
@@ -216,8 +240,17 @@ impl Supervisor {
             self.note(id);
             Answer::Done
         };
+        if let Some(session) = session {
+            session.answer(&answer);
+        }
         for asker in starting.askers {
             self.answer(asker, answer.clone());
+        }
+    }
+
+    fn keep_waiting(&mut self, id: &ExecId, session: Option<Session>) {
+        if let Some(execution) = self.executions.get_mut(id) {
+            execution.session = session;
         }
     }
 
@@ -242,7 +275,7 @@ impl Supervisor {
     }
 
     /// Forgets an execution that never came to run.
-    fn withdraw(&mut self, id: &ExecId) {
+    pub(super) fn withdraw(&mut self, id: &ExecId) {
         if let Some(execution) = self.executions.remove(id) {
             self.helpers.insert(execution.pid);
             self.left_groups.push(execution.group);
@@ -458,7 +491,7 @@ impl Supervisor {
     }
 
     /// Takes a connection out of the loop, with what was received and not read yet.
-    fn take_connection(&mut self, id: u64) -> Option<(OwnedFd, Vec<u8>)> {
+    pub(super) fn take_connection(&mut self, id: u64) -> Option<(OwnedFd, Vec<u8>)> {
         let at = self.connections.iter().position(|known| known.id == id)?;
         self.connections.remove(at).hand_over().ok()
     }

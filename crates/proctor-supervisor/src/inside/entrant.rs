@@ -17,7 +17,7 @@ use std::{
 
 use rustix::{
     fs::Mode,
-    net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType},
+    net::{AddressFamily, SendFlags, SocketFlags, SocketType},
     process::{DumpableBehavior, Pid, Signal, WaitOptions},
 };
 
@@ -26,15 +26,15 @@ use super::{
     executions::Surroundings,
     failure::{Failure, While},
     identity::Identity,
-    launcher::{receive_with_fds, send_with_fds},
-    trees,
+    launcher::{receive_at_once, receive_with_fds, send_with_fds},
+    terminal, trees,
 };
 use crate::{
     cgroup::Doors,
     network,
     network::Network,
     plan::Plan,
-    spec::{ExecSpec, User},
+    spec::{ExecSpec, Terminal, User},
     sys::{self, Fork},
 };
 
@@ -43,6 +43,8 @@ const LONGEST_TOLD: usize = 64 << 10;
 
 /// What a process that waited says when it has been told what to become: one that something in the box had ended before never says it.
 const BEGUN: u8 = b'+';
+/// What comes with the server's end of a terminal.
+const TERMINAL: u8 = b'T';
 /// What stands before the reason why a process could not become its program.
 const REFUSED: u8 = b'-';
 
@@ -90,7 +92,7 @@ impl Entrant {
             }),
             Fork::Child => {
                 let failure = match part {
-                    Some(part) => enter_and_become(around, &doors, part),
+                    Some(part) => enter_and_become(around, &doors, part, theirs.as_fd()),
                     None => enter_and_wait(around, &doors, theirs.as_fd()),
                 };
                 if let Err(failure) = failure {
@@ -136,6 +138,8 @@ pub(super) struct LastWords {
     pub(super) begun: bool,
     /// Why it could not become its program.
     pub(super) refusal: Option<String>,
+    /// The other end of its terminal.
+    pub(super) terminal: Option<OwnedFd>,
 }
 
 impl LastWords {
@@ -143,11 +147,10 @@ impl LastWords {
     pub(super) fn hear(socket: &OwnedFd) -> Self {
         let mut words = Self::default();
         let mut packet = [0; 1024];
-        while let Ok((length @ 1.., _)) =
-            rustix::net::recv(socket, &mut packet, RecvFlags::DONTWAIT)
-        {
+        while let Ok((length @ 1.., mut fds)) = receive_at_once(socket.as_fd(), &mut packet) {
             match packet[0] {
                 BEGUN => words.begun = true,
+                TERMINAL => words.terminal = fds.pop(),
                 _ => {
                     let why = String::from_utf8_lossy(&packet[1..length.min(packet.len())]);
                     words.refusal = Some(why.into_owned());
@@ -168,10 +171,11 @@ fn enter_and_become(
     around: Surroundings<'_>,
     doors: &Doors,
     part: Part<'_>,
+    socket: BorrowedFd<'_>,
 ) -> Result<(), Failure> {
     enter::join(around.first, doors, around.plan.ids)?;
     enter::renounce(around.plan, around.filter)?;
-    become_program(around.plan, part)
+    become_program(around.plan, part, socket)
 }
 
 /// Returns without an error if nobody will tell anything any more.
@@ -207,18 +211,26 @@ fn enter_and_wait(
         spec: &spec,
         streams: [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()],
     };
-    become_program(around.plan, part)
+    become_program(around.plan, part, socket)
 }
 
 /// Becomes the program. Returns only if that is not possible.
-fn become_program(plan: &Plan, part: Part<'_>) -> Result<(), Failure> {
+fn become_program(plan: &Plan, part: Part<'_>, socket: BorrowedFd<'_>) -> Result<(), Failure> {
     let Part { spec, streams } = part;
     let identity = enter::become_user(plan, &spec.user)?;
+    let _ = rustix::process::setsid();
+    let terminal = match spec.terminal {
+        Some(size) => Some(open_terminal(size, socket)?),
+        None => None,
+    };
+    let streams = match &terminal {
+        Some(terminal) => [terminal.as_fd(); 3],
+        None => streams,
+    };
     for (stream, target) in streams.into_iter().zip(0..) {
         sys::install_fd(stream, target).doing("connecting the streams")?;
     }
     sys::close_on_exec_from(3).doing("closing descriptors")?;
-    let _ = rustix::process::setsid();
     rustix::process::umask(Mode::from_raw_mode(0o022));
 
     let mut env = std::collections::BTreeMap::from([
@@ -270,6 +282,15 @@ fn become_program(plan: &Plan, part: Part<'_>) -> Result<(), Failure> {
     let argv = texts(spec.argv.clone())?;
     sys::unblock_signals().doing("unblocking signals")?;
     Err(execute(&argv, &env, &path))
+}
+
+/// Opens a terminal as the user, which owns it then, and gives its other end away.
+fn open_terminal(size: Terminal, socket: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
+    // Nobody in the box may choose which descriptor is given away.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).doing("hiding")?;
+    let (ours, theirs) = terminal::open(size).doing("opening a terminal")?;
+    send_with_fds(socket, &[TERMINAL], &[ours.as_fd()]).doing("handing the terminal over")?;
+    Ok(theirs)
 }
 
 /// Looks the program up as a shell would.

@@ -18,6 +18,7 @@ use super::{
     failure::{Failure, While},
     first::First,
     seccomp::Filter,
+    sessions::Session,
     spool::{Spool, StatusFile},
 };
 use crate::{
@@ -56,6 +57,8 @@ pub(super) struct Execution {
     memory_kills: u64,
     /// Until the program runs: where it says that it cannot, and who wants to know.
     pub(super) starting: Option<Starting>,
+    /// Whoever waits for the ends of its streams, if they are somebody else's.
+    pub(super) session: Option<Session>,
     pub(super) exit: Option<Exit>,
     /// The control group of everything it started.
     pub(super) group: String,
@@ -73,6 +76,16 @@ pub(super) struct Streams {
 }
 
 impl Streams {
+    /// Streams whose other ends are somebody else's.
+    pub(super) fn of_session(ends: [OwnedFd; 3]) -> Self {
+        Self {
+            stdin: None,
+            stdout: Spool::of_nothing(),
+            stderr: Spool::of_nothing(),
+            ends,
+        }
+    }
+
     /// Makes the streams.
     pub(super) fn open(
         places: &BoxPlaces,
@@ -205,7 +218,7 @@ impl Execution {
         spec: &ExecSpec,
         streams: Streams,
         entrant: Entrant,
-        asker: Asker,
+        asker: Option<Asker>,
         (now, memory_kills): (Instant, u64),
     ) -> Self {
         let [stdin, stdout, stderr] = streams.ends;
@@ -227,10 +240,15 @@ impl Execution {
             memory_kills,
             starting: Some(Starting {
                 pipe,
-                askers: vec![asker],
-                heard_from: if spec.stdin { now } else { now + SOON },
+                heard_from: if spec.stdin || asker.is_none() {
+                    now
+                } else {
+                    now + SOON
+                },
+                askers: asker.into_iter().collect(),
                 told,
             }),
+            session: None,
             exit: None,
             group,
             has_group: true,

@@ -4,7 +4,7 @@
 //! server ──socket──▶ launcher ──fork──▶ supervisor ──clone3──▶ first process (namespaces, mounts; then it only reaps)
 //!                                        │   ▲
 //!                                        │   └─ control socket: the server, or the next one
-//!                                        └─fork─▶ enter the box ──▶ exec the program, or read or write a file
+//!                                        └─fork─▶ enter the box ──▶ exec the program, read or write a file, speak SFTP
 //!                                                               └─▶ or wait to be told which program
 //! ```
 //!
@@ -30,11 +30,14 @@ mod launcher;
 mod mounts;
 mod overlay;
 mod seccomp;
+mod sessions;
+mod sftp;
 mod shared;
 mod spares;
 mod spool;
 mod supervisor;
 mod system_calls;
+mod terminal;
 mod trees;
 mod usage;
 

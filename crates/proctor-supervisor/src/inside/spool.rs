@@ -56,6 +56,19 @@ impl Spool {
         Ok((spool, write))
     }
 
+    /// A spool of a stream that is somebody else's: it is over before it begins.
+    pub(super) fn of_nothing() -> Self {
+        Self {
+            path: PathBuf::new(),
+            file: None,
+            pipe: None,
+            limit: 0,
+            kept: 0,
+            dropped: 0,
+            ended: true,
+        }
+    }
+
     /// The pipe to be polled, while a process holds its other end.
     pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)

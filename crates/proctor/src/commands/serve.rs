@@ -1,6 +1,6 @@
 //! `proctor serve`.
 
-use std::{num::NonZeroU32, time::Duration};
+use std::{net::SocketAddr, num::NonZeroU32, time::Duration};
 
 use anyhow::Context as _;
 use proctor_api::{
@@ -10,6 +10,7 @@ use proctor_api::{
 };
 use proctor_devbox::local::TotalLimits;
 use proctor_fleet::KeepFrozen;
+use proctor_ssh::SshOptions;
 use proctor_store::{
     Store,
     credentials::{GivenKey, PlainKey},
@@ -19,12 +20,13 @@ use serde_json::json;
 use tokio_util::task::TaskTracker;
 
 use crate::{
+    addresses::SshListen,
     agents,
     cli::Serve,
     commands::signals,
     devboxes::{self, Supplies},
     exit::{Exit, WrongUse},
-    running::{Opened, Terms},
+    running::{Opened, Running, Terms},
     settings::{LogFormat, ServeSettings},
 };
 
@@ -60,11 +62,12 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
             internal_hosts: serve.internal_hosts.clone().unwrap_or_default(),
         },
         agents,
+        ssh: ssh_options(&serve),
     };
     let running = opened.start(&settings.data_directory(), terms).await?;
     let tasks = TaskTracker::new();
     tasks.spawn(signals::stop(running.stopping()));
-    announce(arguments.json, &running.url, first_key.as_ref());
+    announce(arguments.json, &running, first_key.as_ref());
     let drained = running.finish().await?;
     telemetry.shutdown();
     if let Drained::CutShort { connections } = drained {
@@ -91,12 +94,13 @@ async fn first_start(store: &Store) -> anyhow::Result<Option<SecretString>> {
     Ok(made.filter(|_| show).map(|(_, issued)| issued.secret))
 }
 
-fn announce(json: bool, url: &str, first_key: Option<&SecretString>) {
+fn announce(json: bool, running: &Running, first_key: Option<&SecretString>) {
+    let (url, ssh) = (&running.url, running.ssh);
     let first_key = first_key.map(|key| key.expose_secret());
     if json {
         println!(
             "{}",
-            json!({"ready": true, "url": url, "first_key": first_key})
+            json!({"ready": true, "url": url, "ssh": ssh, "first_key": first_key})
         );
         return;
     }
@@ -106,6 +110,9 @@ fn announce(json: bool, url: &str, first_key: Option<&SecretString>) {
             "\nThis is the first start. The organization's key, shown only now:\n\n    {key}\n"
         );
         println!("Try it:\n\n    curl -H 'Authorization: Bearer {key}' {url}/solvers\n");
+    }
+    if let Some(ssh) = ssh {
+        println!("Devboxes are reached by SSH on {ssh}");
     }
     println!("The API is described at {url}/docs");
 }
@@ -143,6 +150,21 @@ fn server_options(settings: &ServeSettings) -> anyhow::Result<ServerOptions> {
     })
 }
 
+/// Where SSH is spoken: for this machine alone, unless somebody says otherwise.
+fn ssh_options(settings: &ServeSettings) -> Option<SshOptions> {
+    let usual = SshListen::On(SocketAddr::from(([127, 0, 0, 1], 0)));
+    match settings.ssh_listen.unwrap_or(usual) {
+        SshListen::Off => None,
+        SshListen::On(listen) => Some(SshOptions {
+            listen,
+            public: settings
+                .ssh_address
+                .clone()
+                .map(|address| (address.host, address.port)),
+        }),
+    }
+}
+
 fn keep_frozen(settings: &ServeSettings) -> KeepFrozen {
     let default = KeepFrozen::default();
     KeepFrozen {
@@ -173,6 +195,7 @@ fn api_options(settings: &ServeSettings) -> ApiOptions {
                 .rate_burst
                 .unwrap_or_else(|| a_seconds_worth(per_minute)),
         }),
+        tunnel_domain: settings.tunnel_domain.clone().map(|domain| domain.0),
         ..default
     }
 }

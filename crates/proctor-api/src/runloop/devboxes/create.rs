@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use proctor_core::devbox::{BaseRequest, DevboxRequest, Initiator};
+use proctor_core::devbox::{BaseRequest, DevboxRequest, Initiator, TunnelSettings};
 use proctor_fleet::NewDevbox;
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::views::DevboxView;
+use super::{tunnels::TunnelParameters, views::DevboxView};
 use crate::{
     auth::OrganizationCaller,
     error::{ApiError, ApiErrorKind, render::RunloopError},
@@ -56,9 +56,8 @@ pub(crate) struct DevboxCreateParameters {
     blueprint_id: Option<String>,
     /// Begin where the newest blueprint of this name ends.
     blueprint_name: Option<String>,
-    /// Not offered.
-    #[schema(value_type = Option<Object>)]
-    tunnel: Option<Value>,
+    /// How services in it can be reached from outside.
+    tunnel: Option<TunnelParameters>,
     /// Not offered.
     #[schema(value_type = Option<Object>)]
     gateways: Option<BTreeMap<String, Value>>,
@@ -71,6 +70,7 @@ pub(crate) struct DevboxCreateParameters {
 struct NamedRequest {
     name: Option<String>,
     metadata: BTreeMap<String, String>,
+    tunnel: Option<TunnelSettings>,
     request: DevboxRequest,
 }
 
@@ -110,6 +110,9 @@ impl DevboxCreateParameters {
         {
             checks.refuse("entrypoint", "must not contain a NUL");
         }
+        let tunnel = self
+            .tunnel
+            .map(|tunnel| tunnel.read(&mut checks, "tunnel."));
         checks.finish()?;
         let request = DevboxRequest {
             base,
@@ -122,6 +125,7 @@ impl DevboxCreateParameters {
         Ok(NamedRequest {
             name: name.filter(|name| !name.is_empty()),
             metadata,
+            tunnel,
             request,
         })
     }
@@ -132,9 +136,7 @@ impl DevboxCreateParameters {
             let mut values = map.iter().flatten().map(|(_, value)| value);
             values.any(|value| !value.is_null())
         };
-        let what = if self.tunnel.is_some() {
-            "tunnels"
-        } else if some(&self.gateways) {
+        let what = if some(&self.gateways) {
             "gateways"
         } else if some(&self.mcp) {
             "MCP servers"
@@ -214,6 +216,7 @@ pub(crate) async fn create_devbox(
     let NamedRequest {
         name,
         metadata,
+        tunnel,
         request,
     } = body.read()?;
     let new = NewDevbox {
@@ -221,9 +224,10 @@ pub(crate) async fn create_devbox(
         metadata,
         setup: fleet.resolve(caller.id(), request).await?,
         initiator: Initiator::Invocation,
+        tunnel,
     };
     let record = fleet.create(caller.id(), new).await?;
-    Ok(Json(DevboxView::of(record)))
+    Ok(Json(DevboxView::of(&state, record)))
 }
 
 /// Makes a devbox. Clients wait for it with wait_for_status.

@@ -115,7 +115,11 @@ pub(crate) async fn list_devboxes(
         .list(caller.id(), wanted, &labels, page)
         .await?;
     Ok(Json(DevboxListView {
-        devboxes: page.items.into_iter().map(DevboxView::of).collect(),
+        devboxes: page
+            .items
+            .into_iter()
+            .map(|record| DevboxView::of(&state, record))
+            .collect(),
         has_more: page.has_more,
         total_count: page.total,
     }))
@@ -136,7 +140,7 @@ pub(crate) async fn get_devbox(
     Path(id): Path<DevboxId>,
 ) -> Result<Json<DevboxView>, ApiError> {
     let record = state.fleet()?.devbox(caller.id(), id).await?;
-    Ok(Json(DevboxView::of(record)))
+    Ok(Json(DevboxView::of(&state, record)))
 }
 
 /// Gives a devbox another name or other notes.
@@ -163,7 +167,7 @@ pub(crate) async fn update_devbox(
         metadata: body.metadata,
     };
     let record = state.fleet()?.update(caller.id(), id, change).await?;
-    Ok(Json(DevboxView::of(record)))
+    Ok(Json(DevboxView::of(&state, record)))
 }
 
 /// Waits until a devbox has one of several statuses.
@@ -199,7 +203,7 @@ pub(crate) async fn wait_for_devbox_status(
         .wait_for(caller.id(), id, &statuses, patience)
         .await?;
     match waited {
-        Some(record) => Ok(Json(DevboxView::of(record))),
+        Some(record) => Ok(Json(DevboxView::of(&state, record))),
         None => Err(ApiError::new(
             ApiErrorKind::TimedOut,
             format!("the devbox is not {} yet; ask again", words.join(" or ")),
@@ -222,7 +226,7 @@ pub(crate) async fn shutdown_devbox(
     Path(id): Path<DevboxId>,
 ) -> Result<Json<DevboxView>, ApiError> {
     let record = state.fleet()?.shutdown(caller.id(), id).await?;
-    Ok(Json(DevboxView::of(record)))
+    Ok(Json(DevboxView::of(&state, record)))
 }
 
 /// Gives a devbox as much time again as it had at first.
@@ -258,7 +262,7 @@ pub(crate) async fn suspend_devbox(
     Path(id): Path<DevboxId>,
 ) -> Result<Json<DevboxView>, ApiError> {
     let record = state.fleet()?.suspend(caller.id(), id).await?;
-    Ok(Json(DevboxView::of(record)))
+    Ok(Json(DevboxView::of(&state, record)))
 }
 
 /// Brings a suspended devbox back.
@@ -276,7 +280,7 @@ pub(crate) async fn resume_devbox(
     Path(id): Path<DevboxId>,
 ) -> Result<Json<DevboxView>, ApiError> {
     let record = state.fleet()?.resume(caller.id(), id).await?;
-    Ok(Json(DevboxView::of(record)))
+    Ok(Json(DevboxView::of(&state, record)))
 }
 
 /// Shows what a devbox has used, by its size and the time it was there.

@@ -12,7 +12,9 @@ mod lives;
 mod logs;
 mod not_offered;
 mod snapshots;
+mod ssh;
 mod streams;
+mod tunnels;
 mod views;
 
 pub(crate) use create::SEVERAL_BASES;
@@ -30,8 +32,9 @@ pub(crate) const UNHURRIED: [&str; 10] = [
     "/v1/devboxes/{id}/download_file",
     "/v1/devboxes/{id}/snapshot_disk",
 ];
-/// Routes that read their body as it comes.
-pub(crate) const STREAMING: [&str; 1] = ["/v1/devboxes/{id}/upload_file"];
+/// Routes that read their body as it comes, or whose answers are not to be kept: they hold what opens a devbox.
+pub(crate) const STREAMING: [&str; 3] =
+    ["/v1/devboxes/{id}/upload_file", ssh::PATH, tunnels::ENABLE];
 
 /// The routes of devboxes.
 pub(crate) fn routes() -> OpenApiRouter<ApiState> {
@@ -66,9 +69,9 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(snapshots::get_disk_snapshot_status))
         .routes(routes!(snapshots::update_disk_snapshot))
         .routes(routes!(snapshots::delete_disk_snapshot))
-        .routes(routes!(not_offered::create_devbox_ssh_key))
-        .routes(routes!(not_offered::enable_devbox_tunnel))
-        .routes(routes!(not_offered::remove_devbox_tunnel))
+        .routes(routes!(ssh::create_devbox_ssh_key))
+        .routes(routes!(tunnels::enable_devbox_tunnel))
+        .routes(routes!(tunnels::remove_devbox_tunnel))
         .routes(routes!(not_offered::create_devbox_pty_tunnel))
         .routes(routes!(not_offered::create_devbox_gateway_token))
         .routes(routes!(not_offered::create_devbox_mcp_token))

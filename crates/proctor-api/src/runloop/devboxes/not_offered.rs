@@ -1,4 +1,5 @@
-//! What clients know and this server does not offer: ways into a devbox from outside, and proxies out of it.
+//! What clients know and this server does not offer: terminals over HTTP, and proxies out of a devbox. Axons, gateways and MCP
+//! configurations are outside of the contract that this server keeps.
 
 use crate::{
     auth::OrganizationCaller,
@@ -26,18 +27,9 @@ macro_rules! not_offered {
 }
 
 not_offered! {
-    /// Not offered: devboxes have no network that a shell could be reached by.
-    create_devbox_ssh_key: post "/v1/devboxes/{id}/create_ssh_key" (("id" = String, Path, description = "The devbox's id")),
-        "this server's devboxes cannot be reached by SSH; run commands with execute";
-    /// Not offered: devboxes have no network that a service could be reached by.
-    enable_devbox_tunnel: post "/v1/devboxes/{id}/enable_tunnel" (("id" = String, Path, description = "The devbox's id")),
-        "tunnels are not offered by this server";
-    /// Not offered: there are no tunnels.
-    remove_devbox_tunnel: post "/v1/devboxes/{id}/remove_tunnel" (("id" = String, Path, description = "The devbox's id")),
-        "tunnels are not offered by this server";
-    /// Not offered: there are no tunnels.
+    /// Not offered: terminals are for SSH.
     create_devbox_pty_tunnel: post "/v1/devboxes/{id}/create_pty_tunnel" (("id" = String, Path, description = "The devbox's id")),
-        "terminals are not offered by this server; run commands with execute";
+        "terminals are not offered over HTTP; use SSH (create_ssh_key)";
     /// Not offered: there are no gateways.
     create_devbox_gateway_token: post "/v1/devboxes/{id}/create_gateway_token" (("id" = String, Path, description = "The devbox's id")),
         "gateways are not offered by this server";

@@ -10,7 +10,8 @@ use proctor_fleet::DevboxRecord;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::runloop::launch_parameters::LaunchParametersBody;
+use super::tunnels::TunnelView;
+use crate::{runloop::launch_parameters::LaunchParametersBody, state::ApiState};
 
 /// A devbox.
 #[derive(Serialize, ToSchema)]
@@ -44,6 +45,9 @@ pub(crate) struct DevboxView {
     initiator_type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     initiator_id: Option<String>,
+    /// How services in it can be reached from outside, if they can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tunnel: Option<TunnelView>,
     /// What the box could not have of what it should have, in words; empty when everything is as asked for.
     limitations: Vec<String>,
 }
@@ -59,7 +63,8 @@ pub(crate) struct StateTransitionView {
 }
 
 impl DevboxView {
-    pub(crate) fn of(record: DevboxRecord) -> Self {
+    pub(crate) fn of(state: &ApiState, record: DevboxRecord) -> Self {
+        let tunnel = TunnelView::of(state, &record);
         let life = &record.life;
         let failure = life.failure();
         let state_transitions = life
@@ -98,6 +103,7 @@ impl DevboxView {
             shutdown_reason: life.shutdown_reason().map(|reason| reason.as_str()),
             initiator_type,
             initiator_id,
+            tunnel,
             limitations: record.caveats,
             metadata: record.metadata,
             name: record.name,

@@ -187,6 +187,7 @@ async fn devboxes_are_counted_by_the_agents_that_are_mounted_in_them() {
             caveats: Vec::new(),
             deadline: None,
             created_at: now,
+            tunnel: None,
         };
         server
             .store

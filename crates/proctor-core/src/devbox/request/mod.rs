@@ -163,6 +163,8 @@ pub struct LifecycleRequest {
     pub after_idle: Option<AfterIdle>,
     /// What happens before a suspend.
     pub before_suspend: Option<BeforeSuspend>,
+    /// Whether a request through its tunnel brings it back when it is suspended.
+    pub wake_on_http: Option<bool>,
 }
 
 /// What shall happen before a devbox is suspended.
@@ -240,6 +242,7 @@ impl LaunchRequest {
             suspend_commands: before_suspend.commands.unwrap_or_default(),
             suspend_deadline_millis: before_suspend.deadline_millis,
             network_policy: self.network_policy,
+            wake_on_http: lifecycle.wake_on_http,
         })
     }
 

@@ -151,6 +151,15 @@ struct StoredLifecycle {
     after_idle: Option<StoredAfterIdle>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lifecycle_hooks: Option<StoredHooks>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resume_triggers: Option<StoredTriggers>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct StoredTriggers {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http: Option<bool>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -208,6 +217,9 @@ impl From<LaunchRequest> for StoredLaunch {
                     suspend_commands: before.commands,
                     suspend_deadline_ms: before.deadline_millis.map(Number::from),
                 }),
+                resume_triggers: lifecycle
+                    .wake_on_http
+                    .map(|http| StoredTriggers { http: Some(http) }),
             }),
             launch_commands: launch.launch_commands,
             user_parameters: launch.user.map(|user| StoredUser {
@@ -271,6 +283,7 @@ fn lifecycle(stored: StoredLifecycle) -> Result<LifecycleRequest, String> {
     Ok(LifecycleRequest {
         after_idle: stored.after_idle.map(AfterIdle::try_from).transpose()?,
         before_suspend: stored.lifecycle_hooks.map(before_suspend).transpose()?,
+        wake_on_http: stored.resume_triggers.and_then(|triggers| triggers.http),
     })
 }
 

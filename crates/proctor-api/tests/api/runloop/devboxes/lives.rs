@@ -212,8 +212,6 @@ async fn what_is_not_offered_is_501_and_not_worth_a_retry() {
     let path = boxes.running(json!({})).await;
     for tail in [
         "create_ssh_key",
-        "enable_tunnel",
-        "remove_tunnel",
         "create_pty_tunnel",
         "create_gateway_token",
         "create_mcp_token",
@@ -230,11 +228,14 @@ async fn what_is_not_offered_is_501_and_not_worth_a_retry() {
         );
     }
     let (status, message) = boxes
-        .refused("/v1/devboxes", json!({"tunnel": {"auth_mode": "open"}}))
+        .refused(
+            "/v1/devboxes",
+            json!({"gateways": {"A": {"gateway": "g", "secret": "s"}}}),
+        )
         .await;
     assert_eq!(
         (status, message.as_str()),
-        (501, "tunnels are not offered by this server")
+        (501, "gateways are not offered by this server")
     );
     boxes.end().await;
 }

@@ -8,3 +8,4 @@ mod job_logs;
 mod lives;
 mod snapshots;
 pub(super) mod support;
+mod tunnels;

@@ -39,17 +39,35 @@ impl Boxes {
         Self::start_in(directory, backend, Extensions::shipped()).await
     }
 
+    /// The same with a domain for tunnels.
+    pub(in crate::runloop) async fn start_under(domain: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let config = LocalConfig::new(directory.path().join("boxes"));
+        let backend = Arc::new(LocalBackend::open(config).unwrap());
+        let mut setup = Setup::default();
+        setup.api.tunnel_domain = Some(domain.to_owned());
+        Self::start_as(directory, backend, setup).await
+    }
+
     async fn start_in(
         directory: tempfile::TempDir,
         backend: Arc<dyn Backend>,
         extensions: Extensions,
     ) -> Self {
-        let options = FleetOptions::new(directory.path().join("fleet"));
-        let made = Arc::clone(&backend);
         let setup = Setup {
             extensions,
             ..Setup::default()
         };
+        Self::start_as(directory, backend, setup).await
+    }
+
+    async fn start_as(
+        directory: tempfile::TempDir,
+        backend: Arc<dyn Backend>,
+        setup: Setup,
+    ) -> Self {
+        let options = FleetOptions::new(directory.path().join("fleet"));
+        let made = Arc::clone(&backend);
         let (server, fleet) = setup
             .start_with(|store, clock| async move {
                 let fleet = Fleet::open(options, store, made, clock).await.unwrap();
