@@ -53,9 +53,9 @@ async fn ports_of_the_devbox_are_forwarded_and_nothing_else_is() {
     .await;
     assert!(answer.starts_with("HTTP/1.0 200"), "{answer}");
     for refused in [nobody, outside] {
-        assert!(
-            ask(refused).await.is_ok_and(|answer| answer.is_empty()) || ask(refused).await.is_err()
-        );
+        // Closed without a word, or reset.
+        let answer = ask(refused).await.unwrap_or_default();
+        assert_eq!(answer, "");
     }
     host.set_nonblocking(true).unwrap();
     assert!(host.accept().is_err(), "somebody reached the host");
