@@ -2,9 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use proctor_devbox::{
-    Devbox, Error, ExecId, ExecSpec, Limits, Session, Terminal, User, conformance::Subject as _,
-};
+use proctor_devbox::{Devbox, Error, ExecId, ExecSpec, Limits, Session, Terminal, User};
 use proctor_testkit::eventually;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
