@@ -46,6 +46,7 @@ async fn everything(fixture: &Fixture) -> (DevboxRecord, Run, TaskRun, proctor_c
     let store = &fixture.store;
     let organization = fixture.organization("Clinic").await;
     let devbox = DevboxRecord {
+        tunnel: None,
         id: store.fresh_id(),
         organization,
         node: "here".to_owned(),
