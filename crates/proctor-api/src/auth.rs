@@ -49,7 +49,7 @@ impl Caller {
             }
         };
         if let Some(limiter) = state.limiter() {
-            limiter.check(principal.credential)?;
+            limiter.check(&principal.credential)?;
         }
         let span = Span::current();
         if !span.is_disabled() {

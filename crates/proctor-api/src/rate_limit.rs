@@ -55,13 +55,13 @@ impl<K: Hash + Eq + Clone> Limiter<K> {
     }
 
     /// Counts one request, or refuses it with the time to wait.
-    pub(crate) fn check(&self, key: K) -> Result<(), ApiError> {
+    pub(crate) fn check(&self, key: &K) -> Result<(), ApiError> {
         if self.checks.fetch_add(1, Ordering::Relaxed) % CHECKS_BETWEEN_SWEEPS
             == CHECKS_BETWEEN_SWEEPS - 1
         {
             self.limiter.retain_recent();
         }
-        self.limiter.check_key(&key).map_err(|refusal| {
+        self.limiter.check_key(key).map_err(|refusal| {
             ApiError::new(
                 ApiErrorKind::RateLimited {
                     retry_after: refusal.wait_time_from(self.clock.now()),
@@ -90,13 +90,13 @@ mod tests {
             burst: NonZeroU32::new(2).unwrap(),
         });
         let [first, second] = [1, 2].map(|n| CredentialId::from_uuid(Uuid::from_u128(n)));
-        limiter.check(first).unwrap();
-        limiter.check(first).unwrap();
-        let refusal = limiter.check(first).unwrap_err();
+        limiter.check(&first).unwrap();
+        limiter.check(&first).unwrap();
+        let refusal = limiter.check(&first).unwrap_err();
         let ApiErrorKind::RateLimited { retry_after } = refusal.kind() else {
             panic!("{refusal:?}");
         };
         assert!(*retry_after > Duration::ZERO && *retry_after <= Duration::from_secs(60));
-        limiter.check(second).unwrap();
+        limiter.check(&second).unwrap();
     }
 }

@@ -20,7 +20,8 @@ pub trait Readable: Sized {
 
 /// What a document says or why it cannot be read, and how it was written.
 pub struct Document<T: Readable> {
-    read: Result<T, T::Error>,
+    /// Boxed: what devboxes are asked for is large, and most tasks have none.
+    read: Result<Box<T>, T::Error>,
     /// The document itself, if it is not what [`Readable::write`] makes of it.
     written: Option<Value>,
 }
@@ -28,7 +29,7 @@ pub struct Document<T: Readable> {
 impl<T: Readable> Document<T> {
     /// Reads a document.
     pub fn of(document: Value) -> Self {
-        let read = T::read(&document);
+        let read = T::read(&document).map(Box::new);
         let is_same = read.as_ref().is_ok_and(|value| value.write() == document);
         Self {
             read,
@@ -38,7 +39,7 @@ impl<T: Readable> Document<T> {
 
     /// What it says, or why it cannot be read.
     pub fn get(&self) -> Result<&T, &T::Error> {
-        self.read.as_ref()
+        self.read.as_deref()
     }
 
     /// The document as it was written.
@@ -55,7 +56,7 @@ impl<T: Readable> Document<T> {
 impl<T: Readable> From<T> for Document<T> {
     fn from(value: T) -> Self {
         Self {
-            read: Ok(value),
+            read: Ok(Box::new(value)),
             written: None,
         }
     }

@@ -36,7 +36,7 @@ impl WrongKeys {
         {
             return response;
         }
-        match self.0.check(network_of(peer)) {
+        match self.0.check(&network_of(peer)) {
             Ok(()) => response,
             Err(refusal) => {
                 let mut wait = render::response(&refusal, dialect);

@@ -251,9 +251,8 @@ impl AsyncWrite for OpenTerminal {
     ) -> Poll<io::Result<usize>> {
         loop {
             let mut ready = ready!(self.0.poll_write_ready(context))?;
-            match ready.try_io(|terminal| Ok(rustix::io::write(terminal, bytes)?)) {
-                Ok(written) => return Poll::Ready(written),
-                Err(_) => {}
+            if let Ok(written) = ready.try_io(|terminal| Ok(rustix::io::write(terminal, bytes)?)) {
+                return Poll::Ready(written);
             }
         }
     }
