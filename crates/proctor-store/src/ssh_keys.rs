@@ -30,8 +30,13 @@ impl Store {
         row.map(|row| row.id("devbox")).transpose()
     }
 
-    /// Forgets every key of a devbox.
+    /// Forgets every key of a devbox. Most have none, and looking is cheaper than a commit that changes nothing.
     pub async fn forget_ssh_keys(&self, devbox: DevboxId) -> Result<(), StoreError> {
+        let any =
+            Query::new("SELECT devbox FROM devbox_ssh_keys WHERE devbox = $1 LIMIT 1").bind(devbox);
+        if self.database().read_optional(any).await?.is_none() {
+            return Ok(());
+        }
         let query = Query::new("DELETE FROM devbox_ssh_keys WHERE devbox = $1").bind(devbox);
         self.database().execute(query).await?;
         Ok(())

@@ -85,8 +85,12 @@ impl Service {
             devbox,
             tunnel: view["tunnel"].clone(),
         };
+        let token = service.tunnel["auth_token"].as_str().unwrap_or_default();
         eventually_seen("the service listens", async || {
-            let response = service.get("/echo").send().await.unwrap();
+            let ask = service
+                .get("/echo")
+                .header("x-runloop-tunnel-authorization", format!("Bearer {token}"));
+            let response = ask.send().await.unwrap();
             match response.status().as_u16() {
                 502 => Err(response.text().await.unwrap()),
                 _ => Ok(()),
