@@ -24,7 +24,8 @@ impl Engine {
             };
             let ended = stop.run_until_cancelled(ended).await;
             engine.inner.watches.end(&id);
-            let Some(Some(end)) = ended else {
+            // Of a box that ends while nobody waits for its end any more, nothing is asked: whoever stopped this has ended it.
+            let Some(Some(end)) = ended.filter(|_| !stop.is_cancelled()) else {
                 return;
             };
             if let Err(error) = engine.lose_box(id, &end).await {
