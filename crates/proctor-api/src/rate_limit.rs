@@ -1,15 +1,21 @@
 //! An optional limit on how often one credential may ask.
 
 use std::{
+    collections::HashMap,
     num::NonZeroU32,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
 };
 
 use governor::{
-    DefaultKeyedRateLimiter, Quota, RateLimiter,
+    DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter,
     clock::{Clock as _, DefaultClock},
 };
-use proctor_core::id::kinds::CredentialId;
+use proctor_core::id::kinds::{CredentialId, OrganizationId};
+use proctor_store::organizations::Organization;
 
 use crate::error::{ApiError, ApiErrorKind};
 
@@ -52,15 +58,54 @@ impl Limiter {
             self.limiter.retain_recent();
         }
         self.limiter.check_key(&credential).map_err(|refusal| {
-            ApiError::new(
-                ApiErrorKind::RateLimited {
-                    retry_after: refusal.wait_time_from(self.clock.now()),
-                },
-                format!(
-                    "this key may ask {} times per minute; wait as long as Retry-After says",
-                    self.limit.per_minute
-                ),
-            )
+            let wait = refusal.wait_time_from(self.clock.now());
+            refused("key", self.limit.per_minute, wait)
+        })
+    }
+}
+
+fn refused(who: &str, per_minute: NonZeroU32, retry_after: Duration) -> ApiError {
+    ApiError::new(
+        ApiErrorKind::RateLimited { retry_after },
+        format!(
+            "this {who} may ask {per_minute} times per minute; wait as long as Retry-After says"
+        ),
+    )
+}
+
+/// Counts the requests of organizations that may ask only so often, all their credentials together.
+#[derive(Default)]
+pub(crate) struct OrganizationLimiter {
+    counted: Mutex<HashMap<OrganizationId, Counted>>,
+    clock: DefaultClock,
+}
+
+struct Counted {
+    per_minute: NonZeroU32,
+    limiter: Arc<DefaultDirectRateLimiter>,
+}
+
+impl OrganizationLimiter {
+    /// Counts one request, or refuses it with the time to wait.
+    pub(crate) fn check(&self, organization: &Organization) -> Result<(), ApiError> {
+        let Some(per_minute) = organization.limits.requests_per_minute else {
+            return Ok(());
+        };
+        let limiter = {
+            let mut all = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+            let new = || Counted {
+                per_minute,
+                limiter: Arc::new(RateLimiter::direct(Quota::per_minute(per_minute))),
+            };
+            let counted = all.entry(organization.id).or_insert_with(new);
+            if counted.per_minute != per_minute {
+                *counted = new();
+            }
+            Arc::clone(&counted.limiter)
+        };
+        limiter.check().map_err(|refusal| {
+            let wait = refusal.wait_time_from(self.clock.now());
+            refused("organization", per_minute, wait)
         })
     }
 }
