@@ -7,8 +7,8 @@ pub fn object(required: &[&str], properties: Value) -> Value {
     let mut schema = json!({
         "type": "object",
         "additionalProperties": false,
-        "properties": properties,
     });
+    schema["properties"] = properties;
     if !required.is_empty() {
         schema["required"] = json!(required);
     }

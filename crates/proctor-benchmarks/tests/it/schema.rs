@@ -125,7 +125,7 @@ fn the_schema_has_the_configuration_of_every_type() {
             env!("CARGO_MANIFEST_DIR"),
             "/../../benchmarks/benchmark.schema.json"
         );
-        std::fs::write(path, format!("{before}{BEGIN}{expected}{END}{after}")).unwrap();
+        fs_err::write(path, format!("{before}{BEGIN}{expected}{END}{after}")).unwrap();
     } else {
         assert!(
             written == expected,

@@ -107,7 +107,7 @@ async fn an_operator_key_is_good_for_nothing_else_and_nothing_else_is_good_for_i
                 continue;
             };
             let is_operators = schemes.iter().any(|one| one.get("operator_key").is_some());
-            let path = path.replace('{', "").replace('}', "");
+            let path = path.replace(['{', '}'], "");
             let method: Method = method.to_uppercase().parse().unwrap();
             let key = if is_operators { &server.key } else { &operator };
             let answer = ask(&server, key, method.clone(), &path, json!({})).await;
