@@ -42,6 +42,12 @@ impl Caller {
             Authentication::Revoked => {
                 return Err(ApiError::unauthorized("this credential was revoked"));
             }
+            Authentication::Operator(_) => {
+                return Err(ApiError::unauthorized(
+                    "an operator key (vk_op_…) opens /organizations and nothing else; this route takes a credential of an \
+                     organization",
+                ));
+            }
             Authentication::Unknown => {
                 return Err(ApiError::unauthorized(
                     "this server knows no such key or token; was it copied completely?",
@@ -51,6 +57,9 @@ impl Caller {
         if let Some(limiter) = state.limiter() {
             limiter.check(&principal.credential)?;
         }
+        state
+            .organization_limiter()
+            .check(&principal.organization)?;
         let span = Span::current();
         if !span.is_disabled() {
             tracing::record_all!(
@@ -136,6 +145,27 @@ impl FromRequestParts<ApiState> for OrganizationCaller {
             Who::Organization => Ok(Self(caller)),
             Who::Solver(_) | Who::Run(_) => Err(caller.wrong_kind("an organization key (vk_…)")),
         }
+    }
+}
+
+/// Proof that whoever runs the server is calling. It speaks for no organization.
+#[derive(Clone, Copy, Debug)]
+pub struct OperatorCaller;
+
+impl FromRequestParts<ApiState> for OperatorCaller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
+        let shown = bearer(&parts.headers)?;
+        if let Authentication::Operator(key) = state.store().authenticate(shown).await? {
+            if let Some(limiter) = state.limiter() {
+                limiter.check(key)?;
+            }
+            return Ok(Self);
+        }
+        // Says what is wrong with any other credential, and is refused if nothing is.
+        let caller = Caller::authenticate(&parts.headers, state).await?;
+        Err(caller.wrong_kind("an operator key (vk_op_…)"))
     }
 }
 

@@ -171,6 +171,7 @@ fn passing(kind: &ApiErrorKind) -> Option<Unanswered> {
         ApiErrorKind::Unmet(_)
         | ApiErrorKind::IllegalState
         | ApiErrorKind::Taken
+        | ApiErrorKind::LimitReached
         | ApiErrorKind::Conflict
         | ApiErrorKind::NotFound
         | ApiErrorKind::Unauthorized

@@ -17,7 +17,11 @@ use crate::{
 };
 
 /// Security schemes by the names that handlers use.
-const SECURITY_SCHEMES: [(&str, &str); 3] = [
+const SECURITY_SCHEMES: [(&str, &str); 4] = [
+    (
+        "operator_key",
+        "The key of whoever runs the server (`vk_op_…`): `/organizations`, and nothing that belongs to one.",
+    ),
     (
         "organization_key",
         "An organization's key (`vk_…`): the management routes and the whole Runloop dialect.",
@@ -40,6 +44,7 @@ const SECURITY_SCHEMES: [(&str, &str); 3] = [
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     tags(
+        (name = "Verial: organizations", description = "The tenants of this server, for whoever runs it."),
         (name = "Verial: organization keys", description = "Keys that may do everything in their organization."),
         (name = "Verial: environments", description = "Simulators that belong together: where tasks are done."),
         (name = "Verial: simulators", description = "Services to be simulated."),

@@ -1,16 +1,22 @@
 //! Limits on how often somebody may ask: one credential, if that is wanted, and an address that shows wrong ones.
 
 use std::{
+    collections::HashMap,
     hash::Hash,
     num::NonZeroU32,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
 };
 
 use governor::{
-    DefaultKeyedRateLimiter, Quota, RateLimiter,
+    DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter,
     clock::{Clock as _, DefaultClock},
 };
-use proctor_core::id::kinds::CredentialId;
+use proctor_core::id::kinds::{CredentialId, OrganizationId};
+use proctor_store::organizations::Organization;
 
 use crate::error::{ApiError, ApiErrorKind};
 
@@ -62,15 +68,52 @@ impl<K: Hash + Eq + Clone> Limiter<K> {
             self.limiter.retain_recent();
         }
         self.limiter.check_key(key).map_err(|refusal| {
-            ApiError::new(
-                ApiErrorKind::RateLimited {
-                    retry_after: refusal.wait_time_from(self.clock.now()),
-                },
-                format!(
-                    "{} {} times per minute; wait as long as Retry-After says",
-                    self.whose, self.limit.per_minute
-                ),
-            )
+            let wait = refusal.wait_time_from(self.clock.now());
+            refused(self.whose, self.limit.per_minute, wait)
+        })
+    }
+}
+
+fn refused(whose: &str, per_minute: NonZeroU32, retry_after: Duration) -> ApiError {
+    ApiError::new(
+        ApiErrorKind::RateLimited { retry_after },
+        format!("{whose} {per_minute} times per minute; wait as long as Retry-After says"),
+    )
+}
+
+/// Counts the requests of organizations that may ask only so often, all their credentials together.
+#[derive(Default)]
+pub(crate) struct OrganizationLimiter {
+    counted: Mutex<HashMap<OrganizationId, Counted>>,
+    clock: DefaultClock,
+}
+
+struct Counted {
+    per_minute: NonZeroU32,
+    limiter: Arc<DefaultDirectRateLimiter>,
+}
+
+impl OrganizationLimiter {
+    /// Counts one request, or refuses it with the time to wait.
+    pub(crate) fn check(&self, organization: &Organization) -> Result<(), ApiError> {
+        let Some(per_minute) = organization.limits.requests_per_minute else {
+            return Ok(());
+        };
+        let limiter = {
+            let mut all = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+            let new = || Counted {
+                per_minute,
+                limiter: Arc::new(RateLimiter::direct(Quota::per_minute(per_minute))),
+            };
+            let counted = all.entry(organization.id).or_insert_with(new);
+            if counted.per_minute != per_minute {
+                *counted = new();
+            }
+            Arc::clone(&counted.limiter)
+        };
+        limiter.check().map_err(|refusal| {
+            let wait = refusal.wait_time_from(self.clock.now());
+            refused("this organization may ask", per_minute, wait)
         })
     }
 }

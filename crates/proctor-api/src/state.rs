@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     error::{ApiError, ApiErrorKind},
     metrics::Metrics,
-    rate_limit::{Limiter, RateLimit},
+    rate_limit::{Limiter, OrganizationLimiter, RateLimit},
 };
 
 /// How the API treats its clients.
@@ -71,6 +71,7 @@ struct Shared {
     ids: Arc<dyn IdSource>,
     metrics: Metrics,
     limiter: Option<Limiter>,
+    organization_limiter: OrganizationLimiter,
 }
 
 impl ApiState {
@@ -84,6 +85,7 @@ impl ApiState {
     ) -> Self {
         Self(Arc::new(Shared {
             limiter: options.rate_limit.map(Limiter::new),
+            organization_limiter: OrganizationLimiter::default(),
             options,
             engine,
             devboxes,
@@ -147,6 +149,10 @@ impl ApiState {
 
     pub(crate) fn limiter(&self) -> Option<&Limiter> {
         self.0.limiter.as_ref()
+    }
+
+    pub(crate) fn organization_limiter(&self) -> &OrganizationLimiter {
+        &self.0.organization_limiter
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

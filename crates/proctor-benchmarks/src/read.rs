@@ -11,7 +11,7 @@ use proctor_core::{
     environment::DatasetType,
     problem::Problem,
     reader::{Node, Notes, Object, Places as _, Wording},
-    scoring::Weight,
+    scoring::{Weight, check_axis},
 };
 use proctor_engine::Extensions;
 use proctor_simulation::registry::SimulatorRegistry;
@@ -421,12 +421,16 @@ fn read_criterion(node: &Node<'_>, about: &[String]) -> Option<CriterionPart> {
         .required("label")
         .and_then(|label| text(&label, 1..=LABEL));
     let weight = object.optional("weight").and_then(|weight| {
-        let read = Weight::new(weight.number()?);
+        weight.number()?;
+        let number = weight.value().as_number()?;
+        let read = Weight::written(number);
         read.map_err(|bad| weight.refuse(bad.to_string())).ok()
     });
-    let axis = object
-        .optional("axis")
-        .and_then(|axis| text(&axis, 1..=AXIS));
+    let axis = object.optional("axis").and_then(|axis| {
+        let name = text(&axis, 1..=AXIS)?;
+        let checked = check_axis(&name).map_err(|bad| axis.refuse(bad.to_string()));
+        checked.ok().map(|()| name)
+    });
     let input = object.optional("input_entity");
     let input_entity = input.as_ref().and_then(|input| text(input, 1..=NAME));
     if let (Some(input), Some(key)) = (&input, &input_entity)

@@ -23,6 +23,8 @@ pub(crate) struct Row {
     pub(crate) environment_id: Option<String>,
     #[serde(default)]
     pub(crate) visibility: Visibility,
+    /// Lists also show what others let everybody take.
+    own: bool,
 }
 
 /// All of a benchmark.
@@ -50,7 +52,8 @@ impl Api {
         name: Option<&str>,
     ) -> Result<Option<Row>, ApiError> {
         let rows = self.all("/benchmarks").await?;
-        let rows: Vec<Row> = self.read("/benchmarks", Value::Array(rows))?;
+        let mut rows: Vec<Row> = self.read("/benchmarks", Value::Array(rows))?;
+        rows.retain(|row| row.own);
         let has_slug = |row: &&Row| row.slug.as_ref().is_some_and(|one| one.as_str() == slug);
         let has_name = |row: &&Row| row.slug.is_none() && Some(row.name.as_str()) == name;
         let found = rows.iter().find(has_slug);

@@ -285,8 +285,10 @@ pub struct BenchmarkVersion {
     pub digest: Digest,
     /// When it was frozen.
     pub published_at: Timestamp,
-    /// When it was taken back, if it was. Runs that have begun go on.
+    /// When it was hidden from lists, if it was. Whoever names it can still take it.
     pub unpublished_at: Option<Timestamp>,
+    /// Since when no new run of it may begin, if none may. Runs that have begun go on.
+    pub stopped_at: Option<Timestamp>,
 }
 
 /// Who may take a published benchmark.

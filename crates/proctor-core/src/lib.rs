@@ -11,6 +11,7 @@
 //!   succeeds or says why not.
 //! * [`object`], [`network_policy`], [`agent`], [`mount`], [`blueprint`]: what stands around devboxes.
 //! * [`reader`]: reading documents of authors so that every [`problem`] is told at once, with its place.
+//! * [`limits`]: how much an organization may have.
 //! * [`profile`]: what whoever starts a run brings along.
 //! * [`numeral`]: how decimal numbers are written; [`shell`]: texts for a shell.
 //! * [`phrase`]: whether words were said, however they were written.
@@ -33,6 +34,7 @@ pub mod document;
 pub mod environment;
 pub mod id;
 pub mod job;
+pub mod limits;
 pub mod mount;
 pub mod network_policy;
 pub mod numeral;

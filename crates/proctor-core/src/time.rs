@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    str::FromStr,
     sync::atomic::{AtomicI64, Ordering},
     time::Duration,
 };
@@ -64,7 +65,15 @@ impl Serialize for Timestamp {
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let instant: jiff::Timestamp = text.parse().map_err(serde::de::Error::custom)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = jiff::Error;
+
+    fn from_str(text: &str) -> Result<Self, jiff::Error> {
+        let instant: jiff::Timestamp = text.parse()?;
         Ok(Self(instant.as_millisecond()))
     }
 }

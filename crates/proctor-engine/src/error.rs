@@ -98,6 +98,7 @@ impl From<BoxError> for EngineError {
             BoxError::Invalid(problems) => Self::DevboxRequest(problems),
             BoxError::Impossible(why) => Self::Unclear(why),
             BoxError::Ended => Self::Unclear(error.to_string()),
+            BoxError::Limit(limit) => Self::Store(StoreError::Limit(limit)),
             BoxError::Failed(_) => Self::Box(error),
         }
     }

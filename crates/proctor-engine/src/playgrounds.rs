@@ -208,21 +208,24 @@ impl Engine {
         })
     }
 
-    /// The entrance to the first simulator of a type in the worlds of a run.
-    pub fn entrance_of_run(&self, run: RunId, plugin: &dyn SimulatorPlugin) -> Box<dyn Entrance> {
+    /// The entrance to the first simulator of a type in the worlds of a run, which are asked at `base`.
+    pub fn entrance_of_run(
+        &self,
+        run: RunId,
+        plugin: &dyn SimulatorPlugin,
+        base: &str,
+    ) -> Box<dyn Entrance> {
         match plugin.entrances() {
             Entrances::Fixed(entrance) => entrance,
-            Entrances::Seeded(make) => {
-                let prefix = format!("/v1/benchmark-runs/{run}");
-                make(self.seed_of_run(run), 0, &prefix)
-            }
+            Entrances::Seeded(make) => make(self.seed_of_run(run), 0, base),
         }
     }
 
-    /// The entrance to a sandbox.
+    /// The entrance to a sandbox, which is asked at `base`.
     pub async fn entrance_of_sandbox(
         &self,
         sandbox: &Sandbox,
+        base: &str,
     ) -> Result<Box<dyn Entrance>, EngineError> {
         let plugin = self.extensions().simulators.find(sandbox.kind.as_str());
         let make = match plugin.map(|plugin| plugin.entrances()) {
@@ -234,8 +237,7 @@ impl Engine {
         let siblings = self.store().sandboxes_of(sandbox.place).await?;
         let is_before = |one: &&Sandbox| one.kind == sandbox.kind && one.door < sandbox.door;
         let number = siblings.iter().filter(is_before).count();
-        let prefix = format!("/sandboxes/{}", sandbox.id);
-        Ok(make(seed, number, &prefix))
+        Ok(make(seed, number, base))
     }
 
     /// A playground.

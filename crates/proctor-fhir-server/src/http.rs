@@ -53,6 +53,7 @@ async fn answer(world: &World, length: usize, request: axum::extract::Request) -
         headers: parts.headers,
         body,
         at: Timestamp::from_millis(0),
+        base: None,
     };
     world.handle(DOOR, asked).await
 }

@@ -13,6 +13,7 @@
 //! Everything is pure: the same requests at the same times give the same bytes. A store by itself
 //! over HTTP is `proctor-fhir-server`.
 
+mod addresses;
 pub mod base;
 mod blueprint;
 mod capability;

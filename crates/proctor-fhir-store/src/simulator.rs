@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::{
     PATH,
+    addresses::Addresses,
     change::{BadEvent, Event, replay},
     entrance::{Admission, admit, below_store},
     interaction::{Interaction, Unreadable},
@@ -46,6 +47,32 @@ pub(super) enum Access {
 }
 
 impl FhirStore {
+    /// The addresses of the store, if a request asked another than its own.
+    fn addresses(&self, request: &Request) -> Option<Addresses<'_>> {
+        let asked = format!("{}/{PATH}", request.base.as_deref()?);
+        Addresses::new(&self.state.settings().base_url, asked)
+    }
+
+    /// A request as the store reads it.
+    fn read(&self, request: &Request, now: Timestamp) -> rest::Request {
+        let mut asked = to_fhir(request, now);
+        if let Some(addresses) = self.addresses(request) {
+            asked.body = addresses.body_inside(&asked.body);
+            asked.query = addresses.query_inside(&asked.query);
+        }
+        asked
+    }
+
+    /// An answer as whoever asked reads it.
+    fn said(&self, request: &Request, mut answered: Answered) -> Answered {
+        if let Some(addresses) = self.addresses(request) {
+            let response = &mut answered.response;
+            response.body = addresses.body_outside(&response.body);
+            addresses.headers_outside(&mut response.headers);
+        }
+        answered
+    }
+
     /// What the store answers to those who may not use it, and to those who ask for a token.
     fn at_entrance(&self, request: &Request, now: Timestamp) -> Option<Answered> {
         let Access::Tokens(smart) = &self.access else {
@@ -88,20 +115,22 @@ impl AnyMachine for FhirStore {
         if let Some(answered) = self.at_entrance(request, around.now) {
             return Some(answered);
         }
-        let asked = to_fhir(request, around.now);
+        let asked = self.read(request, around.now);
         let response = self.state.answer(&asked)?;
-        Some(answered(asked, response))
+        Some(self.said(request, answered(asked, response)))
     }
 
     fn act(&mut self, request: &Request, around: &Around<'_>) -> Answered {
         if let Some(answered) = self.at_entrance(request, around.now) {
             return answered;
         }
-        let (response, event) = self.state.apply(to_fhir(request, around.now));
-        Answered {
+        let asked = self.read(request, around.now);
+        let (response, event) = self.state.apply(asked);
+        let answered = Answered {
             response: response.into(),
             happened: happened(event),
-        }
+        };
+        self.said(request, answered)
     }
 
     fn refuse(&self, why: NotTaken) -> Response {

@@ -26,6 +26,8 @@ pub struct Request {
     pub body: Bytes,
     /// When the request arrived, by the playground's clock.
     pub at: Timestamp,
+    /// The address of the playground that was asked, if it is another than the playground's own.
+    pub base: Option<String>,
 }
 
 impl Request {
@@ -39,6 +41,7 @@ impl Request {
             headers: HeaderMap::new(),
             body: Bytes::new(),
             at,
+            base: None,
         }
     }
 

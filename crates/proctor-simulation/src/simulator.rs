@@ -10,7 +10,7 @@
 //!
 //! A simulator is a folder with its machine and its [plugin](crate::registry::SimulatorPlugin).
 
-use std::any::Any;
+use std::{any::Any, collections::BTreeMap};
 
 use proctor_core::{
     environment::Dataset,
@@ -19,6 +19,7 @@ use proctor_core::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
+use serde_path_to_error::{Path, Segment};
 
 use crate::{
     exchange::{Request, Response},
@@ -197,18 +198,159 @@ impl<C> Decision<C> {
     }
 }
 
-/// How a simulator reads its configuration.
+/// More problems than anybody reads at once are not looked for.
+const MOST_PROBLEMS: usize = 100;
+
+/// How a simulator reads its configuration. Every setting that has not its shape is named; of a list, every member.
 pub fn read_config<T: DeserializeOwned + Default>(config: &Value) -> Result<T, Problems> {
     if config.is_null() {
         return Ok(T::default());
     }
-    serde_path_to_error::deserialize(config).map_err(|error| {
-        let place = error
-            .path()
-            .iter()
-            .fold("config".to_owned(), |place, part| {
-                join(&place, &part.to_string())
-            });
-        Problem::error(place, error.inner().to_string()).into()
-    })
+    let mut problems = Vec::new();
+    let mut unread = Unread {
+        settings: config.clone(),
+        members: BTreeMap::new(),
+    };
+    let read = loop {
+        match serde_path_to_error::deserialize::<_, T>(&unread.settings) {
+            Ok(read) => break read,
+            Err(error) => {
+                let passed = unread.pass(error.path());
+                // Without what was passed over, something else may be missing that is not.
+                if problems.is_empty() || passed.is_own {
+                    let message = error.inner().to_string();
+                    problems.push(Problem::error(passed.place, message));
+                }
+                if !passed.goes_on || problems.len() == MOST_PROBLEMS {
+                    break T::default();
+                }
+            }
+        }
+    };
+    Problems::none_of(problems).map(|()| read)
+}
+
+/// What is still to be read of a configuration, once what is wrong in it is passed over.
+struct Unread {
+    settings: Value,
+    /// How many members of a list are no longer in it.
+    members: BTreeMap<String, usize>,
+}
+
+/// What was passed over.
+struct Passed {
+    place: String,
+    /// Whether it is wrong by itself, whatever was passed over before.
+    is_own: bool,
+    /// Whether there is more to read.
+    goes_on: bool,
+}
+
+impl Unread {
+    fn pass(&mut self, path: &Path) -> Passed {
+        let mut segments = path.iter();
+        let setting = match segments.next() {
+            Some(Segment::Map { key }) => key,
+            _ => return Passed::all(path),
+        };
+        let place = join("config", setting);
+        if let Some(Segment::Seq { index }) = segments.next()
+            && let Some(Value::Array(list)) = self.settings.get_mut(setting)
+            && *index < list.len()
+        {
+            // Those before it are right: reading stops at the first that is not.
+            list.drain(..=*index);
+            let before = self.members.entry(setting.clone()).or_default();
+            let place = join(&place, &(*before + index).to_string());
+            *before += index + 1;
+            return Passed {
+                place: below(place, segments),
+                is_own: true,
+                goes_on: true,
+            };
+        }
+        let removed = self
+            .settings
+            .as_object_mut()
+            .and_then(|settings| settings.remove(setting));
+        Passed {
+            place: below(place, path.iter().skip(1)),
+            is_own: !self.members.contains_key(setting),
+            goes_on: removed.is_some(),
+        }
+    }
+}
+
+impl Passed {
+    fn all(path: &Path) -> Self {
+        Self {
+            place: below("config".to_owned(), path.iter()),
+            is_own: false,
+            goes_on: false,
+        }
+    }
+}
+
+fn below<'a>(place: String, segments: impl Iterator<Item = &'a Segment>) -> String {
+    segments.fold(place, |place, part| join(&place, &part.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    struct Config {
+        beds: u8,
+        rooms: Vec<Room>,
+        ward: Option<String>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Room {
+        number: u8,
+    }
+
+    #[test]
+    fn everything_that_is_wrong_with_a_configuration_is_named_at_once() {
+        let wrong = json!({
+            "beds": "two",
+            "color": "green",
+            "rooms": [{"number": 1}, {"number": "two"}, {"number": 3}, {"number": -4}, {}],
+            "ward": 7,
+        });
+        let problems = read_config::<Config>(&wrong).unwrap_err();
+        let places: Vec<&str> = problems.iter().map(|one| one.path.as_str()).collect();
+        let expected = [
+            "config.beds",
+            "config.color",
+            "config.rooms.1.number",
+            "config.rooms.3.number",
+            "config.rooms.4",
+            "config.ward",
+        ];
+        assert_eq!(places, expected, "{problems}");
+    }
+
+    #[test]
+    fn a_configuration_that_is_no_object_is_one_problem() {
+        let problems = read_config::<Config>(&json!("beds")).unwrap_err();
+        let places: Vec<&str> = problems.iter().map(|one| one.path.as_str()).collect();
+        assert_eq!(places, ["config"]);
+        assert_eq!(
+            read_config::<Config>(&json!({"beds": 2})).unwrap(),
+            Config {
+                beds: 2,
+                ..Config::default()
+            }
+        );
+        assert_eq!(
+            read_config::<Config>(&Value::Null).unwrap(),
+            Config::default()
+        );
+    }
 }

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Store, StoreError,
-    database::{Query, Transaction},
+    database::{Query, Row, Transaction},
     drafts::{Authored, Column, Draft},
     names,
-    page::{Page, PageRequest},
+    page::{Listing, Page, PageRequest},
     tasks::{BENCHMARK_TASKS, TaskDraft},
 };
 use proctor_macros::boxed_futures;
@@ -61,6 +61,14 @@ impl Authored for BenchmarkDraft {
     }
 }
 
+const OWNED_COLUMNS: &str = "id, organization, body, created_at, updated_at";
+/// Which benchmarks an organization sees in lists: its own, and what others show to everybody.
+const VISIBLE: &str = "(organization = ? OR id IN (SELECT benchmark FROM benchmark_versions \
+                       WHERE visibility = 'Public' AND unpublished_at IS NULL))";
+/// Why a benchmark that was published cannot be deleted.
+const PUBLISHED: &str =
+    "it was published, and its versions are for ever; unpublish it to hide them from lists";
+
 #[boxed_futures]
 impl Store {
     /// Makes a benchmark without tasks.
@@ -91,6 +99,37 @@ impl Store {
             .only("archived_at IS NULL")
             .page(self.database(), page, BenchmarkDraft::read)
             .await
+    }
+
+    /// The organization's benchmarks that are not put away, and those of others that lists show to everybody; each with whose
+    /// it is.
+    pub async fn visible_benchmarks(
+        &self,
+        organization: OrganizationId,
+        page: PageRequest<BenchmarkKind>,
+    ) -> Result<Page<(OrganizationId, BenchmarkRecord)>, StoreError> {
+        let read = |row: &Row| Ok((row.id("organization")?, BenchmarkDraft::read(row)?));
+        Listing::new(OWNED_COLUMNS, "benchmarks")
+            .when(VISIBLE, vec![organization.into()])
+            .only("archived_at IS NULL AND deleted_at IS NULL")
+            .page(self.database(), page, read)
+            .await
+    }
+
+    /// A benchmark that is the organization's own or that lists show to everybody, with whose it is.
+    pub async fn visible_benchmark(
+        &self,
+        organization: OrganizationId,
+        id: BenchmarkId,
+    ) -> Result<Option<(OrganizationId, BenchmarkRecord)>, StoreError> {
+        let text = format!(
+            "SELECT {OWNED_COLUMNS} FROM benchmarks WHERE id = $2 AND deleted_at IS NULL AND {}",
+            VISIBLE.replace('?', "$1")
+        );
+        let query = Query::assembled(text, vec![organization.into(), id.into()]);
+        let row = self.database().read_optional(query).await?;
+        row.map(|row| Ok((row.id("organization")?, BenchmarkDraft::read(&row)?)))
+            .transpose()
     }
 
     /// Writes a changed draft over `read`; [`StoreError::Stale`] if it has changed since.
@@ -128,33 +167,32 @@ impl Store {
         .bind(id)
     }
 
-    /// Deletes a benchmark's draft with the tasks that nothing else needs, and takes its versions
-    /// back; `false` when there is none. Runs and the versions they took stay readable.
+    /// Deletes a benchmark's draft with the tasks that nothing else needs; `false` when there is none,
+    /// [`StoreError::InUse`] when it was ever published. Runs and the definitions they took stay readable.
     pub async fn delete_benchmark(
         &self,
         organization: OrganizationId,
         id: BenchmarkId,
     ) -> Result<bool, StoreError> {
-        let now = self.now();
         let mut transaction = self.database().begin().await?;
         let query = Query::new(
             "UPDATE benchmarks SET deleted_at = $1, environment = NULL \
              WHERE organization = $2 AND id = $3 AND deleted_at IS NULL",
         )
-        .bind(now)
+        .bind(self.now())
         .bind(organization)
         .bind(id);
         if transaction.execute(query).await? == 0 {
             return Ok(false);
         }
+        let query =
+            Query::new("SELECT version FROM benchmark_versions WHERE benchmark = $1 LIMIT 1")
+                .bind(id);
+        if transaction.read_optional(query).await?.is_some() {
+            return Err(StoreError::InUse(PUBLISHED));
+        }
         delete_own_tasks(&mut transaction, id).await?;
         BENCHMARK_TASKS.clear(&mut transaction, id).await?;
-        let query = Query::new(
-            "UPDATE benchmark_versions SET unpublished_at = $1 WHERE benchmark = $2 AND unpublished_at IS NULL",
-        )
-        .bind(now)
-        .bind(id);
-        transaction.execute(query).await?;
         transaction.commit().await?;
         Ok(true)
     }

@@ -19,6 +19,7 @@ use subtle::ConstantTimeEq as _;
 use crate::{
     Store, StoreError,
     database::{Query, Row},
+    operator_keys::FoundOperator,
     organizations::Organization,
     page::{Listing, Page, PageRequest},
 };
@@ -100,6 +101,8 @@ pub enum Authentication {
     Revoked,
     /// Nobody made it.
     Unknown,
+    /// It is the key of whoever runs the server, which speaks for no organization.
+    Operator(CredentialId),
 }
 
 /// Whose keys are meant.
@@ -217,15 +220,18 @@ fn hash(text: &str) -> Hash {
     Sha256::digest(text.as_bytes()).into()
 }
 
-fn fingerprint(hash: &Hash) -> i64 {
+pub(crate) fn fingerprint(hash: &Hash) -> i64 {
     let (first, _) = hash.split_first_chunk().expect("a hash has 32 bytes");
     i64::from_be_bytes(*first)
 }
 
+/// What the keys of operators begin with.
+pub(crate) const OPERATOR_PREFIX: &str = "vk_op_";
+
 const KEY_COLUMNS: &str = "id, name, prefix, suffix, created_at, expires_at";
 
 impl Key {
-    fn read(row: &Row) -> Result<Self, StoreError> {
+    pub(crate) fn read(row: &Row) -> Result<Self, StoreError> {
         Ok(Self {
             id: row.id("id")?,
             name: row.opt_text("name")?,
@@ -247,18 +253,36 @@ impl Store {
         plain: PlainKey,
     ) -> NewKey {
         let who = who.into();
+        let (issued, _) = self.new_secret(who.prefix(), name, plain);
+        NewKey {
+            key: Key {
+                expires_at,
+                ..issued.key
+            },
+            who,
+            secret: issued.secret,
+        }
+    }
+
+    /// A key whose text begins with `prefix` unless it was chosen outside, and the hash of its text.
+    pub(crate) fn new_secret(
+        &self,
+        prefix: &str,
+        name: Option<String>,
+        plain: PlainKey,
+    ) -> (IssuedKey, Hash) {
         let secret = match plain {
             PlainKey::Given(GivenKey(text)) => text,
             PlainKey::Random => {
                 let mut bits = [0; 32];
                 rand::rng().fill_bytes(&mut bits);
-                format!("{}{}", who.prefix(), BASE64_URL_SAFE_NO_PAD.encode(bits)).into()
+                format!("{prefix}{}", BASE64_URL_SAFE_NO_PAD.encode(bits)).into()
             }
         };
         let text = secret.expose_secret();
         // Enough to recognise a key by, far too little to guess the rest. Keys are ASCII.
-        let announced = if text.starts_with(who.prefix()) {
-            who.prefix().len()
+        let announced = if text.starts_with(prefix) {
+            prefix.len()
         } else {
             0
         };
@@ -268,9 +292,10 @@ impl Store {
             prefix: text[..announced + 4].to_owned(),
             suffix: text[text.len() - 4..].to_owned(),
             created_at: self.now(),
-            expires_at,
+            expires_at: None,
         };
-        NewKey { key, who, secret }
+        let hash = hash(text);
+        (IssuedKey { key, secret }, hash)
     }
 
     /// Makes a key; `None` when the Solver is not one of the organization's.
@@ -405,6 +430,13 @@ impl Store {
                         principal
                     }
                     Found::Revoked => return Ok(Authentication::Revoked),
+                    Found::Nothing if shown.starts_with(OPERATOR_PREFIX) => {
+                        return Ok(match self.find_operator(&hash).await? {
+                            FoundOperator::Good(key) => Authentication::Operator(key),
+                            FoundOperator::Revoked => Authentication::Revoked,
+                            FoundOperator::Nothing => Authentication::Unknown,
+                        });
+                    }
                     Found::Nothing => return Ok(Authentication::Unknown),
                 }
             }
@@ -419,7 +451,7 @@ impl Store {
         let query = Query::new(
             "SELECT credentials.id AS id, kind, subject, hash, expires_at, revoked_at, \
              organizations.id AS organization_id, organizations.name AS organization_name, \
-             organizations.created_at AS organization_created_at \
+             organizations.created_at AS organization_created_at, organizations.limits AS limits \
              FROM credentials JOIN organizations ON organizations.id = credentials.organization \
              WHERE fingerprint = $1",
         )

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use proctor_core::{
     devbox::{DevboxBase, DevboxLife, DevboxSetup, DevboxStatus, Initiator, Tunnel},
     id::kinds::{DevboxId, DevboxKind, OrganizationId},
+    limits::Resource,
     time::Timestamp,
 };
 
@@ -70,7 +71,7 @@ const COLUMNS: &str = "id, organization, node, name, metadata, initiator, setup,
 
 #[boxed_futures]
 impl Store {
-    /// Stores a new devbox. What opens the repositories of its mounts is kept sealed, apart from the rest, until they are in it.
+    /// Stores a new devbox; [`StoreError::Limit`] when its organization has as many as it may. What opens the repositories of its mounts is kept sealed, apart from the rest, until they are in it.
     pub async fn create_devbox(
         &self,
         mut devbox: DevboxRecord,
@@ -110,7 +111,11 @@ impl Store {
         .bind(devbox.created_at)
         .bind(sealed_tokens)
         .bind(tunnel(&devbox)?);
-        self.database().execute_when(query, when).await?;
+        let mut transaction = self.database().begin_when(when).await?;
+        self.check_room(&mut transaction, devbox.organization, Resource::Devboxes, 1)
+            .await?;
+        transaction.execute(query).await?;
+        transaction.commit().await?;
         Ok(Revised::first(devbox))
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proctor_core::{
     id::kinds::{BlueprintId, DevboxId, OrganizationId, SnapshotId, SnapshotKind},
+    limits::Resource,
     time::Timestamp,
 };
 
@@ -95,7 +96,7 @@ const COLUMNS: &str = "id, organization, node, devbox, blueprint, name, commit_m
 
 #[boxed_futures]
 impl Store {
-    /// Stores a new snapshot.
+    /// Stores a new snapshot; [`StoreError::Limit`] when its organization stores as much as it may.
     pub async fn create_disk_snapshot(&self, snapshot: &DiskSnapshot) -> Result<(), StoreError> {
         let query = Query::new(
             "INSERT INTO disk_snapshots (id, organization, node, devbox, blueprint, name, commit_message, metadata, \
@@ -113,8 +114,17 @@ impl Store {
         .bind(snapshot.error.clone())
         .bind(snapshot.size_bytes.and_then(|bytes| i64::try_from(bytes).ok()))
         .bind(snapshot.created_at);
-        self.database().execute(query).await?;
-        Ok(())
+        let mut transaction = self.database().begin().await?;
+        // How large it becomes is not known yet: it needs room for one byte.
+        self.check_room(
+            &mut transaction,
+            snapshot.organization,
+            Resource::Storage,
+            1,
+        )
+        .await?;
+        transaction.execute(query).await?;
+        transaction.commit().await
     }
 
     /// Finds a snapshot, also a deleted one.

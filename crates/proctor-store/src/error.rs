@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 
+use proctor_core::limits::LimitReached;
 use sqlx::{error::ErrorKind, postgres::PgDatabaseError, sqlite::SqliteError};
 
 /// What can go wrong with the store.
@@ -22,6 +23,9 @@ pub enum StoreError {
     /// Something else still needs it.
     #[error("{0}")]
     InUse(&'static str),
+    /// The organization has as much of it as it may have.
+    #[error(transparent)]
+    Limit(#[from] LimitReached),
     /// Somebody else changed it since it was read: read again and decide anew.
     #[error("the record was changed in the meantime")]
     Stale,

@@ -3,6 +3,7 @@
 use proctor_core::{
     id::kinds::{JobId, JobKind, OrganizationId},
     job::{Job, Try},
+    limits::Resource,
     run::Run,
 };
 
@@ -53,7 +54,7 @@ fn read_try(row: &Row) -> Result<Try, StoreError> {
 
 #[boxed_futures]
 impl Store {
-    /// Stores a new job.
+    /// Stores a new job; [`StoreError::Limit`] when its organization may not have the runs that it needs.
     pub async fn create_job(&self, job: &Job) -> Result<(), StoreError> {
         let query = Query::new(
             "INSERT INTO jobs (id, organization, name, folded_name, machine, plan, status, state, created_at, revision) \
@@ -72,8 +73,12 @@ impl Store {
         .bind(job.status())
         .bind(document(&job.state)?)
         .bind(job.created_at);
-        self.database().execute(query).await?;
-        Ok(())
+        let runs = u64::try_from(job.plan.agents.len()).unwrap_or(u64::MAX);
+        let mut transaction = self.database().begin().await?;
+        self.check_room(&mut transaction, job.organization, Resource::Runs, runs)
+            .await?;
+        transaction.execute(query).await?;
+        transaction.commit().await
     }
 
     /// A job, whosever it is.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proctor_core::{
     id::kinds::{ObjectId, ObjectKind, OrganizationId},
+    limits::Resource,
     object::{Content, ContentType, ObjectState, ObjectStatus, StoredObject},
     time::Timestamp,
 };
@@ -186,7 +187,8 @@ impl Store {
         Ok(page.map(|object| object.value.at(now)))
     }
 
-    /// Writes a new state over what was read; [`StoreError::Stale`] if somebody else was first.
+    /// Writes a new state over what was read; [`StoreError::Stale`] if somebody else was first, [`StoreError::Limit`] if its
+    /// bytes are more than its organization may store.
     pub async fn write_object(
         &self,
         read: &Revised<StoredObject>,
@@ -203,9 +205,17 @@ impl Store {
         .bind(size)
         .bind(new.id)
         .bind(read.revision);
-        match self.database().execute(query).await? {
+        let mut transaction = self.database().begin().await?;
+        let more = content.map_or(0, |content| content.size);
+        let before = read.value.content().map_or(0, |content| content.size);
+        if more > before {
+            let more = more - before;
+            self.check_room(&mut transaction, new.organization, Resource::Storage, more)
+                .await?;
+        }
+        match transaction.execute(query).await? {
             0 => Err(StoreError::Stale),
-            _ => Ok(()),
+            _ => transaction.commit().await,
         }
     }
 

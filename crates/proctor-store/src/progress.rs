@@ -7,6 +7,7 @@ use proctor_core::{
     criterion_run::CriterionRun,
     id::kinds::{JobId, OrganizationId, RunId},
     job::{Job, Try},
+    limits::Resource,
     run::{Run, Tally},
     task_run::TaskRun,
 };
@@ -86,6 +87,8 @@ impl Store {
             join_run(&mut transaction, task_run).await?;
         }
         if let Some((organization, task_run)) = &progress.begins {
+            self.check_room(&mut transaction, *organization, Resource::Runs, 1)
+                .await?;
             insert_task_runs(
                 &mut transaction,
                 *organization,

@@ -1,9 +1,11 @@
 //! Looking for runs, and for task runs that are done in boxes.
 
 use proctor_core::{
-    id::kinds::{BenchmarkId, OrganizationId, RunId, RunKind, TaskId, TaskRunKind},
+    definition::Slug,
+    id::kinds::{BenchmarkId, OrganizationId, RunId, RunKind, SolverId, TaskId, TaskRunKind},
     run::Run,
     task_run::TaskRun,
+    time::Timestamp,
 };
 
 use crate::{
@@ -22,6 +24,16 @@ pub struct RunFilter {
     pub benchmark: Option<BenchmarkId>,
     /// Only those that stand so, in the words of [`Run::status`].
     pub statuses: Option<Vec<&'static str>>,
+    /// Only those of this agent, in its taker's own words.
+    pub agent: Option<String>,
+    /// Only those that show scores alone to their takers, or only the others.
+    pub scored: Option<bool>,
+    /// Only those of this Solver.
+    pub solver: Option<SolverId>,
+    /// Only those of versions that were published under this slug.
+    pub slug: Option<Slug>,
+    /// Only those that were made then or later.
+    pub since: Option<Timestamp>,
     /// By name.
     pub sought: Sought,
 }
@@ -54,6 +66,24 @@ impl Store {
         }
         if let Some(statuses) = &filter.statuses {
             listing = listing.any_of("status", words(statuses));
+        }
+        if let Some(agent) = &filter.agent {
+            listing = listing.filter("agent", agent.as_str());
+        }
+        if let Some(scored) = filter.scored {
+            listing = listing.filter("scored", scored);
+        }
+        if let Some(solver) = filter.solver {
+            listing = listing.filter("solver", solver);
+        }
+        if let Some(slug) = &filter.slug {
+            listing = listing.when(
+                "(benchmark, version) IN (SELECT benchmark, version FROM benchmark_versions WHERE slug = ?)",
+                vec![slug.as_str().into()],
+            );
+        }
+        if let Some(since) = filter.since {
+            listing = listing.when("created_at >= ?", vec![since.into()]);
         }
         let listing = listing
             .sought::<RunKind>(self.database(), &filter.sought)

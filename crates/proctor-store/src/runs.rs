@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, num::NonZeroU32, sync::LazyLock};
 use proctor_core::{
     criterion_run::CriterionRun,
     id::kinds::{BenchmarkId, CriterionRunId, OrganizationId, RunId, RunKind, TaskRunId},
+    limits::Resource,
     profile::Particulars,
     run::{Pinned, Run, Tally},
     scoring::Score,
@@ -76,7 +77,8 @@ const CRITERION_RUN_COLUMNS: &str =
 
 #[boxed_futures]
 impl Store {
-    /// Stores a new run with its task runs and its doors, and makes its token if it is to have one.
+    /// Stores a new run with its task runs and its doors, and makes its token if it is to have one; [`StoreError::Limit`] when
+    /// its organization has as many as it may.
     pub async fn create_run(
         &self,
         run: &Run,
@@ -84,6 +86,11 @@ impl Store {
         doors: &[Sandbox],
     ) -> Result<Option<IssuedKey>, StoreError> {
         let mut transaction = self.database().begin().await?;
+        // The runs of a job were counted when the job was made.
+        if run.job.is_none() {
+            self.check_room(&mut transaction, run.organization, Resource::Runs, 1)
+                .await?;
+        }
         let query = Query::new(
             "INSERT INTO runs (id, organization, solver, benchmark, version, digest, scored, agent, concurrency, \
              status, state, created_at, expires_at, name, folded_name, particulars, metadata, job, open_task_runs, \

@@ -11,18 +11,20 @@ use proctor_core::{
 use crate::{
     Store, StoreError,
     benchmarks::BenchmarkRecord,
-    database::{Query, Row},
+    database::{Query, Row, Transaction},
 };
 use proctor_macros::boxed_futures;
 
-const COLUMNS: &str = "benchmark, version, slug, visibility, digest, published_at, unpublished_at";
+const COLUMNS: &str =
+    "benchmark, version, slug, visibility, digest, published_at, unpublished_at, stopped_at";
 const SLUG_TAKEN: &str = "a published benchmark with this slug";
+const PUBLIC_SLUG_TAKEN: &str = "a public benchmark of another organization with this slug";
 
 #[boxed_futures]
 impl Store {
     /// Makes the definition with this digest the benchmark's next version. [`StoreError::Stale`]
     /// when the draft is not as it was read, [`StoreError::Taken`] when another benchmark has this
-    /// slug.
+    /// slug, or another organization has it in public.
     pub async fn publish_benchmark(
         &self,
         organization: OrganizationId,
@@ -48,6 +50,9 @@ impl Store {
         if transaction.read_optional(taken).await?.is_some() {
             return Err(StoreError::Taken(SLUG_TAKEN));
         }
+        if visibility == Visibility::Public {
+            claim_public_slug(&mut transaction, organization, &slug).await?;
+        }
         let version = BenchmarkVersion {
             benchmark: read.id,
             version: latest + 1,
@@ -56,6 +61,7 @@ impl Store {
             digest,
             published_at: self.now(),
             unpublished_at: None,
+            stopped_at: None,
         };
         let query = Query::new(
             "INSERT INTO benchmark_versions (benchmark, version, organization, slug, visibility, digest, published_at) \
@@ -76,14 +82,40 @@ impl Store {
         Ok(version)
     }
 
-    /// Takes every version of a benchmark back: nobody can start it any more. Runs go on.
-    pub async fn unpublish_benchmark(&self, benchmark: BenchmarkId) -> Result<u64, StoreError> {
+    /// Hides every version of a benchmark from lists; how many that were. Whoever names a version can still take it, unless
+    /// `stop` says that no new run may begin; `Some(false)` says that runs may begin again. Runs go on.
+    pub async fn unpublish_benchmark(
+        &self,
+        benchmark: BenchmarkId,
+        stop: Option<bool>,
+    ) -> Result<u64, StoreError> {
+        let now = self.now();
+        let mut transaction = self.database().begin().await?;
         let query = Query::new(
             "UPDATE benchmark_versions SET unpublished_at = $1 WHERE benchmark = $2 AND unpublished_at IS NULL",
         )
-        .bind(self.now())
+        .bind(now)
         .bind(benchmark);
-        self.database().execute(query).await
+        let hidden = transaction.execute(query).await?;
+        let query = match stop {
+            None => None,
+            Some(true) => Some(
+                Query::new(
+                    "UPDATE benchmark_versions SET stopped_at = $1 WHERE benchmark = $2 AND stopped_at IS NULL",
+                )
+                .bind(now)
+                .bind(benchmark),
+            ),
+            Some(false) => Some(
+                Query::new("UPDATE benchmark_versions SET stopped_at = NULL WHERE benchmark = $1")
+                    .bind(benchmark),
+            ),
+        };
+        if let Some(query) = query {
+            transaction.execute(query).await?;
+        }
+        transaction.commit().await?;
+        Ok(hidden)
     }
 
     /// All versions of a benchmark, newest first.
@@ -144,8 +176,27 @@ impl Store {
             .collect()
     }
 
-    /// The published version that a member of `organization` means by `slug@version`: its own
-    /// benchmark first, then a public one.
+    /// The newest public version of each of these benchmarks that lists show.
+    pub async fn listed_public_versions(
+        &self,
+        benchmarks: &[BenchmarkId],
+    ) -> Result<BTreeMap<BenchmarkId, BenchmarkVersion>, StoreError> {
+        let text = |list: &str| {
+            format!(
+                "SELECT {COLUMNS} FROM benchmark_versions v WHERE benchmark IN ({list}) AND version = \
+                 (SELECT MAX(version) FROM benchmark_versions WHERE benchmark = v.benchmark \
+                 AND visibility = 'Public' AND unpublished_at IS NULL)"
+            )
+        };
+        let rows = self.database().read_for(benchmarks, &[], text).await?;
+        rows.iter()
+            .map(|row| read_version(row).map(|version| (version.benchmark, version)))
+            .collect()
+    }
+
+    /// The version that a member of `organization` means by `slug@version`, hidden from lists or not. A slug means one
+    /// benchmark, whatever the version: the organization's own if it ever published one under this slug, else that of the
+    /// organization that has the slug in public.
     pub async fn find_version(
         &self,
         organization: OrganizationId,
@@ -154,9 +205,9 @@ impl Store {
     ) -> Result<Option<BenchmarkVersion>, StoreError> {
         let text = format!(
             "SELECT {COLUMNS} FROM benchmark_versions \
-             WHERE slug = $1 AND version = $2 AND unpublished_at IS NULL \
-             AND (organization = $3 OR visibility = 'Public') \
-             ORDER BY CASE WHEN organization = $3 THEN 0 ELSE 1 END LIMIT 1"
+             WHERE slug = $1 AND version = $2 AND (organization = $3 OR (visibility = 'Public' \
+             AND organization = (SELECT organization FROM public_slugs WHERE slug = $1) \
+             AND NOT EXISTS (SELECT 1 FROM benchmark_versions WHERE slug = $1 AND organization = $3)))"
         );
         let query = Query::assembled(text, Vec::new())
             .bind(slug.as_str())
@@ -167,6 +218,29 @@ impl Store {
             .await?
             .map(|row| read_version(&row))
             .transpose()
+    }
+}
+
+/// Has a slug belong to an organization in public, for ever; [`StoreError::Taken`] if it belongs to another.
+async fn claim_public_slug(
+    transaction: &mut Transaction,
+    organization: OrganizationId,
+    slug: &Slug,
+) -> Result<(), StoreError> {
+    let query =
+        Query::new("SELECT organization FROM public_slugs WHERE slug = $1").bind(slug.as_str());
+    let owner = transaction.read_optional(query).await?;
+    match owner.map(|row| row.id("organization")).transpose()? {
+        Some(owner) if owner == organization => Ok(()),
+        Some(_) => Err(StoreError::Taken(PUBLIC_SLUG_TAKEN)),
+        None => {
+            let query = Query::new("INSERT INTO public_slugs (slug, organization) VALUES ($1, $2)")
+                .bind(slug.as_str())
+                .bind(organization);
+            let claimed = transaction.execute(query).await;
+            claimed.map_err(|error| error.or_taken(PUBLIC_SLUG_TAKEN))?;
+            Ok(())
+        }
     }
 }
 
@@ -183,5 +257,6 @@ fn read_version(row: &Row) -> Result<BenchmarkVersion, StoreError> {
         digest: row.parsed("digest")?,
         published_at: row.time("published_at")?,
         unpublished_at: row.opt_time("unpublished_at")?,
+        stopped_at: row.opt_time("stopped_at")?,
     })
 }

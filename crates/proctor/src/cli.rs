@@ -1,6 +1,6 @@
 //! What can be asked for on the command line.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Serve(Box<Serve>),
     /// Make, list and revoke the keys that clients authenticate with
     Keys(Keys),
+    /// Make and list the organizations of this server
+    Organizations(Organizations),
     /// Check that no recorded event was changed, removed or added
     VerifyJournal(VerifyJournal),
     /// Check benchmark files, and bring them to a server and back
@@ -89,6 +91,52 @@ pub(crate) enum KeysAction {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Organizations {
+    #[command(subcommand)]
+    pub(crate) action: OrganizationsAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OrganizationsAction {
+    /// Make an organization and print its first key; it is shown only now
+    Create {
+        #[command(flatten)]
+        settings: Settings,
+        /// What to call it
+        name: String,
+        #[command(flatten)]
+        limits: OrganizationLimits,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List all organizations with their limits
+    List {
+        #[command(flatten)]
+        settings: Settings,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OrganizationLimits {
+    /// How many devboxes it may have at once [default: no limit]
+    #[arg(long, value_name = "N")]
+    pub(crate) devboxes: Option<u32>,
+    /// How many runs it may have at once [default: no limit]
+    #[arg(long, value_name = "N")]
+    pub(crate) runs: Option<u32>,
+    /// How many bytes of objects and disk snapshots it may store [default: no limit]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub(crate) storage: Option<u64>,
+    /// How many requests a minute it may send, with all keys together [default: no limit]
+    #[arg(long, value_name = "N")]
+    pub(crate) rate: Option<NonZeroU32>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct KeysTarget {
     #[command(flatten)]
     pub(crate) settings: Settings,
@@ -98,6 +146,9 @@ pub(crate) struct KeysTarget {
     /// The Solver whose keys are meant; the organization's own without it
     #[arg(long, value_name = "ID")]
     pub(crate) solver: Option<SolverId>,
+    /// The keys of whoever runs the server, which open /organizations and nothing else
+    #[arg(long, conflicts_with_all = ["organization", "solver"])]
+    pub(crate) operator: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -16,8 +16,8 @@ CHANGING = {
 
 
 class Things:
-    def __init__(self, url, key):
-        self.url, self.key = url, key
+    def __init__(self, url, key, operator_key=None):
+        self.url, self.key, self.operator_key = url, key, operator_key
         self.made = {}
         self.numbers = itertools.count(1)
         # Whose paths begin so: the longest fitting beginning wins.
@@ -29,6 +29,7 @@ class Things:
             "/criterion-runs/": self.criterion_run,
             "/datasets/": self.dataset,
             "/environments/": self.environment,
+            "/organizations/": self.organization,
             "/playgrounds/": self.playground,
             "/sandboxes/": self.sandbox,
             "/simulators/": self.simulator,
@@ -113,6 +114,9 @@ class Things:
         }
 
     # The Verial dialect.
+
+    def organization(self):
+        return {"id": self.post("/organizations", {"name": self.name("organization")}, self.operator_key)["id"]}
 
     def api_key(self):
         return {"id": self.post("/api-keys", {"name": self.name("key")})["id"]}

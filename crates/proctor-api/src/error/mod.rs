@@ -52,6 +52,8 @@ pub enum ApiErrorKind {
     Conflict,
     /// The object is in a state that does not allow this.
     IllegalState,
+    /// The organization has as much of something as its limits allow.
+    LimitReached,
     /// The body is larger than the server accepts.
     PayloadTooLarge,
     /// The body is of a kind that this route does not read.

@@ -66,6 +66,11 @@ pub(crate) fn status(kind: &ApiErrorKind, dialect: Dialect) -> StatusCode {
             // Runloop's clients would take a 409 for a passing condition.
             Dialect::Runloop => StatusCode::BAD_REQUEST,
         },
+        ApiErrorKind::LimitReached => match dialect {
+            Dialect::Verial => StatusCode::CONFLICT,
+            // Not a 429 either, for the same reason: waiting alone does not help.
+            Dialect::Runloop => StatusCode::FORBIDDEN,
+        },
         ApiErrorKind::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         ApiErrorKind::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         ApiErrorKind::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -77,8 +82,12 @@ pub(crate) fn status(kind: &ApiErrorKind, dialect: Dialect) -> StatusCode {
 }
 
 /// The code in Verial's words; Runloop's is the same in lower case.
-fn code(kind: &ApiErrorKind) -> &'static str {
+fn code(kind: &ApiErrorKind, dialect: Dialect) -> &'static str {
     match kind {
+        ApiErrorKind::LimitReached => match dialect {
+            Dialect::Verial => "CONFLICT",
+            Dialect::Runloop => "FORBIDDEN",
+        },
         ApiErrorKind::Validation(_) | ApiErrorKind::Unmet(_) => "VALIDATION_ERROR",
         ApiErrorKind::BadRequest => "BAD_REQUEST",
         ApiErrorKind::Unauthorized => "UNAUTHORIZED",
@@ -124,7 +133,7 @@ impl VerialError {
         };
         Self {
             error: VerialErrorDetail {
-                code: code(&error.kind),
+                code: code(&error.kind, Dialect::Verial),
                 message: error.message.to_string(),
                 details,
             },
@@ -146,7 +155,7 @@ impl RunloopError {
     fn of(error: &ApiError) -> Self {
         Self {
             message: error.message.to_string(),
-            code: code(&error.kind).to_ascii_lowercase(),
+            code: code(&error.kind, Dialect::Runloop).to_ascii_lowercase(),
         }
     }
 }
@@ -177,6 +186,16 @@ mod tests {
                 .map(|value| value.to_str().unwrap()),
             retry
         );
+    }
+
+    #[rstest]
+    #[case(Dialect::Verial, 409)]
+    #[case(Dialect::Runloop, 403)]
+    fn a_reached_limit_is_nothing_to_wait_for(#[case] dialect: Dialect, #[case] status: u16) {
+        let error = ApiError::new(ApiErrorKind::LimitReached, "2 devboxes at once");
+        let response = response(&error, dialect);
+        assert_eq!(response.status().as_u16(), status);
+        assert!(!response.headers().contains_key(header::RETRY_AFTER));
     }
 
     #[rstest]

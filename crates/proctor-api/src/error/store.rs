@@ -17,6 +17,7 @@ impl From<StoreError> for ApiError {
                 ApiErrorKind::IllegalState,
                 format!("it is still needed: {why}"),
             ),
+            StoreError::Limit(limit) => Self::new(ApiErrorKind::LimitReached, limit.to_string()),
             StoreError::Stale => Self::new(
                 ApiErrorKind::Conflict,
                 "it was changed in the meantime; read it again and decide anew",

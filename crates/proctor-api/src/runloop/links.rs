@@ -3,7 +3,7 @@
 use std::{convert::Infallible, net::SocketAddr};
 
 use axum::extract::FromRequestParts;
-use http::{header, request::Parts};
+use http::{HeaderMap, Uri, header, request::Parts};
 use proctor_devbox::{Host, Target, egress::is_own};
 
 use crate::state::ApiState;
@@ -14,6 +14,23 @@ use crate::state::ApiState;
 pub(crate) struct PublicAddress(String);
 
 impl PublicAddress {
+    /// Where a request went.
+    pub(crate) fn asked(uri: &Uri, headers: &HeaderMap, state: &ApiState) -> Self {
+        if let Some(configured) = state.public_url() {
+            return Self(configured.trim_end_matches('/').to_owned());
+        }
+        // HTTP/2 has the host in the request's own address.
+        let host = uri.authority().map(|authority| authority.as_str());
+        let host = host.or_else(|| headers.get(header::HOST)?.to_str().ok());
+        let host = match host.filter(|host| is_this_machine(host)) {
+            Some(host) => host.to_owned(),
+            None => state
+                .listen()
+                .map_or_else(|| "localhost".to_owned(), own_address),
+        };
+        Self(format!("http://{host}"))
+    }
+
     /// The address of a path on this server.
     pub(crate) fn link(&self, path: &str) -> String {
         format!("{}{path}", self.0)
@@ -31,19 +48,7 @@ impl FromRequestParts<ApiState> for PublicAddress {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Infallible> {
-        if let Some(configured) = state.public_url() {
-            return Ok(Self(configured.trim_end_matches('/').to_owned()));
-        }
-        // HTTP/2 has the host in the request's own address.
-        let host = parts.uri.authority().map(|authority| authority.as_str());
-        let host = host.or_else(|| parts.headers.get(header::HOST)?.to_str().ok());
-        let host = match host.filter(|host| is_this_machine(host)) {
-            Some(host) => host.to_owned(),
-            None => state
-                .listen()
-                .map_or_else(|| "localhost".to_owned(), own_address),
-        };
-        Ok(Self(format!("http://{host}")))
+        Ok(Self::asked(&parts.uri, &parts.headers, state))
     }
 }
 

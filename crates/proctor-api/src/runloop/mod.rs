@@ -13,7 +13,7 @@ mod ids;
 mod jobs;
 mod labels;
 pub(crate) mod launch_parameters;
-mod links;
+pub(crate) mod links;
 mod lists;
 mod mounts;
 mod network_policies;

@@ -69,7 +69,7 @@ pub(crate) struct NewKeyView {
 }
 
 impl NewKeyView {
-    fn of(issued: IssuedKey) -> Self {
+    pub(super) fn of(issued: IssuedKey) -> Self {
         let IssuedKey { key, secret } = issued;
         Self {
             id: key.id,
@@ -88,6 +88,16 @@ pub(crate) struct NewKeyBody {
     /// What people call it.
     #[schema(min_length = 1, max_length = 200)]
     name: Option<String>,
+}
+
+impl NewKeyBody {
+    /// The name of the new key.
+    pub(super) fn name(self) -> Result<Option<String>, ApiError> {
+        let mut checks = Checks::default();
+        let name = checks.optional_text("name", self.name, 1..=200);
+        checks.finish()?;
+        Ok(name)
+    }
 }
 
 /// The keys of an organization or of one of its Solvers, as both routes show them.
@@ -112,9 +122,7 @@ impl Keys<'_> {
         &self,
         body: NewKeyBody,
     ) -> Result<(StatusCode, Json<NewKeyView>), ApiError> {
-        let mut checks = Checks::default();
-        let name = checks.optional_text("name", body.name, 1..=200);
-        checks.finish()?;
+        let name = body.name()?;
         let store = self.state.store();
         let issued = store
             .create_key(self.organization, self.owner, name, PlainKey::Random)

@@ -3,21 +3,38 @@
 use std::{collections::BTreeMap, num::NonZeroU32, ops::RangeInclusive};
 
 use proctor_core::{
-    definition::{BenchmarkVersion, Requirements, Seconds, Slug, Visibility},
-    id::kinds::{BenchmarkId, BenchmarkKind, EnvironmentId},
+    definition::{Benchmark, BenchmarkVersion, Requirements, Seconds, Slug, Visibility},
+    id::kinds::{BenchmarkId, BenchmarkKind, EnvironmentId, OrganizationId},
 };
-use proctor_store::benchmarks::{BenchmarkDraft, BenchmarkRecord};
+use proctor_store::{
+    benchmarks::{BenchmarkDraft, BenchmarkRecord},
+    page::Page,
+};
 
 use super::{environments, prelude::*};
+use crate::error::ApiErrorKind;
 
-/// A benchmark.
+/// Whose something is.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct OwnerView {
+    #[schema(value_type = String, example = "org_01K0000000000000000000000A")]
+    id: OrganizationId,
+    /// What people call it.
+    name: String,
+}
+
+/// A benchmark. That of another organization is shown as its newest public version has it.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct BenchmarkView {
     #[schema(value_type = String, example = "bench_01K0000000000000000000000A")]
     id: BenchmarkId,
+    /// Whose it is. Others can take what is public, and change nothing.
+    owner: OwnerView,
+    /// Whether that is the caller.
+    own: bool,
     /// What people call it.
     name: String,
-    /// Where its tasks are done.
+    /// Where its tasks are done; null for a benchmark of another organization.
     #[schema(value_type = Option<String>, example = "env_01K0000000000000000000000A")]
     environment_id: Option<EnvironmentId>,
     /// What it is about.
@@ -26,8 +43,10 @@ pub(crate) struct BenchmarkView {
     timeout: Option<u32>,
     /// How many of a run's tasks may be active at once.
     concurrency: u32,
-    /// Whether its newest version can be taken.
+    /// Whether lists show its newest version.
     published: bool,
+    /// Whether no new run of its newest version may begin.
+    new_runs_stopped: bool,
     /// Who may take its newest version: `Public` is everybody, `Private` its own organization.
     #[schema(value_type = String, example = "Private")]
     visibility: Visibility,
@@ -43,19 +62,24 @@ pub(crate) struct BenchmarkView {
 }
 
 impl BenchmarkView {
-    fn of(benchmark: BenchmarkRecord, latest: Option<BenchmarkVersion>) -> Self {
+    fn of(owner: OwnerView, benchmark: BenchmarkRecord, latest: Option<BenchmarkVersion>) -> Self {
         let draft = benchmark.content;
         let published = latest
             .as_ref()
             .is_some_and(|version| version.unpublished_at.is_none());
         Self {
             id: benchmark.id,
+            owner,
+            own: true,
             name: draft.name,
             environment_id: draft.environment,
             description: draft.description,
             timeout: draft.timeout.map(Seconds::get),
             concurrency: draft.concurrency.get(),
             published,
+            new_runs_stopped: latest
+                .as_ref()
+                .is_some_and(|version| version.stopped_at.is_some()),
             visibility: latest
                 .as_ref()
                 .map_or(Visibility::default(), |version| version.visibility),
@@ -63,6 +87,32 @@ impl BenchmarkView {
             slug: latest.map(|version| version.slug),
             created_at: benchmark.created_at,
             updated_at: benchmark.updated_at,
+        }
+    }
+
+    /// A benchmark of another organization: nothing of its draft, only what was frozen for everybody.
+    fn foreign(
+        owner: OwnerView,
+        benchmark: &BenchmarkRecord,
+        version: BenchmarkVersion,
+        definition: &Benchmark,
+    ) -> Self {
+        Self {
+            id: benchmark.id,
+            owner,
+            own: false,
+            name: definition.name.clone(),
+            environment_id: None,
+            description: definition.description.clone(),
+            timeout: definition.timeout.map(Seconds::get),
+            concurrency: definition.concurrency.get(),
+            published: true,
+            new_runs_stopped: version.stopped_at.is_some(),
+            visibility: version.visibility,
+            version: Some(version.version),
+            slug: Some(version.slug),
+            created_at: benchmark.created_at,
+            updated_at: version.published_at,
         }
     }
 }
@@ -164,31 +214,111 @@ impl BenchmarkChanges {
     }
 }
 
-/// The benchmark with what is published of it.
+/// The caller's own benchmark of this id; one that it sees in lists and that is another's is not its to change.
+pub(super) async fn find(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    id: BenchmarkId,
+) -> Result<BenchmarkRecord, ApiError> {
+    let store = state.store();
+    if let Some(own) = store.benchmark(caller.id(), id).await? {
+        return Ok(own);
+    }
+    found(id, store.visible_benchmark(caller.id(), id).await?)?;
+    Err(ApiError::new(
+        ApiErrorKind::Forbidden,
+        format!(
+            "benchmark '{id}' belongs to another organization: it can be taken, but not changed or looked into"
+        ),
+    ))
+}
+
+/// The caller's benchmark with what is published of it.
 pub(super) async fn view(
     state: &ApiState,
+    caller: &OrganizationCaller,
     benchmark: BenchmarkRecord,
 ) -> Result<Json<BenchmarkView>, ApiError> {
     let mut latest = state.store().latest_versions(&[benchmark.id]).await?;
     let latest = latest.remove(&benchmark.id);
-    Ok(Json(BenchmarkView::of(benchmark, latest)))
+    Ok(Json(BenchmarkView::of(own(caller), benchmark, latest)))
 }
 
-authored! {
-    BenchmarkId at "/benchmarks/{id}", "Verial: benchmarks", "The benchmark's id";
-    store(benchmark -> BenchmarkRecord, delete_benchmark);
-    /// Shows a benchmark.
-    get get_benchmark -> BenchmarkView "The benchmark", shown by view;
-    /// Removes a benchmark with its tasks, and takes its versions back.
-    ///
-    /// Runs that have begun go on, and their results stay.
-    delete delete_benchmark "The benchmark is gone";
+fn own(caller: &OrganizationCaller) -> OwnerView {
+    OwnerView {
+        id: caller.id(),
+        name: caller.organization().name.clone(),
+    }
 }
 
-authored_list! {
-    /// Lists the organization's benchmarks.
-    list_benchmarks at "/benchmarks", "Verial: benchmarks" -> BenchmarkView "The benchmarks, newest first";
-    store(benchmarks by BenchmarkKind, with latest_versions), each as of;
+/// Benchmarks as a list shows them: the caller's own as they are drafted, those of others as they were published.
+async fn views(
+    state: &ApiState,
+    caller: &OrganizationCaller,
+    benchmarks: Vec<(OrganizationId, BenchmarkRecord)>,
+) -> Result<Vec<BenchmarkView>, ApiError> {
+    let store = state.store();
+    let ids = |of_others: bool| -> Vec<BenchmarkId> {
+        let wanted = benchmarks.iter();
+        let wanted = wanted.filter(|(owner, _)| (*owner != caller.id()) == of_others);
+        wanted.map(|(_, one)| one.id).collect()
+    };
+    let mut latest = store.latest_versions(&ids(false)).await?;
+    let mut public = store.listed_public_versions(&ids(true)).await?;
+    let mut owners: Vec<_> = benchmarks.iter().map(|(owner, _)| *owner).collect();
+    owners.retain(|owner| *owner != caller.id());
+    owners.dedup();
+    let names = store.organization_names(&owners).await?;
+    let mut views = Vec::with_capacity(benchmarks.len());
+    for (owner, benchmark) in benchmarks {
+        if owner == caller.id() {
+            let latest = latest.remove(&benchmark.id);
+            views.push(BenchmarkView::of(own(caller), benchmark, latest));
+        } else if let Some(version) = public.remove(&benchmark.id) {
+            let name = names.get(&owner).cloned().unwrap_or_default();
+            let owner = OwnerView { id: owner, name };
+            let prepared = state.engine().definition(&version.digest).await?;
+            let definition = &prepared.benchmark;
+            views.push(BenchmarkView::foreign(
+                owner, &benchmark, version, definition,
+            ));
+        }
+    }
+    Ok(views)
+}
+
+/// Lists the organization's benchmarks, and those of others that everybody may take.
+#[utoipa::path(
+    get,
+    path = "/benchmarks",
+    tag = "Verial: benchmarks",
+    params(VerialPageQuery),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The benchmarks, newest first",
+            body = VerialList<BenchmarkView>,
+        ),
+    ),
+)]
+pub(crate) async fn list_benchmarks(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    page: VerialPage<BenchmarkKind>,
+) -> Result<Json<VerialList<BenchmarkView>>, ApiError> {
+    let listed = state
+        .store()
+        .visible_benchmarks(caller.id(), page.0)
+        .await?;
+    let views = views(&state, &caller, listed.items).await?;
+    let listed = Page {
+        items: views,
+        has_more: listed.has_more,
+        has_previous: listed.has_previous,
+        total: listed.total,
+    };
+    Ok(page.answer(listed, |one| one.id, |one| one))
 }
 
 /// Makes a benchmark without tasks.
@@ -210,7 +340,7 @@ pub(crate) async fn create_benchmark(
     let benchmark = state.store().create_benchmark(caller.id(), draft).await?;
     Ok((
         StatusCode::CREATED,
-        Json(BenchmarkView::of(benchmark, None)),
+        Json(BenchmarkView::of(own(&caller), benchmark, None)),
     ))
 }
 
@@ -224,6 +354,25 @@ async fn know_environment(
         environments::find(state, caller, environment).await?;
     }
     Ok(())
+}
+
+/// Shows a benchmark of the organization, or one that everybody may take.
+#[utoipa::path(
+    get,
+    path = "/benchmarks/{id}",
+    tag = "Verial: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The benchmark", body = BenchmarkView)),
+)]
+pub(crate) async fn get_benchmark(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<BenchmarkId>,
+) -> Result<Json<BenchmarkView>, ApiError> {
+    let visible = found(id, state.store().visible_benchmark(caller.id(), id).await?)?;
+    let mut views = views(&state, &caller, vec![visible]).await?;
+    found(id, views.pop()).map(Json)
 }
 
 /// Changes a benchmark's draft.
@@ -248,5 +397,27 @@ pub(crate) async fn update_benchmark(
     let draft = changes.apply(&benchmark.content)?;
     know_environment(&state, &caller, &draft).await?;
     let benchmark = state.store().update_benchmark(&benchmark, draft).await?;
-    view(&state, benchmark).await
+    view(&state, &caller, benchmark).await
+}
+
+/// Removes a benchmark with its tasks.
+///
+/// What was ever published stays: its versions are for ever. Unpublish it to hide it from lists.
+#[utoipa::path(
+    delete,
+    path = "/benchmarks/{id}",
+    tag = "Verial: benchmarks",
+    params(("id" = String, Path, description = "The benchmark's id")),
+    security(("organization_key" = [])),
+    responses(
+        (status = 204, description = "The benchmark is gone"),
+        (status = 409, description = "It was published"),
+    ),
+)]
+pub(crate) async fn delete_benchmark(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<BenchmarkId>,
+) -> Result<StatusCode, ApiError> {
+    removed(id, state.store().delete_benchmark(caller.id(), id).await?)
 }

@@ -3,15 +3,14 @@
 use proctor_core::{
     definition::Check,
     id::kinds::{CriterionId, CriterionKind, EntityId, TaskId},
-    scoring::Weight,
+    scoring::{Weight, check_axis},
 };
 use proctor_engine::authoring;
 use proctor_store::criteria::{CriterionDraft, CriterionRecord};
-use serde_json::Value;
+use serde_json::{Number, Value};
 use utoipa::IntoParams;
 
 use super::{entities, prelude::*, tasks};
-use crate::extract::Query;
 
 /// A criterion.
 #[derive(Serialize, ToSchema)]
@@ -94,9 +93,9 @@ pub(crate) struct NewCriterionBody {
     #[schema(value_type = String, required, min_length = 1, max_length = 500)]
     label: Option<String>,
     /// How much it counts: finite, at least 0; 1 when absent.
-    #[schema(minimum = 0, default = 1)]
-    weight: Option<f64>,
-    /// The axis it counts on.
+    #[schema(value_type = Option<f64>, minimum = 0, default = 1)]
+    weight: Option<Number>,
+    /// The axis it counts on; `__default__` is the name of having none.
     #[schema(min_length = 1, max_length = 100)]
     axis: Option<String>,
     /// The one of the task's entities that templates mean by `entity`.
@@ -115,8 +114,8 @@ impl NewCriterionBody {
         let label = checks.text("label", self.label, 1..=LABEL);
         let weight = self
             .weight
-            .map_or_else(Weight::default, |weight| read_weight(&mut checks, weight));
-        let axis = checks.optional_text("axis", self.axis, 1..=AXIS);
+            .map_or(Weight::ONE, |weight| read_weight(&mut checks, &weight));
+        let axis = read_axis(&mut checks, self.axis);
         let assertion = checks.required("assertion", self.assertion);
         let assertion = assertion.unwrap_or_default();
         checks.document("assertion", &assertion);
@@ -132,8 +131,16 @@ impl NewCriterionBody {
     }
 }
 
-fn read_weight(checks: &mut Checks, weight: f64) -> Weight {
-    Weight::new(weight).unwrap_or_else(|bad| {
+fn read_axis(checks: &mut Checks, axis: Option<String>) -> Option<String> {
+    let axis = checks.optional_text("axis", axis, 1..=AXIS);
+    if let Some(Err(bad)) = axis.as_deref().map(check_axis) {
+        checks.refuse("axis", bad.to_string());
+    }
+    axis
+}
+
+fn read_weight(checks: &mut Checks, weight: &Number) -> Weight {
+    Weight::written(weight).unwrap_or_else(|bad| {
         checks.refuse("weight", bad.to_string());
         Weight::default()
     })
@@ -147,7 +154,7 @@ pub(crate) struct CriterionChanges {
     label: Option<Option<String>>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = f64, minimum = 0)]
-    weight: Option<Option<f64>>,
+    weight: Option<Option<Number>>,
     /// Null removes it.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 100)]
@@ -168,10 +175,12 @@ impl CriterionChanges {
         if let Some(label) = checks.replaced_text("label", self.label, 1..=LABEL) {
             draft.label = label;
         }
-        let weight = checks.replaced("weight", self.weight, draft.weight.value());
-        draft.weight = read_weight(&mut checks, weight);
+        let weight = self.weight.map(|weight| weight.map(Some));
+        if let Some(weight) = checks.replaced("weight", weight, None) {
+            draft.weight = read_weight(&mut checks, &weight);
+        }
         if let Some(axis) = self.axis {
-            draft.axis = checks.optional_text("axis", axis, 1..=AXIS);
+            draft.axis = read_axis(&mut checks, axis);
         }
         if let Some(entity) = self.input_entity_id {
             draft.input_entity = entity;
@@ -235,9 +244,9 @@ authored! {
 pub(crate) async fn list_criteria(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
-    Query(filter): Query<CriterionFilter>,
-    page: VerialPage<CriterionKind>,
+    page: VerialPage<CriterionKind, CriterionFilter>,
 ) -> Result<Json<VerialList<CriterionView>>, ApiError> {
+    let filter = &page.1;
     if let Some(task) = filter.task_id {
         tasks::find(&state, &caller, task).await?;
     }

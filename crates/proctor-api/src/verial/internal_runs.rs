@@ -4,44 +4,105 @@ use axum::extract::State;
 use http::StatusCode;
 use proctor_core::{
     criterion_run::CriterionRun,
+    definition::Slug,
     id::{
-        Dialect,
+        Dialect, Id, Kind,
         kinds::{BenchmarkId, OrganizationId, RunId, RunKind, TaskRunId},
     },
     run::Run,
+    time::Timestamp,
 };
 use proctor_engine::runs::{NewRun, Taken};
+use proctor_store::run_lists::RunFilter;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    page::{VerialList, VerialPage, VerialPageQuery},
+    page::{NoParameters, VerialList, VerialPage, VerialPageQuery},
     public_runs::{NewRunView, begin, benchmark_ref},
     run_views::{RunView, Sight, TaskRunView},
 };
 use crate::{
     auth::OrganizationCaller,
     error::ApiError,
-    extract::{Json, Path, Query},
+    extract::{Checks, Json, Path, shortened},
     state::ApiState,
 };
 
-/// Which benchmark's.
+/// Which runs are listed.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct OfBenchmark {
+pub(crate) struct ListedRuns {
     /// Only those of this benchmark.
     benchmark_id: Option<String>,
+    /// Only those of this agent, in its taker's own words.
+    agent: Option<String>,
+    /// Only those that are scored, or only those that are not.
+    #[param(value_type = Option<bool>)]
+    scored: Option<String>,
+    /// `active`, `completed`, `cancelled` or `failed`.
+    status: Option<String>,
+    /// Only those of this Solver.
+    solver_id: Option<String>,
+    /// Only those of versions that were published under this slug.
+    slug: Option<String>,
+    /// Only those that were made at this time or later.
+    #[param(value_type = Option<String>, format = DateTime)]
+    since: Option<String>,
 }
 
-impl OfBenchmark {
-    fn read(&self) -> Result<Option<BenchmarkId>, ApiError> {
-        let read = |text: &String| {
-            BenchmarkId::from_wire(text, Dialect::Verial)
-                .map_err(|bad| ApiError::field("benchmark_id", bad.to_string()))
+impl ListedRuns {
+    fn read(&self) -> Result<RunFilter, ApiError> {
+        let mut checks = Checks::default();
+        let filter = RunFilter {
+            benchmark: read_id(&mut checks, "benchmark_id", self.benchmark_id.as_deref()),
+            solver: read_id(&mut checks, "solver_id", self.solver_id.as_deref()),
+            agent: self.agent.clone(),
+            scored: self.scored.as_deref().and_then(|text| match text {
+                "true" => Some(true),
+                "false" => Some(false),
+                _ => {
+                    checks.refuse("scored", "must be true or false");
+                    None
+                }
+            }),
+            statuses: self.status.as_deref().and_then(|text| match text {
+                "active" => Some(vec!["created", "started"]),
+                "completed" => Some(vec!["completed"]),
+                "cancelled" => Some(vec!["cancelled"]),
+                "failed" => Some(vec!["failed"]),
+                other => {
+                    let other = shortened(other);
+                    checks.refuse(
+                        "status",
+                        format!("'{other}' is none of active, completed, cancelled, failed"),
+                    );
+                    None
+                }
+            }),
+            slug: self.slug.clone().and_then(|text| {
+                Slug::try_from(text)
+                    .map_err(|bad| checks.refuse("slug", bad.to_string()))
+                    .ok()
+            }),
+            since: self.since.as_deref().and_then(|text| {
+                text.parse::<Timestamp>()
+                    .map_err(|_| {
+                        checks.refuse("since", "must be a time such as 2026-04-21T17:00:00Z");
+                    })
+                    .ok()
+            }),
+            ..RunFilter::default()
         };
-        self.benchmark_id.as_ref().map(read).transpose()
+        checks.finish()?;
+        Ok(filter)
     }
+}
+
+fn read_id<K: Kind>(checks: &mut Checks, field: &str, text: Option<&str>) -> Option<Id<K>> {
+    let read = Id::from_wire(text?, Dialect::Verial);
+    read.map_err(|bad| checks.refuse(field, bad.to_string()))
+        .ok()
 }
 
 /// Lists the organization's runs.
@@ -49,24 +110,27 @@ impl OfBenchmark {
     get,
     path = "/benchmark-runs",
     tag = "Verial: runs",
-    params(OfBenchmark, VerialPageQuery),
+    params(ListedRuns, VerialPageQuery),
     security(("organization_key" = [])),
     responses((status = 200, description = "The runs, newest first", body = VerialList<RunView>)),
 )]
 pub(crate) async fn list_benchmark_runs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
-    Query(of): Query<OfBenchmark>,
-    page: VerialPage<RunKind>,
+    page: VerialPage<RunKind, ListedRuns>,
 ) -> Result<Json<VerialList<RunView>>, ApiError> {
-    let runs = state.store().runs(caller.id(), of.read()?, page.0).await?;
+    let filter = page.1.read()?;
+    let runs = state
+        .store()
+        .find_runs(caller.id(), &filter, page.0)
+        .await?;
     answer(&state, &page, runs).await
 }
 
 /// A page of runs with the names of their benchmarks.
 async fn answer(
     state: &ApiState,
-    page: &VerialPage<RunKind>,
+    page: &VerialPage<RunKind, ListedRuns>,
     runs: proctor_store::page::Page<Run>,
 ) -> Result<Json<VerialList<RunView>>, ApiError> {
     let mut views = Vec::with_capacity(runs.items.len());
@@ -90,7 +154,7 @@ async fn view(state: &ApiState, run: &Run) -> Result<RunView, ApiError> {
 /// Which benchmark is to be taken.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct NewInternalRunBody {
-    /// The benchmark: its newest published version, or its draft if none is published.
+    /// The benchmark: its newest published version, or its draft if it is the organization's own and none is published.
     #[schema(value_type = String, required)]
     benchmark_id: Option<BenchmarkId>,
     /// `true` takes the draft even if a version is published.
@@ -286,6 +350,7 @@ pub(crate) async fn get_leaderboard(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
+    _: NoParameters,
 ) -> Result<Json<Leaderboard>, ApiError> {
     let ranked = state.engine().leaderboard(caller.id(), id).await?;
     let data = ranked

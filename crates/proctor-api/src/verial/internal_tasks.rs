@@ -4,7 +4,7 @@ use axum::extract::State;
 use proctor_core::{
     id::{
         Dialect,
-        kinds::{CriterionRunId, RunId, TaskRunId},
+        kinds::{CriterionRunId, CriterionRunKind, RunId, TaskRunId, TaskRunKind},
     },
     refused::{Refused, Step},
     run::Run,
@@ -16,47 +16,17 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{
     internal_runs::{find as find_run, findings, sight},
-    public_tasks::{CompletedView, complete},
+    page::{VerialList, VerialPage, VerialPageQuery},
+    public_tasks::{CompletedView, StartedView, complete, start},
     run_views::{Axes, CheckView, CriterionRunView, Outcome, Sight, TaskRunView},
 };
 use crate::{
     auth::OrganizationCaller,
     error::ApiError,
-    extract::{Json, Path, Query},
+    extract::{Json, Path},
     rubrics,
     state::ApiState,
 };
-
-/// All of a list that is never long.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct WholeList<T> {
-    data: Vec<T>,
-    #[serde(rename = "_meta")]
-    meta: WholeListMeta,
-    next_cursor: Option<String>,
-}
-
-/// The list goes on nowhere.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct WholeListMeta {
-    next: Option<String>,
-    prev: Option<String>,
-    limit: usize,
-}
-
-impl<T> WholeList<T> {
-    pub(super) fn of(data: Vec<T>) -> Self {
-        Self {
-            meta: WholeListMeta {
-                next: None,
-                prev: None,
-                limit: data.len(),
-            },
-            data,
-            next_cursor: None,
-        }
-    }
-}
 
 /// The caller's task run of this id, with its run.
 async fn find(
@@ -85,32 +55,39 @@ pub(crate) struct OfRun {
     get,
     path = "/task-runs",
     tag = "Verial: runs",
-    params(OfRun),
+    params(OfRun, VerialPageQuery),
     security(("organization_key" = [])),
-    responses((status = 200, description = "The task runs", body = WholeList<TaskRunView>)),
+    responses((status = 200, description = "The task runs", body = VerialList<TaskRunView>)),
 )]
 pub(crate) async fn list_task_runs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
-    Query(of): Query<OfRun>,
-) -> Result<Json<WholeList<TaskRunView>>, ApiError> {
-    let text = of
-        .benchmark_run_id
+    page: VerialPage<TaskRunKind, OfRun>,
+) -> Result<Json<VerialList<TaskRunView>>, ApiError> {
+    let text = &page.1.benchmark_run_id;
+    let text = text
+        .as_deref()
         .ok_or_else(|| ApiError::field("benchmark_run_id", "is required"))?;
-    let id = RunId::from_wire(&text, Dialect::Verial)
+    let id = RunId::from_wire(text, Dialect::Verial)
         .map_err(|bad| ApiError::field("benchmark_run_id", bad.to_string()))?;
     find_run(&state, &caller, id).await?;
     let details = state.engine().run_details(id).await?;
     let sight = sight(&state, caller.id(), &details.run)
         .await?
         .ok_or_else(|| ApiError::not_found(format!("no benchmark run '{id}'")))?;
-    let mut views = Vec::new();
-    for task_run in &details.task_runs {
+    let listed = page.part_of(details.task_runs, |one| one.id);
+    let mut views = Vec::with_capacity(listed.items.len());
+    for task_run in &listed.items {
         let (task, _) = details.prepared.task(task_run.task)?;
         let found = findings(&state, task_run.id, sight).await?;
         views.push(TaskRunView::of(task_run, task, &found, sight));
     }
-    Ok(Json(WholeList::of(views)))
+    let mut views = views.into_iter();
+    Ok(page.answer(
+        listed,
+        |one| one.id,
+        |_| views.next().expect("there is one view for each task run"),
+    ))
 }
 
 /// Shows a task run with its frozen task and what was found.
@@ -145,6 +122,24 @@ async fn show(
         .ok_or_else(|| ApiError::not_found(format!("no task run '{id}'")))?;
     let found = findings(state, id, sight).await?;
     Ok(TaskRunView::of(task_run, task, &found, sight))
+}
+
+/// Starts a task run as its agent would.
+#[utoipa::path(
+    post,
+    path = "/task-runs/{id}/start",
+    tag = "Verial: runs",
+    params(("id" = String, Path, description = "The task run's id")),
+    security(("organization_key" = [])),
+    responses((status = 200, description = "The task", body = StartedView)),
+)]
+pub(crate) async fn start_task_run(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<TaskRunId>,
+) -> Result<Json<StartedView>, ApiError> {
+    let (_, run) = find(&state, &caller, id).await?;
+    start(&state, run.id, id).await.map(Json)
 }
 
 /// Completes a task run as its agent would.
@@ -277,29 +272,29 @@ pub(crate) struct OfTaskRun {
     get,
     path = "/criterion-runs",
     tag = "Verial: runs",
-    params(OfTaskRun),
+    params(OfTaskRun, VerialPageQuery),
     security(("organization_key" = [])),
     responses(
-        (status = 200, description = "The criterion runs", body = WholeList<CriterionRunView>),
+        (status = 200, description = "The criterion runs", body = VerialList<CriterionRunView>),
     ),
 )]
 pub(crate) async fn list_criterion_runs(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
-    Query(of): Query<OfTaskRun>,
-) -> Result<Json<WholeList<CriterionRunView>>, ApiError> {
-    let text = of
-        .task_run_id
+    page: VerialPage<CriterionRunKind, OfTaskRun>,
+) -> Result<Json<VerialList<CriterionRunView>>, ApiError> {
+    let text = &page.1.task_run_id;
+    let text = text
+        .as_deref()
         .ok_or_else(|| ApiError::field("task_run_id", "is required"))?;
-    let id = TaskRunId::from_wire(&text, Dialect::Verial)
+    let id = TaskRunId::from_wire(text, Dialect::Verial)
         .map_err(|bad| ApiError::field("task_run_id", bad.to_string()))?;
     readable(&state, &caller, id)
         .await?
         .ok_or_else(|| ApiError::not_found(format!("no task run '{id}'")))?;
     let found = state.store().criterion_runs(id).await?;
-    Ok(Json(WholeList::of(
-        found.into_iter().map(CriterionRunView::of).collect(),
-    )))
+    let listed = page.part_of(found, |one| one.id);
+    Ok(page.answer(listed, |one| one.id, CriterionRunView::of))
 }
 
 /// Shows the authoritative record of a criterion that was checked.

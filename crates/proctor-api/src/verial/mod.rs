@@ -14,9 +14,11 @@ mod criteria;
 mod datasets;
 mod entities;
 mod environments;
+mod evidence;
 mod found;
 mod internal_runs;
 mod internal_tasks;
+mod organizations;
 mod page;
 mod playgrounds;
 mod prelude;
@@ -33,7 +35,7 @@ mod worlds;
 
 pub(crate) use internal_tasks::RESCORE;
 
-pub use page::{VerialList, VerialListMeta, VerialPage};
+pub use page::{NoFilter, VerialList, VerialListMeta, VerialPage};
 
 /// The dialect's routes.
 pub(crate) fn routes() -> OpenApiRouter<ApiState> {
@@ -48,6 +50,15 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
 /// Who may do what.
 fn credentials() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
+        .routes(routes!(
+            organizations::list_organizations,
+            organizations::create_organization
+        ))
+        .routes(routes!(
+            organizations::get_organization,
+            organizations::update_organization
+        ))
+        .routes(routes!(organizations::create_organization_key))
         .routes(routes!(api_keys::list_api_keys, api_keys::create_api_key))
         .routes(routes!(api_keys::get_api_key, api_keys::revoke_api_key))
         .routes(routes!(solvers::list_solvers, solvers::create_solver))
@@ -159,6 +170,7 @@ fn runs() -> OpenApiRouter<ApiState> {
         .routes(routes!(internal_runs::get_leaderboard))
         .routes(routes!(internal_tasks::list_task_runs))
         .routes(routes!(internal_tasks::get_task_run))
+        .routes(routes!(internal_tasks::start_task_run))
         .routes(routes!(internal_tasks::complete_task_run))
         .routes(routes!(internal_tasks::cancel_task_run))
         .routes(routes!(internal_tasks::rescore_task_run))

@@ -2,18 +2,23 @@
 //!
 //! A cursor is the direction and the id that a page continues from. It carries the id's prefix,
 //! so that the cursor of one list is refused by another.
+//!
+//! A list refuses parameters that it does not know: a filter with a typing error would show everything.
 
 use axum::extract::FromRequestParts;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use http::request::Parts;
-use proctor_core::id::{Id, Kind};
+use proctor_core::{
+    id::{Id, Kind},
+    problem::Problem,
+};
 use proctor_store::page::{Page, PageRequest, PageStart};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use utoipa::{IntoParams, ToSchema, openapi::path::Parameter};
 
 use crate::{
     error::ApiError,
-    extract::{Json, Query},
+    extract::{Json, Query, shortened},
     state::ApiState,
 };
 
@@ -31,23 +36,78 @@ pub(crate) struct VerialPageQuery {
     cursor: Option<String>,
 }
 
-/// The part of a list that a request asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VerialPage<K: Kind>(pub PageRequest<K>);
+/// A list that knows no parameters but those of every list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, IntoParams)]
+pub struct NoFilter {}
 
-impl<K: Kind> FromRequestParts<ApiState> for VerialPage<K> {
+/// The part of a list that a request asks for, and the parameters by which `F` chooses what is on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerialPage<K: Kind, F = NoFilter>(pub PageRequest<K>, pub F);
+
+impl<K: Kind, F: DeserializeOwned + IntoParams + Send> FromRequestParts<ApiState>
+    for VerialPage<K, F>
+{
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
+        refuse_unknown(
+            parts,
+            &[
+                F::into_params(|| None),
+                VerialPageQuery::into_params(|| None),
+            ],
+        )?;
         let Query(query) = Query::<VerialPageQuery>::from_request_parts(parts, state).await?;
-        Ok(Self(PageRequest {
+        let Query(filter) = Query::<F>::from_request_parts(parts, state).await?;
+        let page = PageRequest {
             limit: query.limit.as_deref().map_or(Ok(DEFAULT_LIMIT), limit)?,
             from: query
                 .cursor
                 .as_deref()
                 .map_or(Ok(PageStart::Newest), read_cursor)?,
             count: false,
-        }))
+        };
+        Ok(Self(page, filter))
+    }
+}
+
+/// Proof that a request has no parameters, where a list is always shown whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NoParameters;
+
+impl FromRequestParts<ApiState> for NoParameters {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &ApiState) -> Result<Self, ApiError> {
+        refuse_unknown(parts, &[]).map(|()| Self)
+    }
+}
+
+/// Names every parameter of a request that is not among the `known`.
+fn refuse_unknown(parts: &Parts, known: &[Vec<Parameter>]) -> Result<(), ApiError> {
+    let Some(query) = parts.uri.query() else {
+        return Ok(());
+    };
+    let mut known: Vec<&str> = known
+        .iter()
+        .flatten()
+        .map(|one| one.name.as_str())
+        .collect();
+    known.sort_unstable();
+    let mut problems: Vec<Problem> = Vec::new();
+    for (name, _) in form_urlencoded::parse(query.as_bytes()) {
+        if known.contains(&&*name) || problems.iter().any(|problem| problem.path == name) {
+            continue;
+        }
+        let message = match known.is_empty() {
+            true => "is no parameter of this list: it has none".to_owned(),
+            false => format!("is no parameter of this list: it has {}", known.join(", ")),
+        };
+        problems.push(Problem::error(shortened(&name), message));
+    }
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(ApiError::validation(problems)),
     }
 }
 
@@ -106,22 +166,30 @@ pub struct VerialListMeta {
     limit: u32,
 }
 
-impl<T> VerialList<T> {
-    /// A list that is never so long that it would need pages.
-    pub(super) fn whole(data: Vec<T>) -> Self {
-        Self {
-            meta: VerialListMeta {
-                next: None,
-                prev: None,
-                limit: LARGEST_LIMIT,
-            },
-            next_cursor: None,
-            data,
+impl<K: Kind, F> VerialPage<K, F> {
+    /// The part of a list that is in memory, in the list's own order; `id` says where an item stands.
+    pub(super) fn part_of<T>(&self, all: Vec<T>, id: impl Fn(&T) -> Id<K>) -> Page<T> {
+        let limit = self.0.limit as usize;
+        let place = |wanted: Id<K>| all.iter().position(|item| id(item) == wanted);
+        let begin = match self.0.from {
+            PageStart::Newest => 0,
+            // What a cursor names never goes away from these lists.
+            PageStart::After(last) => place(last).map_or(all.len(), |place| place + 1),
+            PageStart::Before(first) => place(first).unwrap_or(0).saturating_sub(limit),
+        };
+        let end = match self.0.from {
+            PageStart::Before(first) => place(first).unwrap_or(0),
+            PageStart::Newest | PageStart::After(_) => (begin + limit).min(all.len()),
+        };
+        let has_more = end < all.len();
+        Page {
+            items: all.into_iter().skip(begin).take(end - begin).collect(),
+            has_more,
+            has_previous: begin > 0,
+            total: None,
         }
     }
-}
 
-impl<K: Kind> VerialPage<K> {
     /// The answer that shows `page`.
     pub fn answer<T, V>(
         &self,

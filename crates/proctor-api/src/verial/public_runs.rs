@@ -7,10 +7,13 @@ use http::StatusCode;
 use proctor_core::{
     definition::Slug,
     id::kinds::{RunId, TaskId, TaskRunId},
-    run::{Pinned, Run},
+    run::Run,
     time::Timestamp,
 };
-use proctor_engine::runs::{NewRun, Taken};
+use proctor_engine::{
+    EngineError,
+    runs::{NewRun, Taken},
+};
 use proctor_store::credentials::Who;
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
@@ -109,19 +112,18 @@ pub(crate) async fn take_benchmark(
     let agent = checks.optional_text("agent", body.agent, 1..=AGENT);
     checks.finish()?;
     let (slug, number) = read_benchmark(&named)?;
-    let version = state
-        .store()
-        .find_version(caller.organization.id, &slug, number)
-        .await?
-        .ok_or_else(|| ApiError::not_found(format!("no benchmark '{named}'")))?;
+    let pinned = state
+        .engine()
+        .version_to_take(caller.organization.id, &slug, number)
+        .await
+        .map_err(|error| match error {
+            EngineError::NotFound(_) => ApiError::not_found(format!("no benchmark '{named}'")),
+            other => other.into(),
+        })?;
     let new = NewRun {
         organization: caller.organization.id,
         solver: Some(caller.solver),
-        taken: Taken::Version(Pinned {
-            benchmark: version.benchmark,
-            version: Some(version.version),
-            digest: version.digest,
-        }),
+        taken: Taken::Version(pinned),
         scored: body.scored.unwrap_or(false),
         agent,
     };

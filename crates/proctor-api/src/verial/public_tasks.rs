@@ -60,10 +60,19 @@ pub(crate) async fn start_task(
     caller: RunCaller,
     Path(id): Path<TaskRunId>,
 ) -> Result<Json<StartedView>, ApiError> {
-    let started = state.engine().start_task(caller.run, id).await?;
+    start(&state, caller.run, id).await.map(Json)
+}
+
+/// Starts a task and hands it over.
+pub(super) async fn start(
+    state: &ApiState,
+    run: RunId,
+    id: TaskRunId,
+) -> Result<StartedView, ApiError> {
+    let started = state.engine().start_task(run, id).await?;
     let task_run = &started.task_run;
     let task = started.task()?;
-    Ok(Json(StartedView {
+    Ok(StartedView {
         task_run_id: task_run.id,
         benchmark_run_id: started.run.id,
         task_id: task_run.task,
@@ -78,7 +87,7 @@ pub(crate) async fn start_task(
             &prefix(started.run.id),
         ),
         complete_url: format!("/v1/task-runs/{id}/complete"),
-    }))
+    })
 }
 
 /// The result of a task.

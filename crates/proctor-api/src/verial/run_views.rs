@@ -10,7 +10,7 @@ use proctor_core::{
         BenchmarkId, CriterionId, CriterionRunId, RunId, SandboxId, SimulatorId, TaskId, TaskRunId,
     },
     run::Run,
-    scoring::{AxisScore, Scorecard, Verdict},
+    scoring::{AxisScore, Scorecard, Verdict, Weight},
     task_run::TaskRun,
     time::Timestamp,
 };
@@ -19,6 +19,8 @@ use proctor_store::playgrounds::Sandbox;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
+
+use super::evidence::Evidence;
 
 /// How far something has come: `created`, `started` or `completed`.
 pub(super) fn phase(is_started: bool, is_over: bool) -> &'static str {
@@ -258,7 +260,8 @@ pub(crate) struct CriterionLine {
     criterion_id: CriterionId,
     label: String,
     axis: Option<String>,
-    weight: f64,
+    #[schema(value_type = f64)]
+    weight: Weight,
     passed: bool,
     score: f64,
 }
@@ -271,7 +274,7 @@ impl CriterionLine {
             criterion_id: found.criterion,
             label: criterion.map_or_else(String::new, |one| one.label.clone()),
             axis: criterion.and_then(|one| one.axis.clone()),
-            weight: criterion.map_or(0.0, |one| one.weight.value()),
+            weight: criterion.map_or(Weight::NONE, |one| one.weight),
             passed: found.passed,
             score: found.score.value(),
         }
@@ -304,8 +307,8 @@ pub(crate) struct TaskRunView {
     completed_at: Option<Timestamp>,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
-    /// The task as it was frozen, without its solution; criteria and entities only for the benchmark's
-    /// owner.
+    /// The task as it was frozen, without its solution. Criteria and entities only for the benchmark's owner, and before
+    /// the task is started also what is to be done and what happens first.
     snapshot: Value,
     criterion_runs: Vec<CriterionLine>,
 }
@@ -335,7 +338,7 @@ impl TaskRunView {
             deadline_at: task_run.deadline(),
             completed_at: task_run.ended_at(),
             created_at: task_run.created_at,
-            snapshot: snapshot(task, sight),
+            snapshot: snapshot(task, sight, task_run.started_at().is_some()),
             criterion_runs: found
                 .iter()
                 .map(|one| CriterionLine::of(one, &task.criteria))
@@ -356,14 +359,18 @@ pub(super) enum Sight {
 }
 
 /// The task as it was frozen, but for its solution. Whoever takes another organization's benchmark must
-/// not find the answers here either.
-fn snapshot(task: &Task, sight: Sight) -> Value {
+/// not find the answers here either, nor read a task before its time begins.
+fn snapshot(task: &Task, sight: Sight, is_started: bool) -> Value {
     let mut snapshot = serde_json::to_value(task).unwrap_or_default();
     if let Value::Object(members) = &mut snapshot {
         members.remove("reference");
         if sight != Sight::Owner {
             members.remove("criteria");
             members.remove("entities");
+            if !is_started {
+                members.remove("brief");
+                members.remove("world");
+            }
         }
     }
     snapshot
@@ -383,7 +390,8 @@ pub(crate) struct CriterionRunView {
     /// The finding in words.
     details: String,
     /// What was found.
-    evidence: Value,
+    #[schema(value_type = Value)]
+    evidence: Evidence,
     #[schema(value_type = String, format = DateTime)]
     started_at: Timestamp,
     #[schema(value_type = String, format = DateTime)]
@@ -399,7 +407,7 @@ impl CriterionRunView {
             passed: found.passed,
             score: found.score.value(),
             details: found.details,
-            evidence: found.evidence,
+            evidence: Evidence(found.evidence),
             started_at: found.started_at,
             completed_at: found.completed_at,
         }
@@ -421,7 +429,8 @@ pub(crate) struct CheckView {
     details: Option<String>,
     /// Absent in a scored run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    evidence: Option<Value>,
+    #[schema(value_type = Option<Value>)]
+    evidence: Option<Evidence>,
 }
 
 impl CheckView {
@@ -435,7 +444,7 @@ impl CheckView {
             score: found.score.value(),
             axis: criterion.and_then(|one| one.axis.clone()),
             details: open.then(|| found.details.clone()),
-            evidence: open.then(|| found.evidence.clone()),
+            evidence: open.then(|| Evidence(found.evidence.clone())),
         }
     }
 }

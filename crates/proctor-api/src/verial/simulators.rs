@@ -79,6 +79,8 @@ impl NewSimulatorBody {
     fn into_draft(self, known: &SimulatorRegistry) -> Result<SimulatorDraft, ApiError> {
         let mut checks = Checks::default();
         let names: Vec<_> = known.plugins().map(|plugin| plugin.name()).collect();
+        let is_known = |text: &String| known.find(text).is_some();
+        let is_known = self.kind.as_ref().is_some_and(is_known);
         let kind = checks.named(
             "type",
             self.kind,
@@ -88,13 +90,34 @@ impl NewSimulatorBody {
         );
         let name = checks.text("name", self.name, 1..=NAME);
         let (config, datasets) = read_config(&mut checks, self.config.unwrap_or_default());
+        let kind = SimulatorType::named(kind);
+        if is_known {
+            check_config(&mut checks, &kind, &config, known);
+        }
         checks.finish()?;
         Ok(SimulatorDraft {
-            kind: SimulatorType::named(kind),
+            kind,
             name,
             config,
             datasets,
         })
+    }
+}
+
+/// Names everything that a simulator would not understand in its configuration. What is not given may still be to come.
+fn check_config(
+    checks: &mut Checks,
+    kind: &SimulatorType,
+    config: &Map<String, Value>,
+    known: &SimulatorRegistry,
+) {
+    let Some(plugin) = known.find(kind.as_str()).filter(|_| !config.is_empty()) else {
+        return;
+    };
+    if let Err(problems) = plugin.check_config(&Value::Object(config.clone())) {
+        for problem in problems.into_vec() {
+            checks.refuse(&problem.path, problem.message);
+        }
     }
 }
 
@@ -141,7 +164,11 @@ pub(crate) struct SimulatorChanges {
 }
 
 impl SimulatorChanges {
-    fn apply(self, old: &SimulatorDraft) -> Result<SimulatorDraft, ApiError> {
+    fn apply(
+        self,
+        old: &SimulatorDraft,
+        known: &SimulatorRegistry,
+    ) -> Result<SimulatorDraft, ApiError> {
         let mut checks = Checks::default();
         let mut draft = old.clone();
         if let Some(name) = checks.replaced_text("name", self.name, 1..=NAME) {
@@ -149,6 +176,7 @@ impl SimulatorChanges {
         }
         if let Some(config) = self.config {
             (draft.config, draft.datasets) = read_config(&mut checks, config.unwrap_or_default());
+            check_config(&mut checks, &draft.kind, &draft.config, known);
         }
         checks.finish()?;
         Ok(draft)
@@ -222,7 +250,8 @@ pub(crate) async fn update_simulator(
     Json(changes): Json<SimulatorChanges>,
 ) -> Result<Json<SimulatorView>, ApiError> {
     let simulator = find(&state, &caller, id).await?;
-    let draft = changes.apply(&simulator.content)?;
+    let known = &state.engine().extensions().simulators;
+    let draft = changes.apply(&simulator.content, known)?;
     know_datasets(&state, &caller, &draft).await?;
     let simulator = state.store().update_simulator(&simulator, draft).await?;
     Ok(Json(SimulatorView::of(simulator)))

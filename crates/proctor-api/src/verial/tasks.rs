@@ -16,7 +16,6 @@ use super::{
     benchmarks::{self, TIMEOUT},
     prelude::*,
 };
-use crate::extract::Query;
 
 /// A task.
 #[derive(Serialize, ToSchema)]
@@ -229,9 +228,9 @@ authored! {
 pub(crate) async fn list_tasks(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
-    Query(filter): Query<TaskFilter>,
-    page: VerialPage<TaskKind>,
+    page: VerialPage<TaskKind, TaskFilter>,
 ) -> Result<Json<VerialList<TaskView>>, ApiError> {
+    let filter = &page.1;
     if let Some(benchmark) = filter.benchmark_id {
         benchmarks::find(&state, &caller, benchmark).await?;
     }

@@ -28,6 +28,7 @@ use crate::{
     auth::{Caller, RunCaller},
     error::ApiError,
     extract::{Path, PathParameter, read_body},
+    runloop::links::PublicAddress,
     state::ApiState,
 };
 
@@ -53,10 +54,11 @@ pub(crate) async fn of_run(
     request: Request,
 ) -> Result<Response, ApiError> {
     let path = below(&request, 4)?;
+    let base = asked_base(&state, &request, 4);
     let chosen = chosen(&request)?;
     let passed = match simulators(&state).of_path(&path) {
         Some(plugin) => {
-            let entrance = state.engine().entrance_of_run(run, &**plugin);
+            let entrance = state.engine().entrance_of_run(run, &**plugin, &base);
             enter(&state, &*entrance, &path, request).await?
         }
         None => Passed::Unknown(request),
@@ -68,7 +70,8 @@ pub(crate) async fn of_run(
     };
     let world = state.engine().world_of_run(run, chosen).await?;
     let door = door_of(&state, &world, &path)?;
-    pass(&state, &world, door, path, request).await
+    let to = Destination { door, path, base };
+    pass(&state, &world, to, request).await
 }
 
 /// Lets a request of a run pass that shows the run's token.
@@ -89,12 +92,14 @@ pub(crate) async fn of_task_run(
     request: Request,
 ) -> Result<Response, ApiError> {
     let path = below(&request, 4)?;
+    let base = asked_base(&state, &request, 4);
     let world = state
         .engine()
         .world_of_run(caller.run, Some(task_run))
         .await?;
     let door = door_of(&state, &world, &path)?;
-    pass(&state, &world, door, path, request).await
+    let to = Destination { door, path, base };
+    pass(&state, &world, to, request).await
 }
 
 /// `ANY /sandboxes/{id}/{*path}` and `ANY /services/{id}/{*path}`: for the organization, for the run
@@ -106,8 +111,9 @@ pub(crate) async fn of_sandbox(
 ) -> Result<Response, ApiError> {
     let unknown = || ApiError::not_found(format!("no sandbox '{id}'"));
     let path = below(&request, 3)?;
+    let base = asked_base(&state, &request, 3);
     let sandbox = state.store().sandbox(id).await?.ok_or_else(unknown)?;
-    let entrance = state.engine().entrance_of_sandbox(&sandbox).await?;
+    let entrance = state.engine().entrance_of_sandbox(&sandbox, &base).await?;
     let passed = enter(&state, &*entrance, &path, request).await?;
     let request = match passed {
         Passed::Answered(answer) => return Ok(answer),
@@ -121,7 +127,12 @@ pub(crate) async fn of_sandbox(
         }
     };
     let behind = state.engine().behind(&sandbox).await?;
-    pass(&state, &behind.world, behind.door, path, request).await
+    let to = Destination {
+        door: behind.door,
+        path,
+        base,
+    };
+    pass(&state, &behind.world, to, request).await
 }
 
 /// What became of a request at the entrance of a simulator.
@@ -182,6 +193,22 @@ fn below(request: &Request, count: usize) -> Result<String, ApiError> {
         .ok_or_else(|| ApiError::no_such_route(request.method(), path))
 }
 
+/// The address of the playground that a request asks: what stands before the path behind the first `count` slashes.
+fn asked_base(state: &ApiState, request: &Request, count: usize) -> String {
+    let uri = request.uri();
+    let segments: Vec<&str> = uri.path().split('/').take(count).collect();
+    PublicAddress::asked(uri, request.headers(), state).link(&segments.join("/"))
+}
+
+/// Where in a world a request goes.
+struct Destination {
+    door: usize,
+    /// The path below the playground.
+    path: String,
+    /// The address of the playground that was asked.
+    base: String,
+}
+
 /// The task run that a request chooses.
 fn chosen(request: &Request) -> Result<Option<TaskRunId>, ApiError> {
     let parse = |place: &str, text: &str| {
@@ -228,21 +255,21 @@ fn door_of(state: &ApiState, world: &World, path: &str) -> Result<usize, ApiErro
 async fn pass(
     state: &ApiState,
     world: &World,
-    door: usize,
-    path: String,
+    to: Destination,
     request: Request,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let body = read_body(&parts.headers, body, state.body_limit()).await?;
     let asked = exchange::Request {
         method: parts.method,
-        path,
+        path: to.path,
         query: without_choice(parts.uri.query().unwrap_or_default()),
         headers: without_credentials(parts.headers),
         body,
         at: Timestamp::from_millis(0),
+        base: Some(to.base),
     };
-    let mut response = to_http(world.handle(door, asked).await);
+    let mut response = to_http(world.handle(to.door, asked).await);
     if response.status() == StatusCode::UNAUTHORIZED {
         response
             .headers_mut()

@@ -3,9 +3,12 @@
 //! Every function here is pure, and none depends on the order of what it is given: sums are taken
 //! over sorted terms, so that the same marks give the same bits.
 
-use std::{collections::BTreeMap, fmt};
+use std::{cmp::Ordering, collections::BTreeMap, fmt};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Number;
+
+use crate::numeral::Numeral;
 
 /// A number in `[0, 1]`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
@@ -56,43 +59,98 @@ impl From<Score> for f64 {
 #[error("a score is a number from 0 to 1, not {0}")]
 pub struct BadScore(f64);
 
-/// How much a criterion counts: finite and not negative.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(try_from = "f64", into = "f64")]
-pub struct Weight(f64);
+/// How much a criterion counts: finite and not negative. It is written as its author wrote it.
+#[derive(Clone, Copy, Debug)]
+pub struct Weight {
+    value: f64,
+    /// How many digits its author wrote behind the point, if that is all there is to how it was written.
+    decimals: Option<u8>,
+}
 
 impl Weight {
+    /// What counts nothing.
+    pub const NONE: Self = Self {
+        value: 0.0,
+        decimals: Some(0),
+    };
+    /// What counts once.
+    pub const ONE: Self = Self {
+        value: 1.0,
+        decimals: Some(0),
+    };
+
     /// The weight with this value.
     pub fn new(value: f64) -> Result<Self, BadWeight> {
         if value.is_finite() && value >= 0.0 {
-            Ok(Self(value + 0.0))
+            Ok(Self {
+                value: value + 0.0,
+                decimals: None,
+            })
         } else {
             Err(BadWeight(value))
         }
     }
 
+    /// The weight that an author wrote.
+    pub fn written(number: &Number) -> Result<Self, BadWeight> {
+        let weight = Self::new(number.as_f64().unwrap_or(f64::INFINITY))?;
+        let text = number.to_string();
+        let decimals = Numeral::read(&text)
+            .filter(|numeral| numeral.exponent.is_none() && !numeral.is_negative)
+            .and_then(|numeral| u8::try_from(numeral.fraction.len()).ok());
+        let written = Self { decimals, ..weight };
+        // Digits that a value does not keep are not made up.
+        let is_same = written.text().is_some_and(|again| again == text);
+        Ok(if is_same { written } else { weight })
+    }
+
     /// The value.
     pub const fn value(self) -> f64 {
-        self.0
+        self.value
+    }
+
+    fn text(self) -> Option<String> {
+        let decimals = usize::from(self.decimals?);
+        Some(format!("{:.decimals$}", self.value))
+    }
+}
+
+/// Weights are the same if they count the same.
+impl PartialEq for Weight {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl PartialOrd for Weight {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        self.value.partial_cmp(&other.value)
     }
 }
 
 impl Default for Weight {
     fn default() -> Self {
-        Self(1.0)
+        Self {
+            value: 1.0,
+            decimals: None,
+        }
     }
 }
 
-impl TryFrom<f64> for Weight {
-    type Error = BadWeight;
-    fn try_from(value: f64) -> Result<Self, BadWeight> {
-        Self::new(value)
+impl Serialize for Weight {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let written = self.text().and_then(|text| text.parse::<Number>().ok());
+        match written {
+            Some(number) => number.serialize(serializer),
+            None => serializer.serialize_f64(self.value),
+        }
     }
 }
 
-impl From<Weight> for f64 {
-    fn from(weight: Weight) -> f64 {
-        weight.0
+impl<'de> Deserialize<'de> for Weight {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = Number::deserialize(deserializer)?;
+        Self::written(&number).map_err(serde::de::Error::custom)
     }
 }
 
@@ -103,6 +161,19 @@ pub struct BadWeight(f64);
 
 /// The axis of criteria that name none.
 pub const DEFAULT_AXIS: &str = "__default__";
+
+/// Refuses a name that authors may not give to an axis.
+pub fn check_axis(name: &str) -> Result<(), ReservedAxis> {
+    match name == DEFAULT_AXIS {
+        true => Err(ReservedAxis),
+        false => Ok(()),
+    }
+}
+
+/// The name of an axis that is not the author's to give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{DEFAULT_AXIS}' is the axis of criteria that name none: choose another name, or none")]
+pub struct ReservedAxis;
 
 /// What one criterion contributes.
 #[derive(Clone, Debug, PartialEq)]
@@ -204,7 +275,7 @@ impl Scorecard {
         let axes = by_axis
             .into_iter()
             .map(|(axis, terms)| {
-                let weight = sum(terms.iter().map(|(_, weight)| weight.0));
+                let weight = sum(terms.iter().map(|(_, weight)| weight.value));
                 (
                     axis.to_owned(),
                     AxisScore {
@@ -295,17 +366,20 @@ pub enum Counted<'a> {
 
 fn weighted_mean(terms: impl Iterator<Item = (Score, Weight)>) -> Score {
     let terms: Vec<(Score, Weight)> = terms.collect();
-    let heaviest = terms.iter().map(|(_, weight)| weight.0).fold(0.0, f64::max);
+    let heaviest = terms
+        .iter()
+        .map(|(_, weight)| weight.value)
+        .fold(0.0, f64::max);
     if heaviest == 0.0 {
         return Score::ZERO;
     }
     // Scaled by a power of two, which loses nothing: the sums stay finite whatever the weights.
     let exponent = heaviest.log2().floor().clamp(-1000.0, 1000.0);
     let scale = (-exponent).exp2();
-    let total = sum(terms.iter().map(|(_, weight)| weight.0 * scale));
+    let total = sum(terms.iter().map(|(_, weight)| weight.value * scale));
     let reached = sum(terms
         .iter()
-        .map(|(score, weight)| score.0 * (weight.0 * scale)));
+        .map(|(score, weight)| score.0 * (weight.value * scale)));
     Score::clamped(reached / total)
 }
 
@@ -338,7 +412,7 @@ fn sum(values: impl Iterator<Item = f64>) -> f64 {
 
 /// Refuses weights that do not total 1 (± 0.001), as the Runloop dialect asks.
 pub fn check_total_of_one(weights: &[Weight]) -> Result<(), BadTotal> {
-    let total = sum(weights.iter().map(|weight| weight.0));
+    let total = sum(weights.iter().map(|weight| weight.value));
     if (total - 1.0).abs() <= 0.001 + ROUNDING {
         Ok(())
     } else {

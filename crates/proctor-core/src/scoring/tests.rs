@@ -197,3 +197,32 @@ proptest! {
         prop_assert_eq!(read.value().to_bits(), score.value().to_bits());
     }
 }
+
+#[test]
+fn a_weight_is_written_as_its_author_wrote_it() {
+    for text in ["1", "1.0", "0.50", "2.5", "0", "10", "0.1", "12.345"] {
+        let weight: Weight = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&weight).unwrap(), text);
+        let value = serde_json::to_value(weight).unwrap();
+        assert_eq!(
+            value.to_string(),
+            text,
+            "also on its way through a document"
+        );
+        assert_eq!(serde_json::from_value::<Weight>(value).unwrap(), weight);
+    }
+    // What says the same in another way keeps its value.
+    for (text, written) in [
+        ("1e1", "10.0"),
+        ("0.1000000000000000000001", "0.1"),
+        ("-0", "0.0"),
+    ] {
+        let weight: Weight = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&weight).unwrap(), written);
+    }
+    for wrong in ["-1", "1e999", "\"1\"", "null"] {
+        assert!(serde_json::from_str::<Weight>(wrong).is_err(), "{wrong}");
+    }
+    assert_eq!(serde_json::to_string(&Weight::default()).unwrap(), "1.0");
+    assert_eq!(Weight::ONE, Weight::default());
+}

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fmt};
 use proctor_core::{
     environment::{Entity, Environment},
     problem::{Problem, Severity},
+    scoring::check_axis,
 };
 use proctor_playground::environment::Blueprint;
 use proctor_simulation::{registry::SimulatorRegistry, scenario::Step};
@@ -178,6 +179,9 @@ fn criterion(
     {
         let message = format!("its task is not about the entity '{entity}'");
         found.publishing(format_args!("{id}.input_entity_id"), message);
+    }
+    if let Some(Err(bad)) = criterion.content.axis.as_deref().map(check_axis) {
+        found.publishing(format_args!("{id}.axis"), bad.to_string());
     }
     // What checks a devbox is read by whoever runs it there.
     if task.task.content.devbox.is_none() {

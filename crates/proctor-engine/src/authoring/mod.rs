@@ -36,6 +36,17 @@ pub struct Frozen {
     pub digest: Digest,
 }
 
+/// A version that was just published.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Published {
+    /// The version.
+    pub version: BenchmarkVersion,
+    /// The version before it, if it says exactly the same.
+    pub unchanged_since: Option<u32>,
+    /// What its author should know.
+    pub warnings: Vec<String>,
+}
+
 /// Something that is wrong with a draft.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
@@ -166,7 +177,7 @@ pub async fn publish(
     benchmark: BenchmarkId,
     slug: Slug,
     visibility: Visibility,
-) -> Result<BenchmarkVersion, NotFrozen> {
+) -> Result<Published, NotFrozen> {
     let (read, frozen) = freeze_for(
         store,
         extensions,
@@ -175,10 +186,26 @@ pub async fn publish(
         Prevents::Publishing,
     )
     .await?;
+    let before = store
+        .latest_versions(&[benchmark])
+        .await?
+        .remove(&benchmark);
     let version = store
         .publish_benchmark(organization, &read, frozen.digest, slug, visibility)
         .await?;
-    Ok(version)
+    let same = before.filter(|before| before.digest == version.digest);
+    let unchanged_since = same.map(|before| before.version);
+    let mut warnings: Vec<String> = unchanged_since
+        .map(|before| format!("nothing has changed: the content is that of version {before}"))
+        .into_iter()
+        .collect();
+    let unchecked = warnings::unchecked_tasks(&frozen.definition);
+    warnings.extend(unchecked.map(|(task, message)| format!("{task}: {message}")));
+    Ok(Published {
+        version,
+        unchanged_since,
+        warnings,
+    })
 }
 
 /// Freezes a benchmark unless an obstacle prevents `purpose`.

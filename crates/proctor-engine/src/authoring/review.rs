@@ -18,6 +18,7 @@ use proctor_verify::lint;
 use super::{
     NotFrozen, Obstacle, Prevents, compose, inspect,
     null_agent::{NotTried, without_agent},
+    warnings::unchecked_tasks,
 };
 use crate::extensions::Extensions;
 
@@ -160,6 +161,9 @@ impl Drafted {
 
 impl Review {
     fn add_warnings(&mut self, definition: &Benchmark, extensions: &Extensions) {
+        let unchecked = unchecked_tasks(definition);
+        self.warnings
+            .extend(unchecked.map(|(task, message)| (task.to_string(), message)));
         let tasks = definition.tasks.iter();
         let remarks = tasks.flat_map(|task| lint(task, &extensions.checks));
         let warnings = remarks

@@ -1,6 +1,10 @@
 //! What the author of a criterion is told while drafting it.
 
-use proctor_core::{id::kinds::OrganizationId, problem::Severity};
+use proctor_core::{
+    definition::Benchmark,
+    id::kinds::{OrganizationId, TaskId},
+    problem::Severity,
+};
 use proctor_store::{
     Store, StoreError,
     criteria::CriterionRecord,
@@ -9,6 +13,21 @@ use proctor_store::{
 use proctor_verify::{CheckRegistry, lint_criterion};
 
 use super::compose;
+
+/// The tasks of a benchmark that nothing is checked of, each with what that means.
+pub(super) fn unchecked_tasks(benchmark: &Benchmark) -> impl Iterator<Item = (TaskId, String)> {
+    let tasks = benchmark
+        .tasks
+        .iter()
+        .filter(|task| task.criteria.is_empty());
+    tasks.map(|task| {
+        let message = format!(
+            "the task '{}' has no criteria: whatever an agent does, it scores 0 and its verdict is fail",
+            task.name
+        );
+        (task.id, message)
+    })
+}
 
 /// What the author of a criterion should know: that it could not be published as it is, or that
 /// its label gives the answer away.

@@ -37,6 +37,9 @@ const TRY: &str = "proctor.try";
 /// How often a scoring that somebody else began is looked at.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// How often a try looks whether its organization may have another box.
+const ROOM_CHECK: Duration = Duration::from_millis(500);
+
 /// A try that is under way.
 struct Trial<'a> {
     job: &'a Job,
@@ -213,7 +216,20 @@ impl Engine {
                 profile: agents::task_profile(trial.agent, task),
             },
         };
-        match self.start_scenario_as(id, new, OnDisk::WithTheNext).await {
+        let started = loop {
+            let started = self
+                .start_scenario_as(id, new.clone(), OnDisk::WithTheNext)
+                .await;
+            // Its turn comes when another box of its organization has ended, or not at all if its run is ended first.
+            let Err(EngineError::Store(StoreError::Limit(_))) = started else {
+                break started;
+            };
+            tokio::select! {
+                () = self.inner.closing.cancelled() => break started,
+                () = tokio::time::sleep(ROOM_CHECK) => {}
+            }
+        };
+        match started {
             Ok(task_run) => Ok(Ok(task_run)),
             // The run was ended in between.
             Err(EngineError::Refused(Refused::RunOver(_))) => Ok(Err(TryOutcome::Cancelled)),

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use proctor_core::{
+    canonical::Digest,
+    definition::{BenchmarkVersion, Slug, Visibility},
     id::kinds::{BenchmarkId, OrganizationId, RunId, TaskRunId, WorldId},
     refused::Refused,
     run::{Pinned, Run},
@@ -42,6 +44,18 @@ pub struct TaskRunDetails {
     pub prepared: Arc<Prepared>,
 }
 
+/// What a run of a version is pinned to, unless no new run of it may begin.
+fn pin(version: &BenchmarkVersion) -> Result<Pinned, EngineError> {
+    match version.stopped_at {
+        Some(_) => Err(Refused::NoNewRuns.into()),
+        None => Ok(Pinned {
+            benchmark: version.benchmark,
+            version: Some(version.version),
+            digest: version.digest,
+        }),
+    }
+}
+
 #[boxed_futures]
 impl Engine {
     /// A run as it stands now.
@@ -70,29 +84,50 @@ impl Engine {
 
     /// The definition of a run.
     pub async fn definition_of(&self, run: &Run) -> Result<Arc<Prepared>, EngineError> {
-        let digest = &run.pinned.digest;
+        self.definition(&run.pinned.digest).await
+    }
+
+    /// What was frozen under this digest.
+    pub async fn definition(&self, digest: &Digest) -> Result<Arc<Prepared>, EngineError> {
         self.inner.catalog.benchmark(self.store(), digest).await
     }
 
-    /// The newest version of one of the organization's benchmarks that can be taken, if there is one.
+    /// What a member of an organization takes who asks for `slug@version`.
+    pub async fn version_to_take(
+        &self,
+        organization: OrganizationId,
+        slug: &Slug,
+        version: u32,
+    ) -> Result<Pinned, EngineError> {
+        let found = self.store().find_version(organization, slug, version);
+        let found = found.await?.ok_or(EngineError::NotFound("benchmark"))?;
+        pin(&found)
+    }
+
+    /// The newest version of a benchmark that the organization can take, its own or one that others show to everybody; none
+    /// if it is its own and nothing of it is published.
     pub async fn newest_version(
         &self,
         organization: OrganizationId,
         benchmark: BenchmarkId,
     ) -> Result<Option<Pinned>, EngineError> {
-        let known = self.store().benchmark(organization, benchmark).await?;
-        if known.is_none() {
-            return Err(EngineError::NotFound("benchmark"));
-        }
+        let known = self
+            .store()
+            .visible_benchmark(organization, benchmark)
+            .await?;
+        let (owner, _) = known.ok_or(EngineError::NotFound("benchmark"))?;
         let versions = self.store().benchmark_versions(benchmark).await?;
-        let newest = versions
-            .into_iter()
-            .find(|version| version.unpublished_at.is_none());
-        Ok(newest.map(|version| Pinned {
-            benchmark,
-            version: Some(version.version),
-            digest: version.digest,
-        }))
+        let is_listed = |version: &&BenchmarkVersion| {
+            let is_open = owner == organization || version.visibility == Visibility::Public;
+            is_open && version.unpublished_at.is_none()
+        };
+        match versions.iter().find(is_listed) {
+            Some(newest) => pin(newest).map(Some),
+            None if versions.iter().any(|one| one.stopped_at.is_some()) => {
+                Err(Refused::NoNewRuns.into())
+            }
+            None => Ok(None),
+        }
     }
 
     /// What an agent needs to use each door of a run; addresses begin with `prefix`.

@@ -13,6 +13,7 @@ use proctor_devbox::{ExecId, Stream};
 use proctor_fleet::{
     DevboxRecord, Fleet, FleetError, NewDevbox, Workplace, blueprints::BlueprintError,
 };
+use proctor_store::StoreError;
 
 use super::{
     AgentWork, BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Hold, LogStream,
@@ -240,6 +241,7 @@ fn box_failed(error: proctor_devbox::Error) -> BoxError {
 
 fn failed(error: FleetError) -> BoxError {
     match error {
+        FleetError::Store(StoreError::Limit(limit)) => BoxError::Limit(limit),
         FleetError::Impossible(_) | FleetError::Invalid(_) => {
             BoxError::Impossible(error.to_string())
         }

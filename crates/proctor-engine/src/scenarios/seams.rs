@@ -11,6 +11,7 @@ use proctor_core::{
     definition::Task,
     devbox::DevboxRequest,
     id::kinds::{CriterionId, DevboxId, OrganizationId, TaskRunId},
+    limits::LimitReached,
     scoring::Score,
     shell::quoted,
     task_run::{Cause, Fault},
@@ -164,6 +165,9 @@ pub enum BoxError {
     /// The box has ended.
     #[error("the devbox has ended")]
     Ended,
+    /// The organization has as many boxes as it may have.
+    #[error(transparent)]
+    Limit(LimitReached),
     /// The platform failed.
     #[error("the devbox failed")]
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -164,7 +164,7 @@ impl Desk {
             Visibility::Private,
         )
         .await
-        .map(|version| version.version)
+        .map(|published| published.version.version)
     }
 
     /// What is wrong, with ids replaced by the nouns that they are of.
@@ -228,12 +228,14 @@ async fn a_frozen_benchmark_outlives_every_change_of_its_drafts() {
         .await
         .unwrap();
     desk.store.delete_task(desk.clinic, task.id).await.unwrap();
-    assert!(
-        desk.store
-            .delete_benchmark(desk.clinic, desk.benchmark.id)
-            .await
-            .unwrap()
-    );
+    let benchmark = desk.store.benchmark(desk.clinic, desk.benchmark.id).await;
+    let benchmark = benchmark.unwrap().unwrap();
+    let homeless = BenchmarkDraft {
+        environment: None,
+        ..benchmark.content.clone()
+    };
+    let changed = desk.store.update_benchmark(&benchmark, homeless).await;
+    changed.unwrap();
     assert!(
         desk.store
             .delete_environment(desk.clinic, desk.environment.id)

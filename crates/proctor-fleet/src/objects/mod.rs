@@ -71,17 +71,27 @@ pub async fn upload<E: std::fmt::Display>(
         let found = store.any_object(id).await?;
         found.ok_or(ObjectError::NotFound(id))
     };
-    // Before anything is written: a complete object takes no bytes.
-    object().await?.value.check_upload()?;
+    // Before anything is written: a complete object takes no bytes, and a full store has no room for any.
+    let before = object().await?.value;
+    before.check_upload()?;
+    let room = store.storage_room(before.organization).await?;
+    let replaced = before.content().map_or(0, |content| content.size);
+    let most = room.map_or(limit, |room| {
+        limit.min(room.left().saturating_add(replaced))
+    });
     let blobs = store.object_content(id);
-    let (digest, size) = blobs
-        .put_stream(bytes, limit)
-        .await
-        .map_err(|error| match error {
-            PutError::Source(error) => ObjectError::Broken(error.to_string()),
-            PutError::TooLarge(limit) => ObjectError::TooLarge(limit),
-            PutError::Store(error) => error.into(),
-        })?;
+    let (digest, size) =
+        blobs
+            .put_stream(bytes, most)
+            .await
+            .map_err(|error| match (error, room) {
+                (PutError::Source(error), _) => ObjectError::Broken(error.to_string()),
+                (PutError::TooLarge(most), Some(room)) if most < limit => {
+                    StoreError::Limit(room.refusal()).into()
+                }
+                (PutError::TooLarge(limit), _) => ObjectError::TooLarge(limit),
+                (PutError::Store(error), _) => error.into(),
+            })?;
     let content = Content { digest, size };
     let uploaded = retry_stale(|| async {
         let read = object().await?;
@@ -95,6 +105,11 @@ pub async fn upload<E: std::fmt::Display>(
             }
         };
         let written = store.write_object(&read, &new).await;
+        if let Err(StoreError::Limit(_)) = written
+            && read.value.content() != Some(content)
+        {
+            blobs.delete(&digest).await?;
+        }
         Ok(written.map(|()| (read.value.content(), new)))
     });
     let (old, new) = uploaded.await?;

@@ -92,10 +92,13 @@ impl FilePath {
         Ok(Self(path))
     }
 
-    /// The same path below the inbox.
+    /// The same path below the inbox, which it may name or not.
     pub(super) fn in_inbox(text: &str) -> Result<Self, BadPath> {
         let path = Self::parse(text)?;
-        Self::parse(&format!("{INBOX}/{}", path.0))
+        match path.0.split_once('/') {
+            Some((INBOX, _)) => Ok(path),
+            Some(_) | None => Self::parse(&format!("{INBOX}/{}", path.0)),
+        }
     }
 
     pub(super) fn as_str(&self) -> &str {
@@ -182,6 +185,11 @@ mod tests {
         let path = FilePath::parse("a/b/c").unwrap();
         assert_eq!(path.directories().collect::<Vec<_>>(), ["a", "a/b"]);
         assert_eq!(FilePath::in_inbox("x.txt").unwrap().as_str(), "inbox/x.txt");
+        let named = FilePath::in_inbox("inbox/a/x.txt").unwrap();
+        assert_eq!(named.as_str(), "inbox/a/x.txt");
+        let other = FilePath::in_inbox("inboxes/x.txt").unwrap();
+        assert_eq!(other.as_str(), "inbox/inboxes/x.txt");
+        assert_eq!(FilePath::in_inbox("inbox").unwrap().as_str(), "inbox/inbox");
         assert!(FilePath::in_inbox("../x.txt").is_err());
     }
 

@@ -18,7 +18,7 @@ use rstest::rstest;
 
 use crate::fixture::{Fixture, On, START};
 
-fn record(store: &Store, organization: OrganizationId) -> DevboxRecord {
+pub(crate) fn record(store: &Store, organization: OrganizationId) -> DevboxRecord {
     DevboxRecord {
         id: store.fresh_id(),
         organization,

@@ -14,6 +14,8 @@ mod idempotency;
 mod jobs;
 mod journal;
 mod journal_crash;
+mod operators;
+mod organizations;
 mod pages;
 mod runs;
 mod scenarios;

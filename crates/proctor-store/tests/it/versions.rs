@@ -3,7 +3,11 @@ use proctor_core::{
     definition::{BenchmarkVersion, Slug, Visibility},
     id::kinds::OrganizationId,
 };
-use proctor_store::{Store, StoreError, benchmarks::BenchmarkRecord};
+use proctor_store::{
+    Store, StoreError,
+    benchmarks::BenchmarkRecord,
+    page::{PageRequest, PageStart},
+};
 use rstest::rstest;
 
 use crate::{
@@ -120,16 +124,65 @@ async fn a_slug_finds_ones_own_benchmark_before_a_public_one(
     assert!(matches!(taken, Err(StoreError::Taken(_))), "{taken:?}");
     let private = store.benchmark(other, private.id).await.unwrap().unwrap();
     let second = publish(store, other, &private, "Private", Visibility::Public).await;
-    assert_eq!(second.unwrap().version, 2, "fax@2 is nobody's yet");
-    let third = store.create_organization("Third").await.unwrap().id;
-    let rival = store.create_benchmark(third, draft("Rival")).await.unwrap();
-    let rivalled = publish(store, third, &rival, "Rival", Visibility::Public).await;
     assert!(
-        matches!(rivalled, Err(StoreError::Taken(_))),
-        "fax@1 is public already: {rivalled:?}"
+        matches!(second, Err(StoreError::Taken(_))),
+        "the public slug belongs to its first publisher, over all versions: {second:?}"
     );
+    let public = store.benchmark(clinic, public.id).await.unwrap().unwrap();
+    publish(store, clinic, &public, "Public", Visibility::Public)
+        .await
+        .unwrap();
+    assert_eq!(found(clinic, 2).await, Some(public.id));
+    assert_eq!(
+        found(other, 2).await,
+        None,
+        "whoever has a benchmark of its own under the slug never gets another's"
+    );
+    let third = store.create_organization("Third").await.unwrap().id;
+    assert_eq!(found(third, 2).await, Some(public.id));
+}
 
-    assert_eq!(store.unpublish_benchmark(public.id).await.unwrap(), 1);
-    assert_eq!(store.unpublish_benchmark(public.id).await.unwrap(), 0);
-    assert_eq!(found(clinic, 1).await, None);
+#[rstest]
+#[tokio::test]
+async fn what_is_unpublished_is_still_found_by_its_name(
+    #[values(On::Sqlite, On::Postgres)] on: On,
+) {
+    let fixture = Fixture::open(on).await;
+    let store = &fixture.store;
+    let (clinic, other) = (
+        fixture.organization("Clinic").await,
+        fixture.organization("Other").await,
+    );
+    let public = store.create_benchmark(clinic, draft("Fax")).await.unwrap();
+    publish(store, clinic, &public, "Fax", Visibility::Public)
+        .await
+        .unwrap();
+    let visible = async || {
+        let page = PageRequest {
+            limit: 10,
+            from: PageStart::Newest,
+            count: false,
+        };
+        let listed = store.visible_benchmarks(other, page).await.unwrap().items;
+        listed
+            .into_iter()
+            .map(|(owner, _)| owner)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(visible().await, [clinic]);
+    let unpublish = async |stop| store.unpublish_benchmark(public.id, stop).await.unwrap();
+    assert_eq!(unpublish(None).await, 1);
+    assert_eq!(unpublish(None).await, 0);
+    assert_eq!(visible().await, []);
+    let found = async || {
+        let found = store.find_version(other, &slug("fax"), 1).await.unwrap();
+        found.unwrap().stopped_at.is_some()
+    };
+    assert!(!found().await);
+    unpublish(Some(true)).await;
+    assert!(found().await);
+    unpublish(None).await;
+    assert!(found().await, "it stays as it was said");
+    unpublish(Some(false)).await;
+    assert!(!found().await);
 }

@@ -139,6 +139,12 @@ impl Server {
         self.ready["first_key"].as_str()
     }
 
+    /// The key of whoever runs the server, which it shows at its first start.
+    #[must_use]
+    pub fn operator_key(&self) -> Option<&str> {
+        self.ready["operator_key"].as_str()
+    }
+
     /// Who asks this server with [`KEY`].
     #[must_use]
     pub fn caller(&self) -> &Caller {

@@ -24,13 +24,19 @@ pub(crate) async fn run(arguments: Keys) -> anyhow::Result<Exit> {
 }
 
 async fn create(ring: Ring, name: Option<String>) -> anyhow::Result<Exit> {
-    let Some(issued) = ring
-        .store
-        .create_key(ring.organization, ring.owner, name, PlainKey::Random)
-        .await?
-    else {
-        eprintln!("the organization {} has no such Solver", ring.organization);
-        return Ok(Exit::No);
+    let store = &ring.store;
+    let issued = match ring.whose {
+        Whose::Operator => store.create_operator_key(name, PlainKey::Random).await?,
+        Whose::Organization(organization, owner) => {
+            let made = store
+                .create_key(organization, owner, name, PlainKey::Random)
+                .await?;
+            let Some(issued) = made else {
+                eprintln!("the organization {organization} has no such Solver");
+                return Ok(Exit::No);
+            };
+            issued
+        }
     };
     let secret = issued.secret.expose_secret();
     if ring.json {
@@ -53,10 +59,12 @@ async fn list(ring: Ring) -> anyhow::Result<Exit> {
             from,
             count: false,
         };
-        let page = ring
-            .store
-            .keys(ring.organization, ring.owner, request)
-            .await?;
+        let page = match ring.whose {
+            Whose::Operator => ring.store.operator_keys(request).await?,
+            Whose::Organization(organization, owner) => {
+                ring.store.keys(organization, owner, request).await?
+            }
+        };
         keys.extend(page.items);
         match keys.last() {
             Some(last) if page.has_more => from = PageStart::After(last.id),
@@ -82,10 +90,12 @@ async fn list(ring: Ring) -> anyhow::Result<Exit> {
 }
 
 async fn revoke(ring: Ring, id: CredentialId) -> anyhow::Result<Exit> {
-    let revoked = ring
-        .store
-        .revoke_key(ring.organization, ring.owner, id)
-        .await?;
+    let revoked = match ring.whose {
+        Whose::Operator => ring.store.revoke_operator_key(id).await?,
+        Whose::Organization(organization, owner) => {
+            ring.store.revoke_key(organization, owner, id).await?
+        }
+    };
     if ring.json {
         println!("{}", json!({"id": id, "revoked": revoked}));
     } else if revoked {
@@ -99,14 +109,27 @@ async fn revoke(ring: Ring, id: CredentialId) -> anyhow::Result<Exit> {
 /// The keys that are meant.
 struct Ring {
     store: Store,
-    organization: OrganizationId,
-    owner: KeyOwner,
+    whose: Whose,
     json: bool,
+}
+
+/// Whose keys are meant.
+#[derive(Clone, Copy)]
+enum Whose {
+    Operator,
+    Organization(OrganizationId, KeyOwner),
 }
 
 impl Ring {
     async fn open(target: KeysTarget) -> anyhow::Result<Self> {
         let store = storage::open(&target.settings.complete()?).await?.store;
+        if target.operator {
+            return Ok(Self {
+                store,
+                whose: Whose::Operator,
+                json: target.json,
+            });
+        }
         let organization = match target.organization {
             Some(id) => match store.organization(id).await? {
                 Some(_) => id,
@@ -129,8 +152,7 @@ impl Ring {
             .map_or(KeyOwner::Organization, KeyOwner::Solver);
         Ok(Self {
             store,
-            organization,
-            owner,
+            whose: Whose::Organization(organization, owner),
             json: target.json,
         })
     }

@@ -7,6 +7,7 @@ mod embedded;
 mod fhir;
 mod import;
 mod keys;
+mod organizations;
 mod scenario;
 mod serve;
 mod signals;
@@ -25,6 +26,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Serve(arguments) => serve::run(*arguments).await,
         Command::Keys(arguments) => keys::run(arguments).await,
+        Command::Organizations(arguments) => organizations::run(arguments).await,
         Command::VerifyJournal(arguments) => verify_journal::run(arguments).await,
         Command::Benchmark(arguments) => benchmark::run(arguments).await,
         Command::Import(arguments) => import::run(arguments).await,

@@ -44,7 +44,7 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
     let telemetry = telemetry::install(&telemetry_options(&serve))
         .context(WrongUse("logs cannot be set up".to_owned()))?;
     let opened = Opened::open(&settings, server_options).await?;
-    let first_key = first_start(opened.store()).await?;
+    let first = first_start(opened.store()).await?;
     let terms = Terms {
         public_url: serve.public_url.clone(),
         is_tls: serve.tls_cert.is_some(),
@@ -67,7 +67,7 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
     let running = opened.start(&settings.data_directory(), terms).await?;
     let tasks = TaskTracker::new();
     tasks.spawn(signals::stop(running.stopping()));
-    announce(arguments.json, &running, first_key.as_ref());
+    announce(arguments.json, &running, first.as_ref());
     let drained = running.finish().await?;
     telemetry.shutdown();
     if let Drained::CutShort { connections } = drained {
@@ -78,8 +78,16 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// On an empty store makes the first organization; its key, unless that was chosen outside.
-async fn first_start(store: &Store) -> anyhow::Result<Option<SecretString>> {
+/// The keys that the first start made.
+struct FirstKeys {
+    /// The organization's, unless it was chosen outside.
+    organization: Option<SecretString>,
+    /// The operator's.
+    operator: SecretString,
+}
+
+/// On an empty store makes the first organization with its key, and a key for whoever runs the server.
+async fn first_start(store: &Store) -> anyhow::Result<Option<FirstKeys>> {
     let chosen = match std::env::var(BOOTSTRAP_KEY) {
         Ok(text) => Some(
             GivenKey::try_from(text)
@@ -91,16 +99,26 @@ async fn first_start(store: &Store) -> anyhow::Result<Option<SecretString>> {
     let made = store
         .bootstrap("default", chosen.map_or(PlainKey::Random, PlainKey::Given))
         .await?;
-    Ok(made.filter(|_| show).map(|(_, issued)| issued.secret))
+    let Some((_, issued)) = made else {
+        return Ok(None);
+    };
+    let name = Some("first start".to_owned());
+    let operator = store.create_operator_key(name, PlainKey::Random).await?;
+    Ok(Some(FirstKeys {
+        organization: show.then_some(issued.secret),
+        operator: operator.secret,
+    }))
 }
 
-fn announce(json: bool, running: &Running, first_key: Option<&SecretString>) {
+fn announce(json: bool, running: &Running, first: Option<&FirstKeys>) {
     let (url, ssh) = (&running.url, running.ssh);
+    let first_key = first.and_then(|keys| keys.organization.as_ref());
     let first_key = first_key.map(|key| key.expose_secret());
+    let operator_key = first.map(|keys| keys.operator.expose_secret());
     if json {
         println!(
             "{}",
-            json!({"ready": true, "url": url, "ssh": ssh, "first_key": first_key})
+            json!({"ready": true, "url": url, "ssh": ssh, "first_key": first_key, "operator_key": operator_key})
         );
         return;
     }
@@ -110,6 +128,11 @@ fn announce(json: bool, running: &Running, first_key: Option<&SecretString>) {
             "\nThis is the first start. The organization's key, shown only now:\n\n    {key}\n"
         );
         println!("Try it:\n\n    curl -H 'Authorization: Bearer {key}' {url}/solvers\n");
+    }
+    if let Some(key) = operator_key {
+        println!(
+            "The operator's key, for {url}/organizations only, shown only now:\n\n    {key}\n"
+        );
     }
     if let Some(ssh) = ssh {
         println!("Devboxes are reached by SSH on {ssh}");

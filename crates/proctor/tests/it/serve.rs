@@ -58,11 +58,17 @@ async fn the_first_start_shows_a_key_that_works_and_no_other_start_does() {
         status(&server.url("/solvers"), "vk_somebody_elses_key").await,
         401
     );
+    let operator = server.operator_key().unwrap().to_owned();
+    assert!(operator.starts_with("vk_op_"), "{operator}");
+    assert_eq!(status(&server.url("/organizations"), &operator).await, 200);
+    assert_eq!(status(&server.url("/organizations"), &key).await, 401);
+    assert_eq!(status(&server.url("/solvers"), &operator).await, 401);
     server.signal("TERM");
     assert_eq!(server.exit_code(), Some(0));
 
     let server = Server::start(&mut serve(data.path()));
     assert_eq!(server.first_key(), None);
+    assert_eq!(server.operator_key(), None);
     assert_eq!(
         status(&server.url("/solvers"), &key).await,
         200,
@@ -125,6 +131,46 @@ async fn what_people_see_at_the_first_start_can_be_copied_and_run() {
     );
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[tokio::test]
+async fn organizations_and_operators_keys_are_made_on_the_command_line() {
+    let data = TempDir::new().unwrap();
+    let server = Server::start(&mut serve(data.path()));
+    let arguments = [
+        "organizations",
+        "create",
+        "North Clinic",
+        "--runs",
+        "3",
+        "--json",
+    ];
+    let made = run(&arguments, data.path());
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+    assert_eq!(made["limits"]["runs"], 3);
+    let key = made["key"].as_str().unwrap();
+    assert_eq!(status(&server.url("/solvers"), key).await, 200);
+    let listed = run(&["organizations", "list"], data.path());
+    let listed = text(&listed.stdout);
+    assert!(
+        listed.contains("North Clinic") && listed.contains("default"),
+        "{listed}"
+    );
+
+    let made = run(&["keys", "create", "--operator"], data.path());
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let operator = text(&made.stdout);
+    assert_eq!(status(&server.url("/organizations"), operator).await, 200);
+    assert_eq!(status(&server.url("/v1/devboxes"), operator).await, 401);
+    let listed = run(&["keys", "list", "--operator", "--json"], data.path());
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let id = listed[0]["id"].as_str().unwrap();
+    let revoked = run(&["keys", "revoke", "--operator", id], data.path());
+    assert!(revoked.status.success(), "{}", text(&revoked.stderr));
+    assert_eq!(status(&server.url("/organizations"), operator).await, 401);
+    let both = run(&["keys", "list", "--operator", "--solver", id], data.path());
+    assert_eq!(both.status.code(), Some(2));
 }
 
 #[tokio::test]

@@ -75,6 +75,7 @@ impl BenchmarkRunQuery {
             benchmark: ids::read_optional::<BenchmarkKind>("benchmark_id", benchmark)?,
             statuses: several("state", self.state.as_deref(), &RUN_STATES)?,
             sought: sought.into_sought(),
+            ..RunFilter::default()
         })
     }
 }

@@ -104,3 +104,50 @@ async fn a_criterion_of_unknown_things_is_404() {
     let answer = server.ask(Method::PATCH, &path, nulls).await;
     insta::assert_snapshot!("criterion_nulls", answer.shape());
 }
+
+#[tokio::test]
+async fn the_name_of_having_no_axis_is_no_name_of_an_axis() {
+    let server = TestServer::start().await;
+    let studio = Studio::open(&server).await;
+    let body = json!({"task_id": studio.task, "label": "Safe", "axis": "__default__",
+        "assertion": patient_exists()});
+    let refused = server.ask(Method::POST, "/criteria", body).await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    assert!(refused.body["error"]["details"].get("axis").is_some());
+    let path = format!("/criteria/{}", studio.criterion);
+    let refused = server
+        .ask(Method::PATCH, &path, json!({"axis": "__default__"}))
+        .await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    let fine = server
+        .ask(Method::PATCH, &path, json!({"axis": "default"}))
+        .await;
+    assert_eq!(fine.status, 200, "{}", fine.body);
+}
+
+#[rstest]
+#[case("1")]
+#[case("2.50")]
+#[case("0.1")]
+#[case("3.0")]
+#[tokio::test]
+async fn a_weight_is_shown_as_it_was_written(#[case] written: &str) {
+    let server = TestServer::start().await;
+    let studio = Studio::open(&server).await;
+    let weight: Value = serde_json::from_str(written).unwrap();
+    let body = json!({"task_id": studio.task, "label": "Safe", "weight": weight,
+        "assertion": patient_exists()});
+    let made = server.ask(Method::POST, "/criteria", body).await;
+    assert_eq!(made.body["weight"].to_string(), written);
+    let publish = format!("/benchmarks/{}/publish", studio.benchmark);
+    server
+        .ask(Method::POST, &publish, json!({"slug": "fax"}))
+        .await;
+    let definition = format!("/benchmarks/{}/versions/1/definition", studio.benchmark);
+    let definition = server.read(&definition).await.body;
+    let frozen = &definition["definition"]["tasks"][0]["criteria"][1]["weight"];
+    assert_eq!(frozen.to_string(), written, "{definition}");
+    let absent = json!({"task_id": studio.task, "label": "Plain", "assertion": patient_exists()});
+    let absent = server.ask(Method::POST, "/criteria", absent).await;
+    assert_eq!(absent.body["weight"].to_string(), "1");
+}

@@ -8,6 +8,7 @@ mod datasets;
 mod environments;
 mod extensions;
 mod lists;
+mod organizations;
 mod publishing;
 mod reviewing;
 mod runs;
@@ -16,6 +17,7 @@ mod solver_keys;
 mod solvers;
 mod studio;
 mod tasks;
+mod tenants;
 
 use serde_json::{Value, json};
 

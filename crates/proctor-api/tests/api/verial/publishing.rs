@@ -1,3 +1,4 @@
+use proctor_store::simulators::SimulatorDraft;
 use reqwest::Method;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -68,9 +69,20 @@ async fn everything_that_is_wrong_with_a_benchmark_is_named_at_once() {
     let assertion = json!({"assertion": {"assert": "telepathy"}});
     server.ask(Method::PATCH, &criterion, assertion).await;
     remove(&server, &format!("{task}/entities/{}", studio.entity)).await;
-    let simulator = format!("/simulators/{}", studio.simulator);
-    let config = json!({"config": {"validation": "sometimes"}});
-    server.ask(Method::PATCH, &simulator, config).await;
+    // What was written before configurations were checked.
+    let simulator = studio.simulator.parse().unwrap();
+    let simulator = server.store.simulator(server.organization, simulator).await;
+    let simulator = simulator.unwrap().unwrap();
+    let config = json!({"validation": "sometimes"});
+    let draft = SimulatorDraft {
+        config: config.as_object().unwrap().clone(),
+        ..simulator.content.clone()
+    };
+    server
+        .store
+        .update_simulator(&simulator, draft)
+        .await
+        .unwrap();
     let refused = publish(&server, &studio.benchmark, json!({"slug": "fax"})).await;
     insta::assert_snapshot!("publish_unfit", refused.shape());
 }

@@ -75,3 +75,28 @@ async fn a_type_never_changes() {
         .await;
     insta::assert_snapshot!("simulator_type_fixed", answer.shape());
 }
+
+#[tokio::test]
+async fn a_configuration_that_its_simulator_does_not_understand_is_refused() {
+    let server = TestServer::start().await;
+    let wrong = json!({"type": "Fhir", "name": "EHR", "config": {"validation": "sometimes"}});
+    let refused = server.ask(Method::POST, "/simulators", wrong).await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    let details = refused.body["error"]["details"].as_object().unwrap();
+    assert!(details.contains_key("config.validation"), "{details:?}");
+    let wrong = json!({"type": "Payer", "name": "RadMD", "config": {
+        "portal": "nowhere", "default_determination": {"status": "maybe"}}});
+    let refused = server.ask(Method::POST, "/simulators", wrong).await;
+    let details = refused.body["error"]["details"].as_object().unwrap();
+    assert_eq!(details.len(), 2, "all problems at once: {details:?}");
+    let right = json!({"type": "Fhir", "name": "EHR", "config": {"validation": "off"}});
+    let id = make(&server, "/simulators", right).await;
+    let wrong = json!({"config": {"validation": "sometimes"}});
+    let path = format!("/simulators/{id}");
+    let refused = server.ask(Method::PATCH, &path, wrong).await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    assert_eq!(
+        server.read(&path).await.body["config"],
+        json!({"validation": "off"})
+    );
+}

@@ -155,23 +155,13 @@ async fn its_configuration_is_described_and_checked_like_what_is_shipped() {
     let places: Vec<&str> = refused.iter().map(|one| one.path.as_str()).collect();
     assert_eq!(places, ["config.number"]);
 
-    // What is wrong with it keeps a benchmark from being run.
+    // What is wrong with it keeps it from being made.
     let wrong = json!({"type": "Pager", "name": "Ward", "config": {"number": 4711}});
-    let simulator = make(&server, "/simulators", wrong).await;
-    let environment = make(&server, "/environments", json!({"name": "Ward"})).await;
-    let link = format!("/environments/{environment}/simulators/{simulator}");
-    assert_eq!(server.ask(Method::POST, &link, json!({})).await.status, 200);
-    let benchmark = json!({"name": "b", "environment_id": environment, "timeout": 60});
-    let benchmark = make(&server, "/benchmarks", benchmark).await;
-    let publish = format!("/benchmarks/{benchmark}/publish");
-    let refused = server
-        .ask(Method::POST, &publish, json!({"slug": "wrong-number"}))
-        .await;
-    assert!(
-        refused.body.to_string().contains("config.number: "),
-        "{}",
-        refused.body
-    );
+    let refused = server.ask(Method::POST, "/simulators", wrong).await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    let details = refused.body["error"]["details"].as_object().unwrap();
+    assert!(details.contains_key("config.number"), "{details:?}");
+    assert_eq!(server.read("/simulators").await.body["data"], json!([]));
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod costs;
 mod evidence;
 mod hammer;
 mod lifecycle;
+mod lists;
 mod organization;
 mod public_flow;
 mod results;

@@ -128,7 +128,8 @@ async fn a_sandbox_of_one_simulator_has_a_token_endpoint_of_its_own() {
         .await
         .unwrap();
     let well_known: Value = well_known.json().await.unwrap();
-    assert_eq!(well_known["token_endpoint"], format!("{base}/token"));
+    let token_endpoint = clinic.server.url(&format!("{base}/token"));
+    assert_eq!(well_known["token_endpoint"], token_endpoint);
     let credentials = &made.body["credentials"];
     let form = [
         ("grant_type", "client_credentials"),
@@ -259,4 +260,103 @@ async fn bad_requests_to_sandboxes_are_told_and_lose_nothing() {
         assert!(is_close, "{path}: {answered}");
     }
     assert_eq!(run.complete(0).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_store_answers_with_the_address_that_was_asked() {
+    let clinic = Clinic::open(1, 1).await;
+    let run = clinic.begin_open().await;
+    run.start(0).await;
+    let sandboxes = run.created.body["sandboxes"].as_array().unwrap();
+    let fhir = sandboxes.iter().find(|one| one["type"] == "Fhir").unwrap();
+    let bases = [
+        format!("/v1/benchmark-runs/{}", run.id),
+        format!("/v1/task-runs/{}", run.task_runs[0]),
+        format!("/sandboxes/{}", fhir["id"].as_str().unwrap()),
+        format!("/services/{}", fhir["id"].as_str().unwrap()),
+    ];
+    let mut written = Vec::new();
+    for base in &bases {
+        let address = clinic.server.url(&format!("{base}/fhir"));
+        let smart = run
+            .ask(
+                Method::GET,
+                &format!("{base}/fhir/.well-known/smart-configuration"),
+                Value::Null,
+            )
+            .await;
+        if smart.status == 200 {
+            assert_eq!(smart.body["token_endpoint"], format!("{address}/token"));
+        }
+        let patient = json!({"resourceType": "Observation", "status": "final",
+            "code": {"text": "weight"}, "subject": {"reference": format!("{address}/Patient/ada")}});
+        let made = run
+            .request(Method::POST, &format!("{base}/fhir/Observation"))
+            .header("content-type", "application/fhir+json")
+            .body(patient.to_string());
+        let made = made.send().await.unwrap();
+        assert_eq!(made.status(), 201, "{base}");
+        let location = made.headers()["location"].to_str().unwrap().to_owned();
+        assert!(
+            location.starts_with(&format!("{address}/Observation/")),
+            "{location}"
+        );
+        let made: Value = made.json().await.unwrap();
+        written.push(made["id"].as_str().unwrap().to_owned());
+        let read = run
+            .ask(
+                Method::GET,
+                location.strip_prefix(&clinic.server.url("")).unwrap(),
+                Value::Null,
+            )
+            .await;
+        assert_eq!(
+            read.body["subject"]["reference"],
+            format!("{address}/Patient/ada")
+        );
+
+        let search = format!("{base}/fhir/Observation?subject={address}/Patient/ada");
+        let found = run.ask(Method::GET, &search, Value::Null).await;
+        assert_eq!(found.body["total"], written.len(), "{}", found.body);
+        for entry in found.body["entry"].as_array().unwrap() {
+            let full_url = entry["fullUrl"].as_str().unwrap();
+            assert!(
+                full_url.starts_with(&format!("{address}/Observation/")),
+                "{full_url}"
+            );
+        }
+        let own = found.body["link"][0]["url"].as_str().unwrap();
+        assert!(own.starts_with(&format!("{address}/Observation")), "{own}");
+        let bundle = json!({"resourceType": "Bundle", "type": "batch", "entry": [
+            {"request": {"method": "GET", "url": format!("{address}/Patient/ada")}}]});
+        let batch = run
+            .request(Method::POST, &format!("{base}/fhir"))
+            .header("content-type", "application/fhir+json")
+            .body(bundle.to_string());
+        let batch: Value = batch.send().await.unwrap().json().await.unwrap();
+        assert_eq!(batch["entry"][0]["resource"]["id"], "ada", "{batch}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_a_scenario_drops_into_the_inbox_may_name_it() {
+    let clinic = Clinic::open(1, 1).await;
+    let tasks = clinic.server.read("/tasks").await;
+    let task = format!("/tasks/{}", tasks.body["data"][0]["id"].as_str().unwrap());
+    let scenario = json!({"scenario": [
+        {"type": "drop_file_inbox", "path": "inbox/referral.txt", "content": "see fax"}]});
+    clinic.server.ask(Method::PATCH, &task, scenario).await;
+    let publish = format!("/benchmarks/{}/publish", clinic.benchmark);
+    clinic
+        .server
+        .ask(Method::POST, &publish, json!({"slug": "clinic-day"}))
+        .await;
+    let run = clinic.begin(json!({"benchmark": "clinic-day@2"})).await;
+    run.start(0).await;
+    let inbox = run.sandbox(Method::GET, "files/inbox", Value::Null).await;
+    assert_eq!(
+        inbox.body["data"][0]["path"], "inbox/referral.txt",
+        "{}",
+        inbox.body
+    );
 }
