@@ -159,7 +159,7 @@ impl FromRequestParts<ApiState> for OperatorCaller {
         let shown = bearer(&parts.headers)?;
         if let Authentication::Operator(key) = state.store().authenticate(shown).await? {
             if let Some(limiter) = state.limiter() {
-                limiter.check(key)?;
+                limiter.check(&key)?;
             }
             return Ok(Self);
         }
