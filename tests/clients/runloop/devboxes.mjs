@@ -53,7 +53,9 @@ await assert.rejects(
   client.devboxes.create({ launch_parameters: { resource_size_request: "HUGE" } }),
   (error) => error.status === 400 && /resource_size_request/.test(error.message),
 );
-await assert.rejects(client.devboxes.enableTunnel(box.id, {}), (error) => error.status === 501);
+const tunnel = await client.devboxes.enableTunnel(box.id, {});
+assert.ok(tunnel.tunnel_key);
+assert.equal((await client.devboxes.enableTunnel(box.id, {})).tunnel_key, tunnel.tunnel_key);
 
 for (const id of [box.id, copy.id]) {
   assert.equal((await client.devboxes.shutdown(id)).status, "shutdown");

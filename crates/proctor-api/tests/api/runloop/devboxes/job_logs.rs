@@ -29,9 +29,9 @@ async fn job(boxes: &Boxes, environment: Value, command: &str) -> Value {
     let path = format!("/v1/benchmark_jobs/{}", made["id"].as_str().unwrap());
     eventually_seen("the job is over", async || {
         let seen = boxes.get(&path).await;
-        match seen["benchmark_outcomes"].as_array().unwrap().is_empty() {
-            true => Err(seen),
-            false => Ok(seen),
+        match seen["state"].as_str().unwrap() {
+            "completed" | "failed" => Ok(seen),
+            _ => Err(seen),
         }
     })
     .await
