@@ -13,6 +13,8 @@ pub struct Settings {
     pub exact_disks: bool,
     /// What all devboxes may have together; what is not said follows from the machine.
     pub totals: local::TotalLimits,
+    /// What a backend that keeps the output of programs in files enciphers them with.
+    pub output_secret: Option<local::OutputSecret>,
 }
 
 /// How to open one kind of backend.

@@ -10,6 +10,7 @@
 pub mod cgroup;
 pub mod image;
 pub mod inside;
+pub mod output_key;
 pub mod plan;
 mod scatter;
 mod sys;

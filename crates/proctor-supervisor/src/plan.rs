@@ -9,8 +9,8 @@
 //!               disk/       upper-root, upper-usr: what the box changed; layer.json once it is a layer
 //!               disk.img    the same as a file system of its own, where the limit is exact; then disk/ is empty
 //!               work-root/  overlayfs' own, as is work-usr
-//!               exec-ID.*   json: the status of an execution; stdout and stderr: what it wrote, if it did. Boxes of
-//!                           earlier versions have them as execs/ID.*
+//!               exec-ID.*   json: the status of an execution; stdout and stderr: what it wrote, if it did, with `.sealed`
+//!                           behind it where it is enciphered. Boxes of earlier versions have them as execs/ID.*
 //! DATA/layers/ID/           a `disk` that became read-only
 //! DATA/bases/host-HASH/     the skeleton around the host's /usr
 //! DATA/rootfs/NAME.json     where a registered root file system is
@@ -289,11 +289,20 @@ impl BoxPlaces {
         self.of_execution(id, "json")
     }
 
-    /// Where a stream of an execution is, if it wrote to it.
+    /// Where a stream of an execution is, if it wrote to it and nobody gave a key.
     pub fn output(&self, id: &ExecId, stream: Stream) -> PathBuf {
         let kind = match stream {
             Stream::Stdout => "stdout",
             Stream::Stderr => "stderr",
+        };
+        self.of_execution(id, kind)
+    }
+
+    /// Where a stream of an execution is that has an [`OutputKey`](crate::output_key::OutputKey), if it wrote to it.
+    pub fn sealed_output(&self, id: &ExecId, stream: Stream) -> PathBuf {
+        let kind = match stream {
+            Stream::Stdout => "stdout.sealed",
+            Stream::Stderr => "stderr.sealed",
         };
         self.of_execution(id, kind)
     }
@@ -303,6 +312,8 @@ impl BoxPlaces {
         for path in [
             self.output(id, Stream::Stdout),
             self.output(id, Stream::Stderr),
+            self.sealed_output(id, Stream::Stdout),
+            self.sealed_output(id, Stream::Stderr),
             self.status(id),
         ] {
             remove_if_there(&path)?;

@@ -67,7 +67,7 @@ pub enum Request {
 /// Something to be done with a box.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Action {
-    /// Run a program.
+    /// Run a program. If the frame's raw bytes are an [`OutputKey`](crate::output_key::OutputKey), its output is enciphered with it.
     Exec(Box<ExecSpec>),
     /// Write the frame's raw bytes to standard input.
     Stdin(ExecId),

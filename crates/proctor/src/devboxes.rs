@@ -95,6 +95,9 @@ impl Devboxes {
             data: directory.clone(),
             exact_disks: supplies.exact_disks,
             totals: supplies.totals,
+            output_secret: Some(local::OutputSecret::new(
+                store.derive_secret("output of programs", &[]),
+            )),
         };
         let devboxes = match (supplies.backend.open)(&settings) {
             Ok(backend) => {

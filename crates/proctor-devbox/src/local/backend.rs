@@ -27,6 +27,7 @@ use super::{
     launch::Launcher,
     layers,
     outlet::Outlets,
+    output_key::OutputKey,
     plan::{Bottom, BoxPlaces, EMPTY_IN_LAYER, Ids, Places, Plan, read_json, write_json},
     probe,
     stacks::Stacks,
@@ -36,7 +37,7 @@ use crate::{
     backend::{Backend, Devbox, Sweep},
     doctor::Report,
     error::{Error, Result},
-    name::{BaseName, BoxId, LayerId},
+    name::{BaseName, BoxId, ExecId, LayerId},
     record::{BoxRecord, LayerRecord, Property},
     spec::{Base, BoxSpec},
 };
@@ -66,6 +67,12 @@ pub(super) struct Shared {
 impl Shared {
     fn boxes(&self) -> std::sync::MutexGuard<'_, HashMap<BoxId, Arc<LocalBox>>> {
         self.boxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the output of an execution is enciphered with, if it is.
+    pub(super) fn output_key(&self, within: &BoxId, execution: &ExecId) -> Option<OutputKey> {
+        let secret = self.config.output_secret.as_ref()?;
+        Some(secret.key(within, execution))
     }
 
     pub(super) fn forget(&self, id: &BoxId) {

@@ -22,6 +22,7 @@ use super::{
     inside::{Order, StatusFile},
     layers::Heights,
     link::{self, Link, Watches, expect_done},
+    output_key::OutputKey,
     plan::{Bottom, BoxPlaces, EMPTY_IN_BOX, Ids, Plan, read_json, remove_if_there},
     tree,
     wire::{Action, Answer, Request, frame},
@@ -243,6 +244,11 @@ impl LocalBox {
         }
     }
 
+    /// What the output of an execution is enciphered with, if it is.
+    pub(super) fn output_key(&self, execution: &ExecId) -> Option<OutputKey> {
+        self.shared.output_key(&self.id, execution)
+    }
+
     pub(super) async fn blocking<T: Send + 'static>(
         &self,
         doing: &'static str,
@@ -349,7 +355,9 @@ impl Devbox for LocalBox {
         }
         let (id, program) = (spec.id.clone(), spec.argv[0].clone());
         let link = self.running_link().await?;
-        match link.ask(Action::Exec(Box::new(spec)), &[]).await? {
+        let key = self.output_key(&id);
+        let key = key.as_ref().map_or(&[][..], OutputKey::as_bytes);
+        match link.ask(Action::Exec(Box::new(spec)), key).await? {
             Answer::CannotRun(why) => return Err(Error::CannotRun { program, why }),
             Answer::NotNow(_) => {
                 return Err(Error::WrongState {

@@ -48,7 +48,11 @@ pub(super) fn settled(places: &BoxPlaces, id: &ExecId, last: Progress) -> Progre
     {
         return progress;
     }
-    let length = |stream| fs_err::metadata(places.output(id, stream)).map_or(0, |file| file.len());
+    let length = |stream| {
+        let kept = [places.sealed_output(id, stream), places.output(id, stream)];
+        let mut kept = kept.iter().filter_map(|path| fs_err::metadata(path).ok());
+        kept.next().map_or(0, |file| file.len())
+    };
     Progress {
         stdout: length(Stream::Stdout),
         stderr: length(Stream::Stderr),
@@ -100,8 +104,25 @@ impl Execution for LocalExecution {
             });
         }
         let wanted = usize::try_from(available).unwrap_or(usize::MAX).min(most);
-        let path = self.within.places.output(&self.id, stream);
-        let bytes = tokio::task::spawn_blocking(move || read_at(&path, offset, wanted))
+        let places = &self.within.places;
+        let plain = places.output(&self.id, stream);
+        let sealed = places.sealed_output(&self.id, stream);
+        let key = self.within.output_key(&self.id);
+        let read = move || match (key, read_at(&sealed, offset, wanted)) {
+            (Some(key), Ok(mut bytes)) => {
+                key.apply(stream, offset, &mut bytes);
+                Ok(bytes)
+            }
+            // Of a box that runs since a version without keys.
+            (_, Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+                read_at(&plain, offset, wanted)
+            }
+            (None, Ok(_)) => Err(std::io::Error::other(
+                "it is enciphered, and this server has no key",
+            )),
+            (_, Err(error)) => Err(error),
+        };
+        let bytes = tokio::task::spawn_blocking(read)
             .await
             .map_err(|error| Error::platform("reading output", std::io::Error::other(error)))?
             .map_err(|source| Error::platform("reading output", source))?;

@@ -16,6 +16,7 @@ mod launch;
 mod layers;
 mod link;
 mod outlet;
+mod output_secret;
 mod probe;
 mod snapshot;
 mod stacks;
@@ -24,8 +25,9 @@ mod transfer;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 pub use backend::LocalBackend;
+pub use output_secret::OutputSecret;
 pub use proctor_supervisor::cgroup::TotalLimits;
-use proctor_supervisor::{cgroup, image, inside, plan, tree, wire};
+use proctor_supervisor::{cgroup, image, inside, output_key, plan, tree, wire};
 
 use crate::{
     egress::{Names, SystemNames},
@@ -40,6 +42,7 @@ pub const FACTORY: Factory = Factory {
         let config = LocalConfig {
             exact_disk: settings.exact_disks,
             totals: settings.totals,
+            output_secret: settings.output_secret,
             ..LocalConfig::new(settings.data.join("local"))
         };
         Ok(Arc::new(LocalBackend::open(config)?))
@@ -58,6 +61,8 @@ pub struct LocalConfig {
     pub exact_disk: bool,
     /// What all boxes may have together; what is not said follows from the machine.
     pub totals: TotalLimits,
+    /// What the keys follow from that the output of programs is enciphered with on disk; without it, it is kept as it is.
+    pub output_secret: Option<OutputSecret>,
     /// A box whose server has been gone for this long is suspended.
     pub orphan_freeze: Duration,
     /// A box whose server has been gone for this long is stopped.
@@ -72,6 +77,7 @@ impl LocalConfig {
             names: Arc::new(SystemNames),
             exact_disk: false,
             totals: TotalLimits::default(),
+            output_secret: None,
             orphan_freeze: Duration::from_secs(2 * 3600),
             orphan_stop: Duration::from_secs(24 * 3600),
         }

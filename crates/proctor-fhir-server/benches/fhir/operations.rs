@@ -49,6 +49,12 @@ pub(crate) fn operations() -> Vec<Operation> {
             10,
             0.4,
         ),
+        search(
+            "identifier, 1 hit",
+            "Patient?identifier=urn:mrn%7CMRN0007770",
+            1,
+            0.4,
+        ),
         search("string prefix, 10 hits", &family, 10, 0.4),
         search(
             "birth date, 10 hits",

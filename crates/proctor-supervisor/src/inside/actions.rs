@@ -22,6 +22,7 @@ use crate::{
     cgroup::Doors,
     image,
     name::ExecId,
+    output_key::OutputKey,
     plan::{Ids, Plan},
     record::{ExitCause, Usage},
     spec::{ExecSpec, User},
@@ -91,7 +92,7 @@ impl Supervisor {
     /// Does one thing. `None`: the answer comes later.
     fn act(&mut self, asker: Asker, action: Action, bytes: Vec<u8>) -> Option<Answer> {
         match action {
-            Action::Exec(spec) => self.exec(asker, &spec),
+            Action::Exec(spec) => self.exec(asker, &spec, OutputKey::from_bytes(&bytes).as_ref()),
             Action::Stdin(id) => match self.executions.get_mut(&id) {
                 None if self.over.contains_key(&id) => Some(Answer::StdinClosed),
                 None => Some(Answer::NoSuchExecution),
@@ -155,7 +156,7 @@ impl Supervisor {
         }
     }
 
-    fn exec(&mut self, asker: Asker, spec: &ExecSpec) -> Option<Answer> {
+    fn exec(&mut self, asker: Asker, spec: &ExecSpec, key: Option<&OutputKey>) -> Option<Answer> {
         if let Some(known) = self.executions.get_mut(&spec.id) {
             return match &mut known.starting {
                 Some(starting) => {
@@ -174,7 +175,7 @@ impl Supervisor {
             Ok(true) => {}
             Err(failure) => return Some(Answer::Failed(failure.to_string())),
         }
-        match self.begin(asker, spec) {
+        match self.begin(asker, spec, key) {
             Ok(execution) => {
                 self.executions.insert(spec.id.clone(), execution);
                 None
@@ -186,9 +187,14 @@ impl Supervisor {
         }
     }
 
-    fn begin(&mut self, asker: Asker, spec: &ExecSpec) -> Result<Execution, Failure> {
+    fn begin(
+        &mut self,
+        asker: Asker,
+        spec: &ExecSpec,
+        key: Option<&OutputKey>,
+    ) -> Result<Execution, Failure> {
         let now = Instant::now();
-        let streams = Streams::open(&self.places, spec, self.null.as_fd())?;
+        let streams = Streams::open(&self.places, spec, key, self.null.as_fd())?;
         let memory_kills = memory_kills(&self.plan);
         let part = Part {
             spec,

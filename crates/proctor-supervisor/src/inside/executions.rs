@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     name::ExecId,
+    output_key::OutputKey,
     plan::{BoxPlaces, Plan},
     record::{Exit, ExitCause, Progress},
     spec::{ExecSpec, Stream},
@@ -90,11 +91,11 @@ impl Streams {
     pub(super) fn open(
         places: &BoxPlaces,
         spec: &ExecSpec,
+        key: Option<&OutputKey>,
         null: BorrowedFd<'_>,
     ) -> Result<Self, Failure> {
         let spool = |stream| {
-            let path = places.output(&spec.id, stream);
-            Spool::new(path, spec.output_limit).doing("making a pipe")
+            Spool::of(places, &spec.id, stream, key, spec.output_limit).doing("making a pipe")
         };
         let (stdout, stdout_end) = spool(Stream::Stdout)?;
         let (stderr, stderr_end) = spool(Stream::Stderr)?;

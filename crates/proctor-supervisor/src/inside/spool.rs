@@ -12,7 +12,7 @@ use std::{
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
-use crate::record::Progress;
+use crate::{name::ExecId, output_key::OutputKey, plan::BoxPlaces, record::Progress, spec::Stream};
 
 /// `ID.json`: there from the start of an execution, with its exit from its end.
 #[derive(Debug, Serialize, Deserialize)]
@@ -31,6 +31,8 @@ pub(super) struct Spool {
     /// Made when there is something to be kept: most programs write to one stream or none.
     file: Option<OwnedFd>,
     pipe: Option<OwnedFd>,
+    /// What the file is enciphered with, and as which stream.
+    seal: Option<(OutputKey, Stream)>,
     limit: u64,
     pub(super) kept: u64,
     pub(super) dropped: u64,
@@ -38,8 +40,29 @@ pub(super) struct Spool {
 }
 
 impl Spool {
-    /// A spool into the file at `path`, and the end of the pipe for the program.
-    pub(super) fn new(path: PathBuf, limit: u64) -> io::Result<(Self, OwnedFd)> {
+    /// A spool of a stream of an execution, and the end of the pipe for the program.
+    pub(super) fn of(
+        places: &BoxPlaces,
+        id: &ExecId,
+        stream: Stream,
+        key: Option<&OutputKey>,
+        limit: u64,
+    ) -> io::Result<(Self, OwnedFd)> {
+        match key {
+            None => Self::new(places.output(id, stream), None, limit),
+            Some(key) => {
+                let seal = Some((key.clone(), stream));
+                Self::new(places.sealed_output(id, stream), seal, limit)
+            }
+        }
+    }
+
+    /// A spool into the file at `path`.
+    fn new(
+        path: PathBuf,
+        seal: Option<(OutputKey, Stream)>,
+        limit: u64,
+    ) -> io::Result<(Self, OwnedFd)> {
         let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         // The pipe is ours; programs open it again by `/dev/stdout` and `/dev/stderr` with ids of their own.
         rustix::fs::fchmod(&write, rustix::fs::Mode::from_raw_mode(0o666))?;
@@ -48,6 +71,7 @@ impl Spool {
             path,
             file: None,
             pipe: Some(read),
+            seal,
             limit,
             kept: 0,
             dropped: 0,
@@ -62,6 +86,7 @@ impl Spool {
             path: PathBuf::new(),
             file: None,
             pipe: None,
+            seal: None,
             limit: 0,
             kept: 0,
             dropped: 0,
@@ -84,7 +109,7 @@ impl Spool {
                 Ok(0) => self.pipe = None,
                 Ok(length) => {
                     taken += length;
-                    changed |= self.keep(&buffer[..length]);
+                    changed |= self.keep(&mut buffer[..length]);
                 }
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => break,
@@ -94,12 +119,16 @@ impl Spool {
         changed
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> bool {
+    fn keep(&mut self, bytes: &mut [u8]) -> bool {
         if self.ended {
             return false;
         }
         let room = usize::try_from(self.limit - self.kept).unwrap_or(usize::MAX);
-        let mut wanted = &bytes[..bytes.len().min(room)];
+        let kept = bytes.len().min(room);
+        if let Some((key, stream)) = &self.seal {
+            key.apply(*stream, self.kept, &mut bytes[..kept]);
+        }
+        let mut wanted = &bytes[..kept];
         let mut written = 0;
         while !wanted.is_empty() {
             match self.write(wanted) {
@@ -147,7 +176,7 @@ mod tests {
     fn what_exceeds_the_bound_is_counted_and_the_end_is_final() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("stdout");
-        let (mut spool, write) = Spool::new(path.clone(), 5).unwrap();
+        let (mut spool, write) = Spool::new(path.clone(), None, 5).unwrap();
         let mut buffer = [0; 4];
         rustix::io::write(&write, b"abc").unwrap();
         assert!(spool.drain(&mut buffer));
@@ -160,9 +189,28 @@ mod tests {
     }
 
     #[test]
+    fn with_a_key_only_its_holder_can_read_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("stdout");
+        let key = OutputKey::new([3; 32]);
+        let seal = Some((key.clone(), Stream::Stdout));
+        let (mut spool, write) = Spool::new(path.clone(), seal, 100).unwrap();
+        let mut buffer = [0; 4];
+        rustix::io::write(&write, b"the secret is ").unwrap();
+        spool.drain(&mut buffer);
+        rustix::io::write(&write, b"hush-hush").unwrap();
+        spool.end(&mut buffer);
+        let mut kept = fs_err::read(path).unwrap();
+        assert_eq!(kept.len(), "the secret is hush-hush".len());
+        assert!(!kept.windows(4).any(|part| part == b"hush"));
+        key.apply(Stream::Stdout, 0, &mut kept);
+        assert_eq!(kept, b"the secret is hush-hush");
+    }
+
+    #[test]
     fn a_closed_pipe_is_no_longer_polled() {
         let directory = tempfile::tempdir().unwrap();
-        let (mut spool, write) = Spool::new(directory.path().join("stdout"), 5).unwrap();
+        let (mut spool, write) = Spool::new(directory.path().join("stdout"), None, 5).unwrap();
         drop(write);
         assert!(!spool.drain(&mut [0; 4]));
         assert!(spool.pipe().is_none());

@@ -20,6 +20,7 @@ pub(crate) async fn run(arguments: Doctor) -> anyhow::Result<Exit> {
     let settings = Settings {
         data: place.path().to_owned(),
         exact_disks: false,
+        output_secret: None,
         totals: Default::default(),
     };
     let mut reports = Vec::new();

@@ -1,7 +1,10 @@
 //! `kill -9` of the server while commands run in devboxes: the next one finds every devbox and every command again, and no
-//! byte of output is lost or doubled.
+//! byte of output is lost or doubled. What a command writes can be read by its owner only, also for who has the disk.
 
-use proctor_testkit::server::{Caller, Server};
+use proctor_testkit::{
+    server::{Caller, Server},
+    traces,
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -119,5 +122,58 @@ async fn commands_go_on_while_the_server_is_killed_and_nothing_they_write_is_los
             "shutdown"
         );
     }
+    no_box_is_left(data.path()).await;
+}
+
+#[tokio::test]
+async fn a_secret_that_a_command_prints_is_in_its_answer_and_nowhere_on_disk() {
+    const SECRET: &str = "never-on-this-disk-7351";
+    let data = tempfile::tempdir().unwrap();
+    let mut server = Server::on(PROCTOR, data.path());
+    let secret = json!({"name": "PASSWORD", "value": SECRET});
+    server.caller().post("/v1/secrets", secret).await;
+    let body = json!({"secrets": {"DB_PASS": "PASSWORD"}});
+    let made = server.caller().post("/v1/devboxes", body).await;
+    let path = format!("/v1/devboxes/{}", made["id"].as_str().unwrap());
+    server
+        .caller()
+        .wait(&format!("{path}/wait_for_status"), &["running", "failure"])
+        .await;
+    let body = json!({"command": "echo \"to be read: $DB_PASS\"; echo \"$DB_PASS\" >&2"});
+    let said = server.caller().post(&format!("{path}/execute"), body).await;
+    assert_eq!(said["stdout"], format!("to be read: {SECRET}\n"), "{said}");
+    assert_eq!(said["stderr"], format!("{SECRET}\n"), "{said}");
+    let execution = format!(
+        "{path}/executions/{}",
+        said["execution_id"].as_str().unwrap()
+    );
+    let found = |text: &str| -> Vec<_> {
+        let has_it = |path: &std::path::PathBuf| {
+            let bytes = std::fs::read(path).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).contains(text)
+        };
+        traces::files(data.path())
+            .into_iter()
+            .filter(has_it)
+            .collect()
+    };
+    assert!(
+        !found("to be read: ").is_empty(),
+        "the log has the rest of the line"
+    );
+    assert_eq!(found(SECRET), Vec::<std::path::PathBuf>::new());
+
+    server.kill();
+    server = Server::on(PROCTOR, data.path());
+    assert_eq!(
+        output(server.caller(), &execution).await,
+        format!("to be read: {SECRET}\n"),
+        "the next server can read it too"
+    );
+    assert_eq!(found(SECRET), Vec::<std::path::PathBuf>::new());
+    server
+        .caller()
+        .post(&format!("{path}/shutdown"), json!({}))
+        .await;
     no_box_is_left(data.path()).await;
 }

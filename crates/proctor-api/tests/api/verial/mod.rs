@@ -8,7 +8,7 @@ mod datasets;
 mod environments;
 mod extensions;
 mod lists;
-mod organizations;
+pub(crate) mod organizations;
 mod publishing;
 mod reviewing;
 mod runs;

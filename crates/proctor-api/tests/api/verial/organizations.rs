@@ -143,7 +143,7 @@ async fn an_operator_key_is_good_for_nothing_else_and_nothing_else_is_good_for_i
 }
 
 /// Sets limits of the server's own organization.
-async fn limit(server: &TestServer, limits: Value) {
+pub(crate) async fn limit(server: &TestServer, limits: Value) {
     let operator = operator_key(server).await;
     let path = format!("/organizations/{}", server.organization);
     let changed = ask(

@@ -4,7 +4,10 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::support::Boxes;
-use crate::support::{Answer, TestServer};
+use crate::{
+    support::{Answer, TestServer},
+    verial::organizations::limit,
+};
 
 #[tokio::test]
 async fn a_devbox_lives_from_create_to_shutdown() {
@@ -245,4 +248,26 @@ async fn a_server_without_devboxes_says_so() {
     let server = TestServer::start().await;
     let answer: Answer = server.ask(Method::POST, "/v1/devboxes", json!({})).await;
     insta::assert_snapshot!("no_devboxes", answer.shape());
+}
+
+#[tokio::test]
+async fn devboxes_are_refused_beyond_the_limit_of_their_organization() {
+    let boxes = Boxes::start().await;
+    limit(&boxes.server, json!({"devboxes": 1})).await;
+    let first = boxes.running(json!({})).await;
+    let (status, message) = boxes.refused("/v1/devboxes", json!({})).await;
+    assert_eq!(status, 403, "{message}");
+    assert_eq!(
+        message,
+        "this organization may have 1 devboxes at once and has 1; shut one down first"
+    );
+    let listed = boxes.get("/v1/devboxes").await;
+    assert_eq!(listed["devboxes"].as_array().unwrap().len(), 1, "{listed}");
+    // One that stands still has a box too.
+    boxes.post(&format!("{first}/suspend"), json!({})).await;
+    boxes.reaches(&first, "suspended").await;
+    assert_eq!(boxes.refused("/v1/devboxes", json!({})).await.0, 403);
+    boxes.post(&format!("{first}/shutdown"), json!({})).await;
+    boxes.running(json!({})).await;
+    boxes.end().await;
 }

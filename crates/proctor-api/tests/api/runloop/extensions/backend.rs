@@ -307,6 +307,7 @@ async fn a_devbox_is_made_by_a_backend_that_was_added_from_outside() {
     let settings = Settings {
         data: "/nowhere".into(),
         exact_disks: false,
+        output_secret: None,
         totals: Default::default(),
     };
     let boxes = Boxes::start_on((factory.open)(&settings).unwrap()).await;
