@@ -44,12 +44,3 @@ pub(super) fn json_array(text: &str) -> Option<Vec<String>> {
     }
     serde_json::from_str(text).ok()
 }
-
-/// Whether a word begins a document that goes on in the next lines.
-pub(super) fn begins_here_document(word: &str) -> bool {
-    let word = word.trim_start_matches(|c: char| c.is_ascii_digit());
-    word.strip_prefix("<<").is_some_and(|name| {
-        let name = name.strip_prefix('-').unwrap_or(name);
-        !name.is_empty() && !name.contains('<')
-    })
-}
