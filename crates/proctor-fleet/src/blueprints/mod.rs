@@ -41,6 +41,7 @@ mod layers;
 mod log;
 mod preview;
 mod run;
+mod step;
 mod steps;
 mod stray_layers;
 mod work;
