@@ -17,6 +17,7 @@ mod layers;
 mod link;
 mod outlet;
 mod probe;
+mod root_file_systems;
 mod snapshot;
 mod stacks;
 mod transfer;
@@ -24,6 +25,7 @@ mod transfer;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 pub use backend::LocalBackend;
+pub use root_file_systems::{forget_rootfs, user_of_rootfs};
 pub use proctor_supervisor::cgroup::TotalLimits;
 use proctor_supervisor::{cgroup, image, inside, plan, tree, wire};
 
