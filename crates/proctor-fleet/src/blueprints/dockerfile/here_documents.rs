@@ -117,7 +117,7 @@ fn shell_words(text: &str) -> impl Iterator<Item = String> {
                 word.push(c);
             }
             // What ends a command also ends a word.
-            (c, None) if c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')' | '>') => {
+            (c, None) if c.is_whitespace() || matches!(c, ';' | '&' | '|' | ')' | '>') => {
                 words.push(std::mem::take(&mut word));
             }
             (c, _) => word.push(c),

@@ -25,6 +25,7 @@ use proctor_fleet::{
     mounts::Mounter,
     objects,
 };
+use proctor_images::{ImageOptions, Images};
 use proctor_store::{
     Store, StoreOptions, ambient::RandomIds, credentials::PlainKey, objects::NewObject,
 };
@@ -40,6 +41,7 @@ pub(crate) struct Shelf {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) mounter: Mounter,
     pub(crate) blueprints: Blueprints,
+    pub(crate) images: Images,
     pub(crate) directory: TempDir,
 }
 
@@ -54,7 +56,7 @@ impl Shelf {
         let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_790_000_000_000)));
         let store = Store::open(
             &StoreOptions::embedded(directory.path()),
-            clock,
+            Arc::clone(&clock) as _,
             Arc::new(RandomIds::default()),
         )
         .await
@@ -68,12 +70,15 @@ impl Shelf {
             ..GitOptions::new(directory.path().join("git"))
         };
         let mounter = Mounter::new(store.clone(), Repositories::new(git));
+        let options = ImageOptions::new(directory.path().join("images"));
+        let container_images = Images::open(options, Arc::clone(&clock) as _).unwrap();
         let blueprints = Blueprints::new(
             store.clone(),
             Arc::clone(&backend),
             mounter.clone(),
             BlueprintOptions {
                 images,
+                container_images: Some(container_images.clone()),
                 ..BlueprintOptions::new(directory.path().join("builds"))
             },
         );
@@ -83,6 +88,7 @@ impl Shelf {
             backend,
             mounter,
             blueprints,
+            images: container_images,
             directory,
         }
     }
