@@ -361,8 +361,8 @@ volumes: {data: {}}
                 "volumes",
                 "services.client.build.shm_size",
                 "services.client.deploy.resources.reservations",
-                "services.client.volumes[1]",
                 "services.client.ports",
+                "services.client.volumes[1]",
             ]
         );
     }
