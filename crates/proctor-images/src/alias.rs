@@ -30,7 +30,11 @@ impl Alias {
         let whole = name.full_repository();
         let rest = whole.strip_prefix(self.from.repository.as_str())?;
         let matches = (self.from.open || rest.is_empty())
-            && self.from.tag.as_deref().is_none_or(|tag| name.tag() == Some(tag));
+            && self
+                .from
+                .tag
+                .as_deref()
+                .is_none_or(|tag| name.tag() == Some(tag));
         if !matches {
             return None;
         }
@@ -86,7 +90,9 @@ fn side(text: &str) -> Result<Side, String> {
     if let Some(prefix) = text.strip_suffix('*') {
         // A whole component must stand for the star, so that what is checked is a name.
         let sample = format!("{prefix}x");
-        let _: Reference = sample.parse().map_err(|error: ImageError| error.to_string())?;
+        let _: Reference = sample
+            .parse()
+            .map_err(|error: ImageError| error.to_string())?;
         let (registry, path) = split_registry(&sample);
         let whole = format!("{registry}/{path}");
         return Ok(Side {
@@ -95,11 +101,15 @@ fn side(text: &str) -> Result<Side, String> {
             tag: None,
         });
     }
-    let name: Reference = text.parse().map_err(|error: ImageError| error.to_string())?;
+    let name: Reference = text
+        .parse()
+        .map_err(|error: ImageError| error.to_string())?;
     if name.digest().is_some() {
         return Err(format!("'{text}': an alias has no digest"));
     }
-    let says_tag = text.rsplit_once(':').is_some_and(|(_, tag)| !tag.contains('/'));
+    let says_tag = text
+        .rsplit_once(':')
+        .is_some_and(|(_, tag)| !tag.contains('/'));
     Ok(Side {
         repository: name.full_repository(),
         open: false,
@@ -125,7 +135,10 @@ mod tests {
         ];
         for (name, means) in [
             ("mirror.example/docker/library/python:3.12", "python:3.12"),
-            ("mirror.example/docker/other/python:3.12", "mirror.example/docker/other/python:3.12"),
+            (
+                "mirror.example/docker/other/python:3.12",
+                "mirror.example/docker/other/python:3.12",
+            ),
             ("t-bench/ubuntu-24-04", "ubuntu:24.04"),
             ("t-bench/ubuntu-24-04:latest", "ubuntu:24.04"),
             ("base:old", "base:new"),
@@ -138,7 +151,16 @@ mod tests {
 
     #[test]
     fn rules_that_make_no_sense_are_refused() {
-        for text in ["a", "=b", "a=", "a=b*", "A=b", "a=B", "a*b=c", "a@sha256:00=b"] {
+        for text in [
+            "a",
+            "=b",
+            "a=",
+            "a=b*",
+            "A=b",
+            "a=B",
+            "a*b=c",
+            "a@sha256:00=b",
+        ] {
             assert!(text.parse::<Alias>().is_err(), "{text}");
         }
     }

@@ -77,7 +77,10 @@ pub struct ComposeBuild {
 /// Reads a compose file.
 pub fn read(text: &str) -> Result<ComposeService, ComposeError> {
     if text.len() > LARGEST {
-        return Err(ComposeError::at("compose file", format!("more than {LARGEST} bytes")));
+        return Err(ComposeError::at(
+            "compose file",
+            format!("more than {LARGEST} bytes"),
+        ));
     }
     let document: Value = serde_saphyr::from_str(text)
         .map_err(|error| ComposeError::at("compose file", error.to_string()))?;
@@ -122,7 +125,12 @@ impl ComposeService {
             "network_mode" => match text(path, value)?.as_str() {
                 "none" => self.no_network = true,
                 "bridge" | "default" => {}
-                other => return Err(ComposeError::at(path, format!("'{other}' is not offered; only none is"))),
+                other => {
+                    return Err(ComposeError::at(
+                        path,
+                        format!("'{other}' is not offered; only none is"),
+                    ));
+                }
             },
             "privileged" if *value == Value::Bool(false) => {}
             "cap_add" | "devices" if is_empty(value) => {}
@@ -172,7 +180,10 @@ impl ComposeService {
         for (place, volume) in volumes.iter().enumerate() {
             let said = match volume {
                 Value::String(text) => text.to_ascii_lowercase(),
-                other => other["target"].as_str().unwrap_or_default().to_ascii_lowercase(),
+                other => other["target"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_ascii_lowercase(),
             };
             if !said.contains("logs") {
                 self.ignored.push(format!("{path}[{place}]"));
@@ -182,7 +193,11 @@ impl ComposeService {
     }
 }
 
-fn build(path: &str, value: &Value, ignored: &mut Vec<String>) -> Result<ComposeBuild, ComposeError> {
+fn build(
+    path: &str,
+    value: &Value,
+    ignored: &mut Vec<String>,
+) -> Result<ComposeBuild, ComposeError> {
     let mut build = ComposeBuild {
         context: ".".to_owned(),
         ..ComposeBuild::default()
@@ -207,11 +222,15 @@ fn build(path: &str, value: &Value, ignored: &mut Vec<String>) -> Result<Compose
 
 /// What is built from lies beside the compose file or below it.
 fn checked(path: &str, build: ComposeBuild) -> Result<ComposeBuild, ComposeError> {
-    let leads_out = |text: &str| text.starts_with(['/', '~']) || text.split('/').any(|part| part == "..");
+    let leads_out =
+        |text: &str| text.starts_with(['/', '~']) || text.split('/').any(|part| part == "..");
     if leads_out(&build.context) {
         return Err(ComposeError::at(
             format!("{path}.context"),
-            format!("'{}' leads out of the directory of the compose file", build.context),
+            format!(
+                "'{}' leads out of the directory of the compose file",
+                build.context
+            ),
         ));
     }
     if let Some(file) = build.dockerfile.as_deref().filter(|file| leads_out(file)) {
@@ -262,7 +281,10 @@ fn bytes(path: &str, value: &Value) -> Result<u64, ComposeError> {
     };
     let lower = written.trim().to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor: u64 = match lower[digits.len()..].trim_end_matches('b').trim_end_matches('i') {
+    let factor: u64 = match lower[digits.len()..]
+        .trim_end_matches('b')
+        .trim_end_matches('i')
+    {
         "" => 1,
         "k" => 1 << 10,
         "m" => 1 << 20,
@@ -348,12 +370,26 @@ volumes: {data: {}}
 ";
         let service = read(text).unwrap();
         let build = service.build.unwrap();
-        assert_eq!((build.context.as_str(), build.dockerfile.as_deref()), ("./app", Some("Dockerfile.dev")));
-        assert_eq!(build.args, [("V", "1"), ("W", "${W}")].map(|(a, b)| (a.to_owned(), b.to_owned())).into());
+        assert_eq!(
+            (build.context.as_str(), build.dockerfile.as_deref()),
+            ("./app", Some("Dockerfile.dev"))
+        );
+        assert_eq!(
+            build.args,
+            [("V", "1"), ("W", "${W}")]
+                .map(|(a, b)| (a.to_owned(), b.to_owned()))
+                .into()
+        );
         assert_eq!(service.environment["TOKEN"], "${TOKEN}");
         assert_eq!(service.environment["TEST_DIR"], "${T_BENCH_TEST_DIR}");
-        assert_eq!((service.name.as_str(), service.user.as_deref()), ("client", Some("1000")));
-        assert_eq!((service.cpus, service.memory_bytes), (Some(1.5), Some(512 << 20)));
+        assert_eq!(
+            (service.name.as_str(), service.user.as_deref()),
+            ("client", Some("1000"))
+        );
+        assert_eq!(
+            (service.cpus, service.memory_bytes),
+            (Some(1.5), Some(512 << 20))
+        );
         assert!(service.no_network);
         assert_eq!(
             service.ignored,
@@ -370,8 +406,14 @@ volumes: {data: {}}
     #[test]
     fn what_cannot_be_done_is_refused_with_its_place() {
         for (text, part) in [
-            ("services: {a: {build: ., cap_add: [SYS_ADMIN]}}", "services.a.cap_add"),
-            ("services: {a: {build: ., privileged: true}}", "services.a.privileged"),
+            (
+                "services: {a: {build: ., cap_add: [SYS_ADMIN]}}",
+                "services.a.cap_add",
+            ),
+            (
+                "services: {a: {build: ., privileged: true}}",
+                "services.a.privileged",
+            ),
             ("services: {a: {build: ../..}}", "leads out"),
             ("services: {a: {build: {dockerfile: /etc/x}}}", "leads out"),
             ("services: {a: {}}", "neither build nor image"),
@@ -387,13 +429,26 @@ volumes: {data: {}}
             assert!(refused.contains(part), "{text}: {refused}");
         }
         let several = read("services: {main: {image: x}, db: {image: y}}").unwrap_err();
-        assert!(matches!(&several, ComposeError::Sidecars(names) if names.len() == 2), "{several}");
+        assert!(
+            matches!(&several, ComposeError::Sidecars(names) if names.len() == 2),
+            "{several}"
+        );
     }
 
     #[test]
     fn sizes_are_read_with_their_units() {
-        for (written, size) in [("100", 100), ("1k", 1024), ("2Gi", 2 << 30), ("1.5g", 3 << 29), ("1TB", 1 << 40)] {
-            assert_eq!(bytes("x", &Value::String(written.to_owned())), Ok(size), "{written}");
+        for (written, size) in [
+            ("100", 100),
+            ("1k", 1024),
+            ("2Gi", 2 << 30),
+            ("1.5g", 3 << 29),
+            ("1TB", 1 << 40),
+        ] {
+            assert_eq!(
+                bytes("x", &Value::String(written.to_owned())),
+                Ok(size),
+                "{written}"
+            );
         }
     }
 

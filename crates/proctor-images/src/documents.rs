@@ -32,7 +32,11 @@ pub(crate) struct Descriptor {
     pub(crate) size: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) platform: Option<Platform>,
-    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub(crate) annotations: BTreeMap<String, String>,
 }
 
@@ -360,13 +364,28 @@ mod tests {
         let mut index = Index {
             schema_version: 2,
             media_type: None,
-            manifests: vec![of("linux", "s390x"), of("windows", "amd64"), of("unknown", "unknown")],
+            manifests: vec![
+                of("linux", "s390x"),
+                of("windows", "amd64"),
+                of("unknown", "unknown"),
+            ],
         };
         let refused = index.for_host("a").unwrap_err().to_string();
-        assert!(refused.contains("only for linux/s390x, windows/amd64"), "{refused}");
+        assert!(
+            refused.contains("only for linux/s390x, windows/amd64"),
+            "{refused}"
+        );
         let host = Platform::host();
         index.manifests.push(of(&host.os, &host.architecture));
-        assert!(index.for_host("a").unwrap().platform.as_ref().unwrap().is_hosts());
+        assert!(
+            index
+                .for_host("a")
+                .unwrap()
+                .platform
+                .as_ref()
+                .unwrap()
+                .is_hosts()
+        );
     }
 
     #[test]

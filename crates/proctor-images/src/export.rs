@@ -46,7 +46,11 @@ pub(crate) fn export(
         false => as_one_layer(image, &blobs)?,
     };
     let short = name.to_string();
-    entry.annotations = [(REF_NAME.to_owned(), short), (CONTAINERD_NAME.to_owned(), name.canonical())].into();
+    entry.annotations = [
+        (REF_NAME.to_owned(), short),
+        (CONTAINERD_NAME.to_owned(), name.canonical()),
+    ]
+    .into();
     let index_path = directory.join("index.json");
     let mut index = match fs_err::read(&index_path) {
         Ok(bytes) => Index::read(&bytes)?,
@@ -101,7 +105,10 @@ fn as_it_came(
     put(blobs, &bytes)?;
     let read = Index::read(&bytes)?;
     let media_type = read.media_type.as_deref().unwrap_or(OCI_INDEX);
-    Ok((Descriptor::new(media_type, *index, bytes.len() as u64), digest))
+    Ok((
+        Descriptor::new(media_type, *index, bytes.len() as u64),
+        digest,
+    ))
 }
 
 fn as_one_layer(image: &StoredImage, blobs: &Path) -> Result<(Descriptor, Digest), ImageError> {

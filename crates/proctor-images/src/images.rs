@@ -5,10 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use proctor_core::{
-    canonical::Digest,
-    time::Clock,
-};
+use proctor_core::{canonical::Digest, time::Clock};
 
 use crate::{
     alias::{self, Alias},
@@ -135,7 +132,9 @@ struct Inner {
 
 impl std::fmt::Debug for Images {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Images").field(&self.inner.options.directory).finish()
+        f.debug_tuple("Images")
+            .field(&self.inner.options.directory)
+            .finish()
     }
 }
 
@@ -184,7 +183,11 @@ impl Images {
 
     /// Whether this registry may be asked.
     pub fn may_pull(&self, name: &Reference) -> bool {
-        self.inner.options.registries.allows(name.registry()).is_some()
+        self.inner
+            .options
+            .registries
+            .allows(name.registry())
+            .is_some()
     }
 
     /// What a name means: among what was imported, in the layouts, at its registry if that may be asked. `None` if it is nowhere to be found and may be
@@ -235,11 +238,15 @@ impl Images {
         let mut fetched = client.manifest(&name).await?;
         let mut index = None;
         if fetched.is_index {
-            let chosen = Index::read(&fetched.bytes)?.for_host(&name.to_string())?.clone();
+            let chosen = Index::read(&fetched.bytes)?
+                .for_host(&name.to_string())?
+                .clone();
             index = Some(fetched.bytes);
             fetched = client.manifest(&name.at(chosen.digest)).await?;
             if fetched.is_index {
-                return Err(ImageError::invalid(format!("{name} is an index of indexes")));
+                return Err(ImageError::invalid(format!(
+                    "{name} is an index of indexes"
+                )));
             }
         }
         let digest = Digest::of_bytes(&fetched.bytes);
@@ -274,7 +281,11 @@ impl Images {
                 resolved.name
             ))),
             Origin::Layout(directory, described) => {
-                progress(format!("unpacking {} from {}", resolved.name, directory.display()));
+                progress(format!(
+                    "unpacking {} from {}",
+                    resolved.name,
+                    directory.display()
+                ));
                 self.unpack(directory.clone(), described.clone()).await
             }
             Origin::Registry(described) => self.pull(&resolved.name, described, progress).await,
@@ -291,7 +302,12 @@ impl Images {
         let this = self.clone();
         blocking(move || {
             let files = LayoutDirectory::open(&directory)?;
-            unpack::image(&this.inner.store, &files, &described, &this.inner.options.limits)
+            unpack::image(
+                &this.inner.store,
+                &files,
+                &described,
+                &this.inner.options.limits,
+            )
         })
         .await
     }
@@ -304,11 +320,17 @@ impl Images {
     ) -> Result<StoredImage, ImageError> {
         let (store, limits) = (&self.inner.store, &self.inner.options.limits);
         let layers = Manifest::read(&described.manifest)?.layers;
-        let total: u64 = layers.iter().map(|layer| layer.size).fold(0, u64::saturating_add);
+        let total: u64 = layers
+            .iter()
+            .map(|layer| layer.size)
+            .fold(0, u64::saturating_add);
         if total > limits.image_bytes {
             return Err(ImageError::Registry {
                 registry: name.registry().to_owned(),
-                why: format!("{name} has {total} bytes; at most {} are pulled", limits.image_bytes),
+                why: format!(
+                    "{name} has {total} bytes; at most {} are pulled",
+                    limits.image_bytes
+                ),
             });
         }
         let client = Client::open(&self.inner.options.registries, name).await?;
@@ -401,7 +423,12 @@ impl Images {
     }
 
     /// Gives an imported image its name.
-    fn keep(&self, name: Reference, image: StoredImage, path: &Path) -> Result<NamedImage, ImageError> {
+    fn keep(
+        &self,
+        name: Reference,
+        image: StoredImage,
+        path: &Path,
+    ) -> Result<NamedImage, ImageError> {
         self.put(name, image, format!("imported from {}", path.display()))
     }
 

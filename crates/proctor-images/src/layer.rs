@@ -88,18 +88,29 @@ fn produce(
 ) -> Result<Found, ImageError> {
     let mut blob = blob;
     let mut magic = Vec::with_capacity(MAGIC_BYTES);
-    let began = blob.by_ref().take(MAGIC_BYTES as u64).read_to_end(&mut magic);
+    let began = blob
+        .by_ref()
+        .take(MAGIC_BYTES as u64)
+        .read_to_end(&mut magic);
     let format = Format::of(&magic);
     let mut counted = Hashing {
         inner: magic.as_slice().chain(blob),
         // The digest of a plain tar is computed once: it is the blob's too.
         hasher: (format != Format::Plain).then(Hasher::default),
         bytes: 0,
-        most: expected.size.unwrap_or(limits.layer_bytes).min(limits.layer_bytes),
+        most: expected
+            .size
+            .unwrap_or(limits.layer_bytes)
+            .min(limits.layer_bytes),
     };
-    let result = began
-        .map_err(reading)
-        .and_then(|_| unpack(&mut counted, format, limits.layer_bytes.min(bytes_left), sender));
+    let result = began.map_err(reading).and_then(|_| {
+        unpack(
+            &mut counted,
+            format,
+            limits.layer_bytes.min(bytes_left),
+            sender,
+        )
+    });
     let (diff_id, tar_bytes) = match result {
         Ok(done) => done,
         Err(error) => {

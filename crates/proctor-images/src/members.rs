@@ -117,7 +117,10 @@ fn member<R: Read>(entry: &Entry<'_, R>, extensions: Extensions) -> Result<Membe
             let kind = char::from(other.as_byte());
             return Err(refused(
                 &written,
-                &format!("is of a kind ('{}') that layers do not have", kind.escape_default()),
+                &format!(
+                    "is of a kind ('{}') that layers do not have",
+                    kind.escape_default()
+                ),
             ));
         }
     };
@@ -154,7 +157,9 @@ pub(crate) fn tidied(path: &[u8]) -> Result<Vec<u8>, ImageError> {
             b"" | b"." => {}
             b".." => return Err(refused(path, "leads upwards with '..'")),
             part if part.contains(&0) => return Err(refused(path, "has a NUL in its name")),
-            part if part.len() > 255 => return Err(refused(path, "has a name longer than 255 bytes")),
+            part if part.len() > 255 => {
+                return Err(refused(path, "has a name longer than 255 bytes"));
+            }
             part => {
                 if !tidy.is_empty() {
                     tidy.push(b'/');
@@ -172,7 +177,10 @@ pub(crate) fn tidied(path: &[u8]) -> Result<Vec<u8>, ImageError> {
 /// A member that is not taken, with the reason.
 pub(crate) fn refused(path: &[u8], why: &str) -> ImageError {
     let path: String = String::from_utf8_lossy(path).chars().take(200).collect();
-    ImageError::invalid(format!("the layer's member '{}' {why}", path.escape_debug()))
+    ImageError::invalid(format!(
+        "the layer's member '{}' {why}",
+        path.escape_debug()
+    ))
 }
 
 /// The content of an extension, which is short.
@@ -207,7 +215,11 @@ fn extended<R: Read>(
     for record in tar::PaxExtensions::new(&records) {
         let record = record.map_err(damaged)?;
         let value = record.value_bytes();
-        let number = || std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+        let number = || {
+            std::str::from_utf8(value)
+                .ok()
+                .and_then(|text| text.parse().ok())
+        };
         match record.key_bytes() {
             b"path" => extensions.path = Some(value.to_vec()),
             b"linkpath" => extensions.link = Some(value.to_vec()),

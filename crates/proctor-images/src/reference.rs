@@ -195,13 +195,16 @@ fn check_tag(tag: &str) -> Result<(), &'static str> {
     if first && rest && tag.len() <= 128 {
         Ok(())
     } else {
-        Err("a tag has up to 128 letters, digits, '_', '.' and '-', and begins with none of the last two")
+        Err(
+            "a tag has up to 128 letters, digits, '_', '.' and '-', and begins with none of the last two",
+        )
     }
 }
 
 /// Small letters and digits, with one `.`, one or two `_`, or any number of `-` between them.
 fn check_component(part: &str) -> Result<(), &'static str> {
-    const WHY: &str = "a path has small letters and digits, with '.', '_', '__' or '-' between them";
+    const WHY: &str =
+        "a path has small letters and digits, with '.', '_', '__' or '-' between them";
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = part.as_bytes();
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
@@ -253,11 +256,7 @@ mod tests {
                 "docker.io/library/python:latest",
                 "python:latest",
             ),
-            (
-                "localhost/a:1",
-                "localhost/a:1",
-                "localhost/a:1",
-            ),
+            ("localhost/a:1", "localhost/a:1", "localhost/a:1"),
             (
                 "localhost:5000/a/b_c__d-e.f",
                 "localhost:5000/a/b_c__d-e.f:latest",
@@ -304,7 +303,10 @@ mod tests {
             &long,
         ] {
             let refused = text.parse::<Reference>();
-            assert!(matches!(refused, Err(ImageError::Name { .. })), "{text:?}: {refused:?}");
+            assert!(
+                matches!(refused, Err(ImageError::Name { .. })),
+                "{text:?}: {refused:?}"
+            );
         }
     }
 

@@ -170,8 +170,8 @@ impl ImageStore {
     pub(crate) fn lock(&self, digest: &Digest) -> Result<MakingLock, ImageError> {
         let path = self.directory.join("locks").join(digest.hex());
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
-        let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)
-            .doing("locking an image")?;
+        let file =
+            rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).doing("locking an image")?;
         rustix::fs::flock(&file, FlockOperation::LockExclusive).doing("locking an image")?;
         Ok(MakingLock { _file: file })
     }
@@ -188,7 +188,8 @@ impl ImageStore {
         };
         fs_err::create_dir(unfinished.root()).doing("making a directory for an image")?;
         let mode = std::fs::Permissions::from_mode(0o755);
-        fs_err::set_permissions(unfinished.root(), mode).doing("making a directory for an image")?;
+        fs_err::set_permissions(unfinished.root(), mode)
+            .doing("making a directory for an image")?;
         Ok(unfinished)
     }
 
@@ -238,7 +239,10 @@ impl ImageStore {
 
     /// The layers of an image as they were packed.
     pub(crate) fn layers(&self, digest: &Digest) -> Result<Vec<Digest>, ImageError> {
-        let file: ImageFile = read("the record of an image", &self.document(digest, "image.json")?)?;
+        let file: ImageFile = read(
+            "the record of an image",
+            &self.document(digest, "image.json")?,
+        )?;
         Ok(file.layers)
     }
 
@@ -361,7 +365,10 @@ impl ImageStore {
     pub(crate) fn sweep(&self) -> Result<(), ImageError> {
         for entry in fs_err::read_dir(self.roots()).doing("reading the images")? {
             let entry = entry.doing("reading the images")?;
-            let is_old = entry.file_name().as_encoded_bytes().starts_with(NEW.as_bytes());
+            let is_old = entry
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(NEW.as_bytes());
             let age = entry.metadata().ok().and_then(|it| it.modified().ok());
             let is_settled = age
                 .and_then(|modified| modified.elapsed().ok())

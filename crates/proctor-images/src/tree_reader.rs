@@ -87,7 +87,8 @@ impl TreeReader {
                     next.push(format!("{directory}/{part}"));
                     continue;
                 };
-                let Ok(opened) = self.resolve(&directory, OFlags::RDONLY | OFlags::DIRECTORY) else {
+                let Ok(opened) = self.resolve(&directory, OFlags::RDONLY | OFlags::DIRECTORY)
+                else {
                     continue;
                 };
                 for name in sorted_names(opened.as_fd())? {
@@ -101,7 +102,11 @@ impl TreeReader {
         }
         let mut there = Vec::new();
         for path in found {
-            let path = if path.is_empty() { "/".to_owned() } else { path };
+            let path = if path.is_empty() {
+                "/".to_owned()
+            } else {
+                path
+            };
             if self.look(&path)?.is_some() {
                 there.push(path);
             }
@@ -139,7 +144,9 @@ impl TreeReader {
                 let opened = self.resolve(path, OFlags::RDONLY).doing(doing())?;
                 writer.file(opened, &stat, name.as_bytes())
             }
-            _ => Err(ImageError::invalid(format!("{path} is neither a file nor a directory"))),
+            _ => Err(ImageError::invalid(format!(
+                "{path} is neither a file nor a directory"
+            ))),
         }
     }
 

@@ -105,8 +105,9 @@ impl Devboxes {
             Ok(backend) => {
                 let mut building = BlueprintOptions::new(directory.join("builds"));
                 building.images = images(&*backend, supplies.images).await?;
-                let container_images = Images::open(supplies.image_sources.options(data), clock.clone())
-                    .context("the images cannot be opened")?;
+                let container_images =
+                    Images::open(supplies.image_sources.options(data), clock.clone())
+                        .context("the images cannot be opened")?;
                 container_images
                     .sweep()
                     .context("the images cannot be swept")?;

@@ -109,7 +109,8 @@ impl ImageSources {
         let credentials = match &settings.image_credentials {
             None => BTreeMap::new(),
             Some(path) => {
-                let text = fs_err::read_to_string(path).map_err(|error| WrongUse(error.to_string()))?;
+                let text =
+                    fs_err::read_to_string(path).map_err(|error| WrongUse(error.to_string()))?;
                 read_credentials(&text)
                     .map_err(|error| WrongUse(error.to_string()))
                     .with_context(|| format!("the file {} is not right", path.display()))?

@@ -25,9 +25,9 @@ mod transfer;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 pub use backend::LocalBackend;
-pub use root_file_systems::{forget_rootfs, user_of_rootfs};
 pub use proctor_supervisor::cgroup::TotalLimits;
 use proctor_supervisor::{cgroup, image, inside, plan, tree, wire};
+pub use root_file_systems::{forget_rootfs, user_of_rootfs};
 
 use crate::{
     egress::{Names, SystemNames},

@@ -26,7 +26,11 @@ pub fn user_of_rootfs(devboxes: &Path, directory: &Path) -> Result<Option<String
             continue;
         };
         // One that is being made or removed cannot be read; it is looked at again when it is there.
-        if places.of(&id).read_plan().is_ok_and(|plan| stands(&plan.bottom)) {
+        if places
+            .of(&id)
+            .read_plan()
+            .is_ok_and(|plan| stands(&plan.bottom))
+        {
             return Ok(Some(format!("the devbox {id}")));
         }
     }
@@ -44,7 +48,11 @@ pub fn forget_rootfs(devboxes: &Path, directory: &Path) -> std::io::Result<()> {
     let Some(places) = places(devboxes) else {
         return Ok(());
     };
-    for entry in fs_err::read_dir(places.data.join("rootfs")).into_iter().flatten().flatten() {
+    for entry in fs_err::read_dir(places.data.join("rootfs"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         let registered: Option<PathBuf> = read_json(&entry.path()).ok();
         if registered.as_deref() == Some(directory) {
             fs_err::remove_file(entry.path())?;

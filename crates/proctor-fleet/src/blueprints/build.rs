@@ -159,7 +159,9 @@ impl Builder<'_> {
         let context = self.context(plan).await?;
         let mut stages = BTreeMap::new();
         for (number, stage) in &plan.stages {
-            let prepared = self.prepare(stage, disks, &stages, context.as_ref()).await?;
+            let prepared = self
+                .prepare(stage, disks, &stages, context.as_ref())
+                .await?;
             stages.insert(*number, prepared);
         }
         let there: BTreeSet<LayerId> = self
@@ -181,11 +183,16 @@ impl Builder<'_> {
                 if titled {
                     self.log.add(Level::Info, &format!("stage {number}"));
                 }
-                self.build_stage(stage, &there, context.as_ref(), layers).await?;
+                self.build_stage(stage, &there, context.as_ref(), layers)
+                    .await?;
             } else {
                 // What is there belongs to this blueprint too, so that it stays as long.
                 let known = stage.steps.iter().map(|step| &step.layer);
-                layers.extend(known.filter(|layer| there.contains(layer)).map(ToString::to_string));
+                layers.extend(
+                    known
+                        .filter(|layer| there.contains(layer))
+                        .map(ToString::to_string),
+                );
             }
         }
         disk.ok_or_else(|| Broken::because("the plan has no stage"))
@@ -193,11 +200,18 @@ impl Builder<'_> {
 
     /// Says once which instructions change nothing in the build.
     fn note_metadata(&self, plan: &Plan) {
-        let mut notes: Vec<&str> = plan.stages.values().flat_map(|stage| stage.notes.clone()).collect();
+        let mut notes: Vec<&str> = plan
+            .stages
+            .values()
+            .flat_map(|stage| stage.notes.clone())
+            .collect();
         notes.sort_unstable();
         notes.dedup();
         if !notes.is_empty() {
-            let note = format!("kept with the image, without any effect on its build: {}", notes.join(", "));
+            let note = format!(
+                "kept with the image, without any effect on its build: {}",
+                notes.join(", ")
+            );
             self.log.add(Level::Info, &note);
         }
     }
@@ -209,7 +223,9 @@ impl Builder<'_> {
         context: Option<&Context>,
         layers: &mut Vec<String>,
     ) -> Result<(), Broken> {
-        let PreparedStage { base, mut steps, .. } = stage;
+        let PreparedStage {
+            base, mut steps, ..
+        } = stage;
         let cached = cached(&steps, there);
         let mut base = base_of(&base)?;
         for step in steps.drain(..cached) {
@@ -432,7 +448,9 @@ fn stages_to_build(
     let mut wanted = BTreeSet::new();
     let mut open = vec![target];
     while let Some(number) = open.pop() {
-        let Some(stage) = stages.get(&number) else { continue };
+        let Some(stage) = stages.get(&number) else {
+            continue;
+        };
         let cached = cached(&stage.steps, there);
         if cached == stage.steps.len() && !stage.steps.is_empty() {
             continue;

@@ -49,7 +49,8 @@ impl Builder<'_> {
             Some(tree) => {
                 let tree = TreeReader::open(tree).map_err(Broken::because)?;
                 let found = find_in_tree(&tree, copy)?;
-                self.put(devbox, step, copy, found, Packed::Tree(tree)).await
+                self.put(devbox, step, copy, found, Packed::Tree(tree))
+                    .await
             }
             None => {
                 let id = super::source_box_of(self.blueprint.id);
@@ -80,7 +81,9 @@ impl Builder<'_> {
         let must_be_directory = copy.target.ends_with('/')
             || found.len() > 1
             || found.iter().any(|one| one.is_directory);
-        let is_directory = self.prepare_target(devbox, &target, must_be_directory).await?;
+        let is_directory = self
+            .prepare_target(devbox, &target, must_be_directory)
+            .await?;
         let named = found.into_iter().map(|one| {
             let name = match (one.is_directory, is_directory) {
                 // A directory's content is copied, not the directory.
@@ -129,7 +132,10 @@ impl Builder<'_> {
         let mut found = Vec::new();
         for source in &copy.sources {
             let pattern = joined("/", source);
-            let mut spec = ExecSpec::new(fresh_exec(self.store), ["/bin/sh", "-c", LIST, "list", &pattern]);
+            let mut spec = ExecSpec::new(
+                fresh_exec(self.store),
+                ["/bin/sh", "-c", LIST, "list", &pattern],
+            );
             spec.cwd = Some("/".to_owned());
             spec.timeout = Some(self.time_limit);
             let mut listing = String::new();
@@ -273,7 +279,9 @@ fn rename(
         let inner = path.to_string_lossy();
         let inner = inner.trim_start_matches("./").trim_start_matches('/');
         match is_directory {
-            true => joined(&format!("/{name}"), inner).trim_start_matches('/').to_owned(),
+            true => joined(&format!("/{name}"), inner)
+                .trim_start_matches('/')
+                .to_owned(),
             false => name.to_owned(),
         }
     };
@@ -287,7 +295,10 @@ fn rename(
         if path.is_empty() {
             continue;
         }
-        let link = entry.link_name().map_err(reading)?.map(std::borrow::Cow::into_owned);
+        let link = entry
+            .link_name()
+            .map_err(reading)?
+            .map(std::borrow::Cow::into_owned);
         let written = match (header.entry_type(), link) {
             (tar::EntryType::Link, Some(first)) => {
                 builder.append_link(&mut header, path, placed(&first))

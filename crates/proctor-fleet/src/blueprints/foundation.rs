@@ -250,7 +250,9 @@ impl Blueprints {
         };
         let config = &resolved.config;
         let set = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let mut image = Image::on(ImageDisk::RootFs(super::container::base_name(&resolved.digest)));
+        let mut image = Image::on(ImageDisk::RootFs(super::container::base_name(
+            &resolved.digest,
+        )));
         image.env = config.variables();
         image.working_directory = set(&config.config.working_dir);
         image.user = set(&config.config.user);

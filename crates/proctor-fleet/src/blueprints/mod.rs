@@ -207,10 +207,7 @@ impl Blueprints {
     /// The boxes that builds may be using: not to be swept while this goes on.
     pub async fn boxes(&self) -> Result<BTreeSet<BoxId>, StoreError> {
         let unfinished = self.inner.store.unfinished_blueprints().await?;
-        Ok(unfinished
-            .iter()
-            .flat_map(|one| boxes_of(one.id))
-            .collect())
+        Ok(unfinished.iter().flat_map(|one| boxes_of(one.id)).collect())
     }
 
     /// Takes a recipe and begins to build it.

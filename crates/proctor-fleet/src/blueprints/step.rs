@@ -104,7 +104,9 @@ impl Builder<'_> {
         let target = joined(&step.directory, &copy.target);
         let several = documents.len() + copy.sources.len() > 1;
         let must_be_directory = several || copy.target.ends_with('/');
-        let is_directory = self.prepare_target(devbox, &target, must_be_directory).await?;
+        let is_directory = self
+            .prepare_target(devbox, &target, must_be_directory)
+            .await?;
         for (name, content) in documents {
             let path = match is_directory {
                 true => joined(&target, name),

@@ -125,7 +125,10 @@ impl Blueprints {
             );
             log.add(Level::Warn, &doubt);
         }
-        let roots = self.obtain(&planned.foundations, log).await.map_err(failure)?;
+        let roots = self
+            .obtain(&planned.foundations, log)
+            .await
+            .map_err(failure)?;
         let network = self
             .network(blueprint, log)
             .await

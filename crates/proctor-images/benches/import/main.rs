@@ -40,7 +40,8 @@ fn main() {
     }
     if parts.include("gzip") {
         let packed = place.path().join("root.tar.gz");
-        let mut encoder = GzEncoder::new(fs_err::File::create(&packed).unwrap(), Compression::fast());
+        let mut encoder =
+            GzEncoder::new(fs_err::File::create(&packed).unwrap(), Compression::fast());
         let mut plain = fs_err::File::open(&tar).unwrap();
         std::io::copy(&mut plain, &mut encoder).unwrap();
         encoder.finish().unwrap().flush().unwrap();
@@ -51,7 +52,8 @@ fn main() {
 
 /// Files of different sizes, half of each compressible.
 fn write_tar(path: &Path) {
-    let mut builder = tar::Builder::new(std::io::BufWriter::new(fs_err::File::create(path).unwrap()));
+    let mut builder =
+        tar::Builder::new(std::io::BufWriter::new(fs_err::File::create(path).unwrap()));
     let mut state: u64 = 1;
     for number in 0..FILES {
         // Most are small, as in real images; a twentieth has most of the bytes.
@@ -61,7 +63,9 @@ fn write_tar(path: &Path) {
         };
         let mut content = Vec::with_capacity(size);
         while content.len() < size {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             content.extend_from_slice(&state.to_le_bytes());
             content.extend_from_slice(b"the same");
         }
@@ -70,8 +74,14 @@ fn write_tar(path: &Path) {
         header.set_mode(0o644);
         header.set_size(size as u64);
         header.set_mtime(1_700_000_000);
-        let name = format!("usr/lib/part{}/sub{}/file{number}", number / 500, number / 50 % 10);
-        builder.append_data(&mut header, name, content.as_slice()).unwrap();
+        let name = format!(
+            "usr/lib/part{}/sub{}/file{number}",
+            number / 500,
+            number / 50 % 10
+        );
+        builder
+            .append_data(&mut header, name, content.as_slice())
+            .unwrap();
     }
     builder.into_inner().unwrap().flush().unwrap();
 }
@@ -83,7 +93,12 @@ fn measure(kind: &str, tar: &Path, place: &Path, report: &mut Report) {
         fs_err::create_dir(&target).unwrap();
         sync(place);
         let begun = Instant::now();
-        let done = Command::new("tar").arg("-xf").arg(tar).arg("-C").arg(&target).status();
+        let done = Command::new("tar")
+            .arg("-xf")
+            .arg(tar)
+            .arg("-C")
+            .arg(&target)
+            .status();
         assert!(done.unwrap().success());
         unpacking.push(begun.elapsed());
         sync(place);
@@ -103,7 +118,14 @@ fn measure(kind: &str, tar: &Path, place: &Path, report: &mut Report) {
         importing.push(begun.elapsed());
         images.remove("bench:1", &|_| None).unwrap();
     }
-    let best = |times: &[Duration]| times.iter().min().copied().unwrap_or_default().as_secs_f64();
+    let best = |times: &[Duration]| {
+        times
+            .iter()
+            .min()
+            .copied()
+            .unwrap_or_default()
+            .as_secs_f64()
+    };
     let (tar, tar_on_disk, import) = (best(&unpacking), best(&waiting), best(&importing));
     report.note(
         &format!("{kind}: tar, tar on disk, import"),

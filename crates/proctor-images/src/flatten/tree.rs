@@ -14,8 +14,8 @@ use std::{
 
 use rustix::{
     fs::{
-        AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Timespec,
-        Timestamps, Uid, XattrFlags,
+        AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps, Uid,
+        XattrFlags,
     },
     io::Errno,
 };
@@ -70,9 +70,7 @@ impl Parent {
     }
 }
 
-const OPEN_DIRECTORY: OFlags = OFlags::PATH
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::CLOEXEC);
+const OPEN_DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const IN_ROOT: ResolveFlags = ResolveFlags::IN_ROOT.union(ResolveFlags::NO_MAGICLINKS);
 
 impl Tree {
@@ -135,11 +133,8 @@ impl Tree {
         added: &mut Added,
     ) -> Result<u64, ImageError> {
         let (parent, name) = self.place(path)?;
-        let flags = OFlags::WRONLY
-            | OFlags::CREATE
-            | OFlags::EXCL
-            | OFlags::NOFOLLOW
-            | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let create = || rustix::fs::openat(&parent.fd, name, flags, Mode::RUSR | Mode::WUSR);
         let file = match create() {
             Err(Errno::EXIST) => {
@@ -170,8 +165,7 @@ impl Tree {
         }
         if self.gives_owners && attributes.owner != (0, 0) {
             let (uid, gid) = ids(attributes.owner);
-            rustix::fs::fchown(&file, Some(uid), Some(gid))
-                .map_err(|errno| failed(path, errno))?;
+            rustix::fs::fchown(&file, Some(uid), Some(gid)).map_err(|errno| failed(path, errno))?;
         }
         // After the owner: giving a file away takes these bits off.
         rustix::fs::fchmod(&file, Mode::from_raw_mode(attributes.mode))
@@ -328,7 +322,11 @@ impl Tree {
         directories.sort_unstable_by(|a, b| b.0.cmp(a.0));
         for (path, (number, attributes)) in directories {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let shown = if path.is_empty() { b"." } else { path.as_slice() };
+            let shown = if path.is_empty() {
+                b"."
+            } else {
+                path.as_slice()
+            };
             let opened = rustix::fs::openat2(
                 &self.root.fd,
                 OsStr::from_bytes(shown),
@@ -391,7 +389,11 @@ impl Tree {
     }
 
     fn open_directory(&self, directory: &[u8]) -> rustix::io::Result<OwnedFd> {
-        let path = if directory.is_empty() { b"." } else { directory };
+        let path = if directory.is_empty() {
+            b"."
+        } else {
+            directory
+        };
         let path = OsStr::from_bytes(path);
         loop {
             let opened =
@@ -467,10 +469,12 @@ impl Tree {
         depth: usize,
     ) -> Result<bool, ImageError> {
         if depth > DEEPEST {
-            return Err(refused(name.as_bytes(), "is nested too deeply to be removed"));
+            return Err(refused(
+                name.as_bytes(),
+                "is nested too deeply to be removed",
+            ));
         }
-        let is_kept =
-            !kept.is_empty() && kept.contains(&(parent.number, name.as_bytes().to_vec()));
+        let is_kept = !kept.is_empty() && kept.contains(&(parent.number, name.as_bytes().to_vec()));
         let there = match stat(parent, name) {
             Ok(there) => there,
             Err(Errno::NOENT) => return Ok(false),

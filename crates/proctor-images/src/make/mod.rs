@@ -6,7 +6,12 @@
 mod python;
 mod system;
 
-use std::{collections::BTreeMap, io, path::{Path, PathBuf}, thread};
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    thread,
+};
 
 pub use python::Interpreter;
 pub use system::System;
@@ -48,7 +53,8 @@ struct Plan {
     python: Option<String>,
 }
 
-const EXAMPLES: &str = "debian:12, debian:bookworm-slim, ubuntu:24.04, python:3.11, python:3.12-slim-bookworm";
+const EXAMPLES: &str =
+    "debian:12, debian:bookworm-slim, ubuntu:24.04, python:3.11, python:3.12-slim-bookworm";
 
 /// What a name asks for.
 fn plan(name: &Reference) -> Result<Plan, ImageError> {
@@ -72,7 +78,9 @@ fn plan(name: &Reference) -> Result<Plan, ImageError> {
             let is_version = {
                 let mut numbers = version.split('.');
                 numbers.next() == Some("3")
-                    && numbers.next().is_some_and(|minor| minor.parse::<u8>().is_ok())
+                    && numbers
+                        .next()
+                        .is_some_and(|minor| minor.parse::<u8>().is_ok())
                     && numbers.next().is_none()
             };
             let rest = parts.next().unwrap_or_default();
@@ -84,7 +92,11 @@ fn plan(name: &Reference) -> Result<Plan, ImageError> {
                     None => (false, other),
                 },
             };
-            let release = if is_slim { format!("{suite}-slim") } else { suite.to_owned() };
+            let release = if is_slim {
+                format!("{suite}-slim")
+            } else {
+                suite.to_owned()
+            };
             match (is_version, System::named("debian", &release)) {
                 (true, Some(system)) => Ok(Plan {
                     system,
@@ -107,12 +119,16 @@ impl Images {
     ) -> Result<NamedImage, ImageError> {
         let name: Reference = name.parse()?;
         if name.digest().is_some() {
-            return Err(ImageError::invalid("what is made has no digest before it is there"));
+            return Err(ImageError::invalid(
+                "what is made has no digest before it is there",
+            ));
         }
         let plan = plan(&name)?;
         let Some(version) = &plan.python else {
             if maker.python.is_some() {
-                return Err(ImageError::invalid(format!("'{name}' has no place for an interpreter")));
+                return Err(ImageError::invalid(format!(
+                    "'{name}' has no place for an interpreter"
+                )));
             }
             let image = self.make_system(&plan.system, &[], maker, progress)?;
             return self.put(name, image, format!("made of {}", plan.system));
@@ -145,7 +161,11 @@ impl Images {
                 image
             }
         };
-        self.put(name, image, format!("made of {} and Python {version}", plan.system))
+        self.put(
+            name,
+            image,
+            format!("made of {} and Python {version}", plan.system),
+        )
     }
 
     /// The system as an image that is here, or made now.
@@ -242,13 +262,22 @@ mod tests {
 
     #[test]
     fn names_say_what_is_made() {
-        assert_eq!(planned("debian:12").unwrap(), planned("debian:bookworm").unwrap());
-        assert_ne!(planned("debian:12").unwrap(), planned("debian:12-slim").unwrap());
+        assert_eq!(
+            planned("debian:12").unwrap(),
+            planned("debian:bookworm").unwrap()
+        );
+        assert_ne!(
+            planned("debian:12").unwrap(),
+            planned("debian:12-slim").unwrap()
+        );
         let python = planned("python:3.12-slim-bookworm").unwrap();
         assert_eq!(python.python.as_deref(), Some("3.12"));
         assert_eq!(python.system, planned("debian:12-slim").unwrap().system);
         assert_eq!(planned("python:3.12-slim").unwrap(), python);
-        assert_eq!(planned("python:3.13-trixie").unwrap().system, planned("debian:13").unwrap().system);
+        assert_eq!(
+            planned("python:3.13-trixie").unwrap().system,
+            planned("debian:13").unwrap().system
+        );
         for wrong in [
             "debian",
             "debian:99",

@@ -26,8 +26,8 @@ pub struct Interpreter {
 impl Interpreter {
     /// The interpreter in `directory`, which must be of this version.
     pub(super) fn open(directory: &Path, version: &str) -> Result<Self, ImageError> {
-        let directory = fs_err::canonicalize(directory)
-            .doing(format!("opening {}", directory.display()))?;
+        let directory =
+            fs_err::canonicalize(directory).doing(format!("opening {}", directory.display()))?;
         let tree = TreeReader::open(&directory)?;
         let program = tree.look(&format!("/bin/python{version}"))?;
         let library = tree.look(&format!("/lib/python{version}/os.py"))?;
@@ -52,7 +52,10 @@ impl Interpreter {
     }
 
     /// Writes it to where it goes.
-    pub(super) fn append<W: Write>(&self, writer: &mut TreeWriter<'_, W>) -> Result<(), ImageError> {
+    pub(super) fn append<W: Write>(
+        &self,
+        writer: &mut TreeWriter<'_, W>,
+    ) -> Result<(), ImageError> {
         for part in ["bin", "include", "lib", "share"] {
             if self.tree.look(part)? == Some(TreeEntry::Directory) {
                 self.tree.append(writer, part, &format!("{PLACE}/{part}"))?;
@@ -81,7 +84,10 @@ impl Interpreter {
                 continue;
             }
             let text = fs_err::read(&whole).doing("reading the interpreter")?;
-            let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
+            let end = text
+                .iter()
+                .position(|byte| *byte == b'\n')
+                .unwrap_or(text.len());
             let mut mended = format!("#!/{PLACE}/bin/python{}", self.version).into_bytes();
             mended.extend_from_slice(&text[end..]);
             writer.bytes(&format!("{PLACE}{path}"), &mended, 0o755)?;

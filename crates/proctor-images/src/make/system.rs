@@ -154,8 +154,15 @@ impl System {
     /// Removes what installing leaves, and what a slim system does without.
     fn tidy(&self, root: &Path) -> Result<(), ImageError> {
         let always = ["var/cache/apt/archives", "var/lib/apt/lists"];
-        let slim = ["usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale"];
-        let doomed = always.iter().chain(if self.is_slim { &slim[..] } else { &[] });
+        let slim = [
+            "usr/share/doc",
+            "usr/share/man",
+            "usr/share/info",
+            "usr/share/locale",
+        ];
+        let doomed = always
+            .iter()
+            .chain(if self.is_slim { &slim[..] } else { &[] });
         for path in doomed {
             let path = root.join(path);
             if fs_err::symlink_metadata(&path).is_ok_and(|it| it.is_dir()) {

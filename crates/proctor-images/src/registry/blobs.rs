@@ -53,7 +53,9 @@ impl Part {
 
     fn begin_again(&mut self) -> Result<(), ImageError> {
         self.file.set_len(0).doing("writing a layer")?;
-        self.file.seek(SeekFrom::Start(0)).doing("writing a layer")?;
+        self.file
+            .seek(SeekFrom::Start(0))
+            .doing("writing a layer")?;
         (self.hasher, self.bytes) = (Hasher::default(), 0);
         Ok(())
     }
@@ -102,7 +104,8 @@ impl Client {
             }
         }
         if part.bytes < size {
-            let error = last.unwrap_or_else(|| self.refuse(format!("the layer {digest} ends early")));
+            let error =
+                last.unwrap_or_else(|| self.refuse(format!("the layer {digest} ends early")));
             return Err(error);
         }
         let found = part.hasher.clone().finish();
@@ -128,7 +131,9 @@ impl Client {
             StatusCode::OK => part.begin_again().map_err(Interrupted::Finally)?,
             StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
                 part.begin_again().map_err(Interrupted::Finally)?;
-                return Err(Interrupted::ForNow(self.refuse("it sends another part than was asked for")));
+                return Err(Interrupted::ForNow(
+                    self.refuse("it sends another part than was asked for"),
+                ));
             }
             status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
                 let why = format!("asked for a layer, it answered {status}");

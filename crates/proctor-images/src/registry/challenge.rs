@@ -57,7 +57,9 @@ mod tests {
     #[test]
     fn what_a_registry_wants_is_understood() {
         assert_eq!(
-            read(r#"Bearer realm="https://auth.docker.io/token",service="registry.docker.io",scope="repository:a/b:pull,push""#),
+            read(
+                r#"Bearer realm="https://auth.docker.io/token",service="registry.docker.io",scope="repository:a/b:pull,push""#
+            ),
             Some(Challenge::Bearer {
                 realm: "https://auth.docker.io/token".to_owned(),
                 service: Some("registry.docker.io".to_owned()),

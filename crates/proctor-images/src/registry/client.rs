@@ -62,7 +62,9 @@ impl Client {
             why,
         };
         let allowed = options.allows(&registry).ok_or_else(|| {
-            refuse("nothing is pulled from here; the setting image-registries lists the registries that may be asked".to_owned())
+            ImageError::Missing(format!(
+                "{registry}: nothing is pulled from here; the setting image-registries lists the registries that may be asked"
+            ))
         })?;
         let host = match registry.as_str() {
             DEFAULT_REGISTRY => "registry-1.docker.io",
@@ -81,7 +83,8 @@ impl Client {
             .filter(|(_, target)| matches!(target.host, proctor_devbox::Host::Address(_)))
             .filter_map(|(host, _)| host.parse().ok());
         let trusted = options.internal.iter().cloned().chain(listed_by_address);
-        let gate = Gate::new(policy.clone(), Arc::clone(&options.names)).trusting(trusted.collect());
+        let gate =
+            Gate::new(policy.clone(), Arc::clone(&options.names)).trusting(trusted.collect());
         let gate = Arc::new(gate);
         let mut builder = reqwest::Client::builder()
             .redirect(redirect::Policy::none())
@@ -93,8 +96,8 @@ impl Client {
             let started = LocalProxy::start(Arc::clone(&gate))
                 .await
                 .map_err(|error| refuse(format!("no way out could be opened: {error}")))?;
-            let through = reqwest::Proxy::all(started.url())
-                .map_err(|error| refuse(error.to_string()))?;
+            let through =
+                reqwest::Proxy::all(started.url()).map_err(|error| refuse(error.to_string()))?;
             builder = builder.proxy(through);
             proxy = Some(started);
         }
@@ -232,7 +235,9 @@ impl Client {
                 status if status.is_redirection() => {
                     redirects += 1;
                     if redirects > MOST_REDIRECTS {
-                        return Err(self.refuse("it leads from one address to the next without end"));
+                        return Err(
+                            self.refuse("it leads from one address to the next without end")
+                        );
                     }
                     url = self.next(&url, &response)?;
                 }
@@ -249,7 +254,9 @@ impl Client {
             .and_then(|value| url.join(value).ok())
             .ok_or_else(|| self.refuse("it leads elsewhere without saying where"))?;
         if !matches!(location.scheme(), "http" | "https") {
-            return Err(self.refuse(format!("it redirects to '{location}', which is no web address")));
+            return Err(self.refuse(format!(
+                "it redirects to '{location}', which is no web address"
+            )));
         }
         if url.scheme() == "https" && location.scheme() != "https" {
             return Err(self.refuse(format!(
@@ -301,7 +308,9 @@ impl Client {
                 service,
                 scope,
             }) => format!("Bearer {}", self.token(&realm, service, scope).await?),
-            None => return Err(self.refuse("it wants to know who asks, in no way that is understood")),
+            None => {
+                return Err(self.refuse("it wants to know who asks, in no way that is understood"));
+            }
         };
         *self
             .authorization
@@ -328,8 +337,11 @@ impl Client {
             token: Option<String>,
             access_token: Option<String>,
         }
-        let mut url = Url::parse(realm)
-            .map_err(|_| self.refuse(format!("its tokens come from '{realm}', which is no address")))?;
+        let mut url = Url::parse(realm).map_err(|_| {
+            self.refuse(format!(
+                "its tokens come from '{realm}', which is no address"
+            ))
+        })?;
         if self.base.starts_with("https://") && url.scheme() != "https" {
             return Err(self.refuse("its tokens come from an address without TLS"));
         }
@@ -374,9 +386,7 @@ impl Client {
 }
 
 fn target_of(host: &str) -> Option<Target> {
-    host.parse()
-        .or_else(|_| format!("{host}:443").parse())
-        .ok()
+    host.parse().or_else(|_| format!("{host}:443").parse()).ok()
 }
 
 fn in_words(refused: &Refused) -> String {

@@ -188,7 +188,10 @@ mod tests {
         )
         .unwrap();
         let one = &read["docker.io"];
-        assert_eq!((one.user.as_str(), one.password.expose_secret()), ("me", "sec:ret"));
+        assert_eq!(
+            (one.user.as_str(), one.password.expose_secret()),
+            ("me", "sec:ret")
+        );
         assert!(read_credentials(r#"{"auths":{"a":{"auth":"!"}}}"#).is_err());
         assert!(read_credentials("nonsense").is_err());
     }

@@ -42,9 +42,7 @@ pub(super) fn describe(
         (several, Some(name)) => several
             .iter()
             .find(|one| one.names().contains(name))
-            .ok_or_else(|| {
-                ImageError::Missing(format!("the archive has no image '{name}'"))
-            })?,
+            .ok_or_else(|| ImageError::Missing(format!("the archive has no image '{name}'")))?,
         (several, None) => {
             return Err(ImageError::invalid(format!(
                 "the archive has {} images; --name says which",

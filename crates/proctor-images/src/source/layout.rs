@@ -195,7 +195,10 @@ impl LayoutDirectory {
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
             Err(errno) => {
                 let whole = self.path.join(path);
-                return Err(ImageError::io(format!("opening {}", whole.display()), errno));
+                return Err(ImageError::io(
+                    format!("opening {}", whole.display()),
+                    errno,
+                ));
             }
         };
         let is_file = file.metadata().doing("reading a layout")?.is_file();

@@ -92,7 +92,11 @@ impl Described {
         index: Option<Vec<u8>>,
     ) -> Result<Self, ImageError> {
         let read = Manifest::read(&manifest)?;
-        check_digest("the image's configuration", &config_bytes, &read.config.digest)?;
+        check_digest(
+            "the image's configuration",
+            &config_bytes,
+            &read.config.digest,
+        )?;
         let config = ImageConfig::read(&config_bytes)?;
         let diff_ids = &config.rootfs.diff_ids;
         if diff_ids.len() != read.layers.len() {

@@ -38,7 +38,10 @@ impl TarFile {
         let doing = || format!("opening {}", path.display());
         let mut file = fs_err::File::open(path).doing(doing())?;
         let mut magic = Vec::new();
-        file.by_ref().take(4).read_to_end(&mut magic).doing(doing())?;
+        file.by_ref()
+            .take(4)
+            .read_to_end(&mut magic)
+            .doing(doing())?;
         file.seek(SeekFrom::Start(0)).doing(doing())?;
         let format = Format::of(&magic);
         if format == Format::Plain {

@@ -45,8 +45,18 @@ fn a_base_is_made_only_under_a_name_that_is_true() {
     assert_eq!(made.name.to_string(), "debian:12-slim");
     let seen = listing(&made.image.root);
     assert!(seen.contains(&"0 etc/os-release".to_owned()), "{seen:?}");
-    assert!(!seen.iter().any(|line| line.contains("p.deb") || line.contains("doc/x")), "{seen:?}");
-    assert!(said.lock().unwrap().iter().any(|line| line.contains("--variant=minbase bookworm")));
+    assert!(
+        !seen
+            .iter()
+            .any(|line| line.contains("p.deb") || line.contains("doc/x")),
+        "{seen:?}"
+    );
+    assert!(
+        said.lock()
+            .unwrap()
+            .iter()
+            .any(|line| line.contains("--variant=minbase bookworm"))
+    );
     let made = make("python:3.11", &maker).unwrap();
     assert!(listing(&made.image.root).contains(&"0 usr/bin/python3.11".to_owned()));
     for (name, part) in [
@@ -65,22 +75,40 @@ fn a_base_is_made_only_under_a_name_that_is_true() {
         ..Maker::default()
     };
     let refused = make("debian:12", &maker).unwrap_err().to_string();
-    assert!(refused.contains("no program '/no/such/program'"), "{refused}");
+    assert!(
+        refused.contains("no program '/no/such/program'"),
+        "{refused}"
+    );
     let maker = Maker {
         debootstrap: installer(&shelf, "ubuntu", "24.04", "3.12"),
-        mirrors: [("ubuntu".to_owned(), "http://mirror.example/ubuntu".to_owned())].into(),
+        mirrors: [(
+            "ubuntu".to_owned(),
+            "http://mirror.example/ubuntu".to_owned(),
+        )]
+        .into(),
         ..Maker::default()
     };
     make("ubuntu:24.04", &maker).unwrap();
-    assert!(said.lock().unwrap().iter().any(|line| line.ends_with("http://mirror.example/ubuntu")));
+    assert!(
+        said.lock()
+            .unwrap()
+            .iter()
+            .any(|line| line.ends_with("http://mirror.example/ubuntu"))
+    );
 }
 
 #[test]
 fn an_interpreter_of_the_right_version_is_added_to_a_base_that_is_here() {
     let shelf = Shelf::open();
-    let base = Layer::new().file("etc/os-release", "ID=debian\n").symlink("bin", "usr/bin").file("usr/bin/sh", "x");
+    let base = Layer::new()
+        .file("etc/os-release", "ID=debian\n")
+        .symlink("bin", "usr/bin")
+        .file("usr/bin/sh", "x");
     Sample::of(vec![base.done()]).layout(&shelf.path("l"), "debian:12");
-    shelf.images.import(&shelf.path("l"), &Import::default()).unwrap();
+    shelf
+        .images
+        .import(&shelf.path("l"), &Import::default())
+        .unwrap();
     let python = shelf.path("python");
     for directory in ["bin", "lib/python3.12"] {
         fs_err::create_dir_all(python.join(directory)).unwrap();
@@ -96,7 +124,10 @@ fn an_interpreter_of_the_right_version_is_added_to_a_base_that_is_here() {
         python: Some(python.clone()),
         ..Maker::default()
     };
-    let made = shelf.images.make("python:3.12-bookworm", &maker, &|_| {}).unwrap();
+    let made = shelf
+        .images
+        .make("python:3.12-bookworm", &maker, &|_| {})
+        .unwrap();
     let root = &made.image.root;
     let pip = fs_err::read_to_string(root.join("usr/local/bin/pip")).unwrap();
     assert_eq!(pip, "#!/usr/local/bin/python3.12\nprint(1)\n");
@@ -109,8 +140,17 @@ fn an_interpreter_of_the_right_version_is_added_to_a_base_that_is_here() {
     ] {
         assert!(seen.contains(&line.to_owned()), "{line} in {seen:?}");
     }
-    assert!(made.image.config.config.env.contains(&"LANG=C.UTF-8".to_owned()));
-    let refused = shelf.images.make("python:3.13-bookworm", &maker, &|_| {}).unwrap_err();
+    assert!(
+        made.image
+            .config
+            .config
+            .env
+            .contains(&"LANG=C.UTF-8".to_owned())
+    );
+    let refused = shelf
+        .images
+        .make("python:3.13-bookworm", &maker, &|_| {})
+        .unwrap_err();
     assert!(refused.to_string().contains("no Python 3.13"), "{refused}");
     assert!(shelf.images.make("debian:12", &maker, &|_| {}).is_err());
 }

@@ -7,10 +7,15 @@ fn told(shelf: &Shelf, sample: &Sample) -> String {
     let directory = shelf.path("hostile");
     let _ = fs_err::remove_dir_all(&directory);
     sample.layout(&directory, "a:1");
-    let refused = shelf.images.import(&directory, &Import::default()).unwrap_err();
+    let refused = shelf
+        .images
+        .import(&directory, &Import::default())
+        .unwrap_err();
     // Nothing stays of what was refused.
     assert_eq!(shelf.images.images().unwrap(), []);
-    let left: Vec<_> = fs_err::read_dir(shelf.path("images/roots")).unwrap().collect();
+    let left: Vec<_> = fs_err::read_dir(shelf.path("images/roots"))
+        .unwrap()
+        .collect();
     assert!(left.is_empty(), "{left:?}");
     assert!(!shelf.path("escaped").exists() && !shelf.path("images/escaped").exists());
     proctor_core::causes::with_causes(&refused).to_string()
@@ -22,22 +27,56 @@ fn members_that_lead_out_are_refused_and_nothing_is_written_outside() {
     for (layer, part) in [
         (Layer::new().file("../escaped", "x"), "'..'"),
         (Layer::new().file("a/../../escaped", "x"), "'..'"),
-        (Layer::new().symlink("up", "../..").hard_link("x", "../../escaped"), "'..'"),
+        (
+            Layer::new()
+                .symlink("up", "../..")
+                .hard_link("x", "../../escaped"),
+            "'..'",
+        ),
         (Layer::new().hard_link("x", "/etc/passwd"), "not there"),
         (Layer::new().hard_link("x", "nowhere"), "not there"),
-        (Layer::new().directory("d", 0o755).hard_link("x", "d"), "directory"),
-        (Layer::new().file("f", "x").file("f/below", "x"), "not a directory"),
-        (Layer::new().symlink("nowhere", "missing").file("nowhere/x", "x"), "not a directory"),
-        (Layer::new().symlink("loop", "loop").file("loop/x", "x"), "not a directory"),
+        (
+            Layer::new().directory("d", 0o755).hard_link("x", "d"),
+            "directory",
+        ),
+        (
+            Layer::new().file("f", "x").file("f/below", "x"),
+            "not a directory",
+        ),
+        (
+            Layer::new()
+                .symlink("nowhere", "missing")
+                .file("nowhere/x", "x"),
+            "not a directory",
+        ),
+        (
+            Layer::new().symlink("loop", "loop").file("loop/x", "x"),
+            "not a directory",
+        ),
         (Layer::new().file("a/.wh..", ""), "removes nothing"),
         (Layer::new().file("a/.wh...", ""), "removes nothing"),
         (Layer::new().file(".wh.", ""), "removes nothing"),
         (Layer::new().file("./", "x").file("", "x"), "root"),
-        (Layer::new().of_kind("odd", tar::EntryType::new(b'V')), "kind"),
-        (Layer::new().of_kind("sparse", tar::EntryType::GNUSparse), "kind"),
-        (Layer::new().pax("size", b"1").file("x", "xx"), "second size"),
-        (Layer::new().pax("path", b"../escaped").file("x", "x"), "'..'"),
-        (Layer::new().pax("path", &[b'a'; 5000]).file("x", "x"), "longer"),
+        (
+            Layer::new().of_kind("odd", tar::EntryType::new(b'V')),
+            "kind",
+        ),
+        (
+            Layer::new().of_kind("sparse", tar::EntryType::GNUSparse),
+            "kind",
+        ),
+        (
+            Layer::new().pax("size", b"1").file("x", "xx"),
+            "second size",
+        ),
+        (
+            Layer::new().pax("path", b"../escaped").file("x", "x"),
+            "'..'",
+        ),
+        (
+            Layer::new().pax("path", &[b'a'; 5000]).file("x", "x"),
+            "longer",
+        ),
         (Layer::new().symlink("empty", ""), "target"),
     ] {
         let told = told(&shelf, &Sample::of(vec![layer.done()]));
@@ -64,9 +103,16 @@ fn links_out_of_the_tree_lead_back_into_it() {
         .file("out/x", "inside")
         .done();
     Sample::of(vec![layer, second]).layout(&shelf.path("l"), "a:1");
-    let image = shelf.images.import(&shelf.path("l"), &Import::default()).unwrap().image;
+    let image = shelf
+        .images
+        .import(&shelf.path("l"), &Import::default())
+        .unwrap()
+        .image;
     let listing = listing(&image.root);
-    assert!(listing.contains(&"0 passwd".to_owned()) && listing.contains(&"0 top".to_owned()), "{listing:?}");
+    assert!(
+        listing.contains(&"0 passwd".to_owned()) && listing.contains(&"0 top".to_owned()),
+        "{listing:?}"
+    );
     assert_eq!(fs_err::read_dir(outside.path()).unwrap().count(), 0);
 }
 
@@ -93,10 +139,18 @@ fn wrong_digests_and_sizes_are_found_out() {
         let last = bytes.len() - 1;
         bytes[last] ^= 1;
         fs_err::write(&path, bytes).unwrap();
-        let refused = shelf.images.import(&directory, &Import::default()).unwrap_err().to_string();
+        let refused = shelf
+            .images
+            .import(&directory, &Import::default())
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains(part), "{part}: {refused}");
         fs_err::remove_file(&path).unwrap();
-        let refused = shelf.images.import(&directory, &Import::default()).unwrap_err().to_string();
+        let refused = shelf
+            .images
+            .import(&directory, &Import::default())
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains("missing"), "{refused}");
     }
 }
@@ -114,7 +168,9 @@ fn images_larger_than_they_may_be_are_refused() {
     assert!(told(&shelf, &Sample::of(vec![bomb])).contains("more than 1048576 bytes"));
     let half = || Layer::new().file("half", &"0".repeat(600 << 10)).done();
     assert!(told(&shelf, &Sample::of(vec![half(), half()])).contains("larger than it may be"));
-    let many = (0..12).fold(Layer::new(), |layer, number| layer.file(&format!("f{number}"), ""));
+    let many = (0..12).fold(Layer::new(), |layer, number| {
+        layer.file(&format!("f{number}"), "")
+    });
     assert!(told(&shelf, &Sample::of(vec![many.done()])).contains("more than 10 files"));
 }
 
@@ -126,19 +182,31 @@ fn what_is_no_image_is_refused_in_words() {
         ..Import::default()
     };
     for (bytes, part) in [
-        (b"no tar at all, but long enough to be one perhaps".repeat(30), "not a readable tar"),
+        (
+            b"no tar at all, but long enough to be one perhaps".repeat(30),
+            "not a readable tar",
+        ),
         (Vec::new(), "empty"),
         (gzip(b"short"), "tar"),
         (Layer::new().file("manifest.json", "[]").done(), "no image"),
-        (Layer::new().file("manifest.json", "{").done(), "manifest.json is not readable"),
+        (
+            Layer::new().file("manifest.json", "{").done(),
+            "manifest.json is not readable",
+        ),
         (
             Layer::new()
-                .file("manifest.json", r#"[{"Config":"c","RepoTags":null,"Layers":[]}]"#)
+                .file(
+                    "manifest.json",
+                    r#"[{"Config":"c","RepoTags":null,"Layers":[]}]"#,
+                )
                 .done(),
             "c is missing",
         ),
         (
-            Layer::new().file("oci-layout", "{}").file("index.json", r#"{"schemaVersion":2,"manifests":[]}"#).done(),
+            Layer::new()
+                .file("oci-layout", "{}")
+                .file("index.json", r#"{"schemaVersion":2,"manifests":[]}"#)
+                .done(),
             "no image",
         ),
     ] {
@@ -148,7 +216,11 @@ fn what_is_no_image_is_refused_in_words() {
         assert!(refused.contains(part), "{part}: {refused}");
     }
     fs_err::create_dir(shelf.path("empty")).unwrap();
-    let refused = shelf.images.import(&shelf.path("empty"), &named).unwrap_err().to_string();
+    let refused = shelf
+        .images
+        .import(&shelf.path("empty"), &named)
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("not an OCI layout"), "{refused}");
     assert!(shelf.images.import(&shelf.path("missing"), &named).is_err());
 }

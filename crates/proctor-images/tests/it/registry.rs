@@ -94,22 +94,32 @@ impl Fake {
             (Digest::of_bytes(&index).to_string(), INDEX, &index),
             (digest.to_string(), MANIFEST, &manifest),
         ] {
-            inner
-                .manifests
-                .insert(format!("{repository}/{name}"), (kind.to_owned(), bytes.clone()));
+            inner.manifests.insert(
+                format!("{repository}/{name}"),
+                (kind.to_owned(), bytes.clone()),
+            );
         }
         digest
     }
 
     fn asked(&self, part: &str) -> usize {
-        self.inner().log.iter().filter(|line| line.contains(part)).count()
+        self.inner()
+            .log
+            .iter()
+            .filter(|line| line.contains(part))
+            .count()
     }
 }
 
 async fn answer(State(fake): State<Fake>, request: Request) -> Response {
     let path = request.uri().path().to_owned();
     let header_of = |name: header::HeaderName| {
-        request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+        request
+            .headers()
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+            .to_owned()
     };
     let (authorization, range) = (header_of(header::AUTHORIZATION), header_of(header::RANGE));
     let mut inner = fake.inner();
@@ -127,9 +137,16 @@ async fn answer(State(fake): State<Fake>, request: Request) -> Response {
             r#"Bearer realm="http://{}/token",service="fake",scope="repository:acme/app:pull""#,
             inner.own
         );
-        return (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, challenge)]).into_response();
+        return (
+            StatusCode::UNAUTHORIZED,
+            [(header::WWW_AUTHENTICATE, challenge)],
+        )
+            .into_response();
     }
-    if let Some(name) = path.strip_prefix("/v2/").and_then(|rest| rest.split_once("/manifests/")) {
+    if let Some(name) = path
+        .strip_prefix("/v2/")
+        .and_then(|rest| rest.split_once("/manifests/"))
+    {
         let key = format!("{}/{}", name.0, name.1);
         return match inner.manifests.get(&key) {
             Some((kind, bytes)) => {
@@ -152,17 +169,27 @@ async fn answer(State(fake): State<Fake>, request: Request) -> Response {
     match inner.fault {
         Fault::Lies if is_layer => vec![0; blob.len()].into_response(),
         Fault::Endless if is_layer => [blob, vec![0; 1 << 20]].concat().into_response(),
-        Fault::Redirects(to) if is_layer => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response(),
+        Fault::Redirects(to) if is_layer => {
+            (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response()
+        }
         Fault::Stalls if is_layer => stalling(&blob[..10]),
         Fault::BreaksOff if is_layer && !inner.broke_off => {
             inner.broke_off = true;
             breaking_off(&blob[..blob.len() / 2], blob.len())
         }
-        _ => match range.strip_prefix("bytes=").and_then(|rest| rest.strip_suffix('-')) {
+        _ => match range
+            .strip_prefix("bytes=")
+            .and_then(|rest| rest.strip_suffix('-'))
+        {
             Some(from) => {
                 let from: usize = from.parse().unwrap();
                 let said = format!("bytes {from}-{}/{}", blob.len() - 1, blob.len());
-                (StatusCode::PARTIAL_CONTENT, [(header::CONTENT_RANGE, said)], blob[from..].to_vec()).into_response()
+                (
+                    StatusCode::PARTIAL_CONTENT,
+                    [(header::CONTENT_RANGE, said)],
+                    blob[from..].to_vec(),
+                )
+                    .into_response()
             }
             None => blob.into_response(),
         },
@@ -210,7 +237,10 @@ mod futures_lite_stream {
     impl futures::Stream for Breaking {
         type Item = io::Result<Bytes>;
 
-        fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        fn poll_next(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Option<Self::Item>> {
             if let Some(bytes) = self.0.take() {
                 return Poll::Ready(Some(Ok(bytes.into())));
             }
@@ -256,10 +286,16 @@ impl Scene {
     }
 
     async fn pull(&self) -> Result<std::path::PathBuf, String> {
-        let told = |error: proctor_images::ImageError| proctor_core::causes::with_causes(&error).to_string();
+        let told = |error: proctor_images::ImageError| {
+            proctor_core::causes::with_causes(&error).to_string()
+        };
         let resolved = self.images().resolve(&self.name).await.map_err(told)?;
         let resolved = resolved.ok_or("nowhere")?;
-        let image = self.images().obtain(&resolved, &|_| {}).await.map_err(told)?;
+        let image = self
+            .images()
+            .obtain(&resolved, &|_| {})
+            .await
+            .map_err(told)?;
         assert_eq!(image.digest, self.digest);
         Ok(image.root)
     }
@@ -272,11 +308,18 @@ async fn an_image_is_pulled_once_with_a_token_and_has_the_tree_of_its_layout() {
     let root = scene.pull().await.unwrap();
     let other = Shelf::open();
     eventful().layout(&other.path("l"), "a:1");
-    let imported = other.images.import(&other.path("l"), &proctor_images::Import::default()).unwrap();
+    let imported = other
+        .images
+        .import(&other.path("l"), &proctor_images::Import::default())
+        .unwrap();
     assert_eq!(tree_digest(&root), tree_digest(&imported.image.root));
     let asked = scene.fake.inner().log.len();
     scene.pull().await.unwrap();
-    assert_eq!(scene.fake.inner().log.len(), asked, "what is here is not asked for again");
+    assert_eq!(
+        scene.fake.inner().log.len(),
+        asked,
+        "what is here is not asked for again"
+    );
     // Again on demand: documents only.
     let layers = scene.fake.asked("/blobs/");
     scene.images().refresh(&scene.name, &|_| {}).await.unwrap();
@@ -293,7 +336,9 @@ async fn an_image_is_pulled_once_with_a_token_and_has_the_tree_of_its_layout() {
     assert!(obtained.index.is_some());
     // Removing it removes its layers too.
     scene.images().remove(&scene.name, &|_| None).unwrap();
-    let blobs: Vec<_> = fs_err::read_dir(scene.shelf.path("images/blobs/sha256")).unwrap().collect();
+    let blobs: Vec<_> = fs_err::read_dir(scene.shelf.path("images/blobs/sha256"))
+        .unwrap()
+        .collect();
     assert!(blobs.is_empty(), "{blobs:?}");
 }
 
@@ -302,7 +347,12 @@ async fn a_layer_that_broke_off_goes_on_where_it_stopped() {
     let tasks = TaskTracker::new();
     let scene = Scene::open(&tasks, Fault::BreaksOff).await;
     scene.pull().await.unwrap();
-    assert_eq!(scene.fake.asked("bytes="), 1, "{:?}", scene.fake.inner().log);
+    assert_eq!(
+        scene.fake.asked("bytes="),
+        1,
+        "{:?}",
+        scene.fake.inner().log
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -312,9 +362,18 @@ async fn a_registry_that_does_not_behave_is_refused_in_words() {
         (Fault::Endless, "sends more than"),
         (Fault::Stalls, "stopped answering"),
         (Fault::OtherManifest, "has the digest"),
-        (Fault::Redirects("http://127.0.0.1:1/x"), "leads to 127.0.0.1:1"),
-        (Fault::Redirects("http://169.254.169.254/latest"), "leads to 169.254.169.254:80"),
-        (Fault::Redirects("http://cdn.example/x"), "leads to cdn.example:80"),
+        (
+            Fault::Redirects("http://127.0.0.1:1/x"),
+            "leads to 127.0.0.1:1",
+        ),
+        (
+            Fault::Redirects("http://169.254.169.254/latest"),
+            "leads to 169.254.169.254:80",
+        ),
+        (
+            Fault::Redirects("http://cdn.example/x"),
+            "leads to cdn.example:80",
+        ),
         (Fault::Redirects("file:///etc/passwd"), "no web address"),
         (Fault::Redirects("/v2/acme/app/blobs/sha256:00"), "404"),
     ] {
@@ -332,7 +391,12 @@ async fn only_registries_that_are_listed_are_asked() {
     let scene = Scene::open(&tasks, Fault::None).await;
     let closed = Shelf::open();
     assert!(closed.images.resolve(&scene.name).await.unwrap().is_none());
-    let refused = closed.images.refresh(&scene.name, &|_| {}).await.unwrap_err().to_string();
+    let refused = closed
+        .images
+        .refresh(&scene.name, &|_| {})
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("image-registries"), "{refused}");
     assert_eq!(scene.fake.inner().log.len(), 0);
     // A name that leads to this machine is no better than its address, unless that is said.
@@ -344,7 +408,12 @@ async fn only_registries_that_are_listed_are_asked() {
     let refused = by_name.images.resolve(&name).await.unwrap_err().to_string();
     assert!(refused.contains("not a public address"), "{refused}");
     let missing = scene.name.replace("app:1", "app:2");
-    let refused = scene.images().resolve(&missing).await.unwrap_err().to_string();
+    let refused = scene
+        .images()
+        .resolve(&missing)
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("there is no image"), "{refused}");
 }
 
@@ -354,7 +423,10 @@ async fn credentials_are_shown_to_whoever_gives_tokens() {
     let scene = Scene::open(&tasks, Fault::None).await;
     scene.fake.inner().wants_password = true;
     let refused = scene.pull().await.unwrap_err();
-    assert!(refused.contains("asked for a token, it answered 403"), "{refused}");
+    assert!(
+        refused.contains("asked for a token, it answered 403"),
+        "{refused}"
+    );
     let host = scene.name.split('/').next().unwrap().to_owned();
     let file = json!({"auths": {host.clone(): {"auth": "bWU6c2VjcmV0"}}}).to_string();
     let shelf = Shelf::with(|options| {

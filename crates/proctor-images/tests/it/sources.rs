@@ -25,13 +25,22 @@ fn the_same_image_has_the_same_tree_whatever_it_came_in() {
     import(&shelf.path("zstd"), &Import::default());
     for (name, bytes) in [
         ("old.tar", sample.saved_old("python:3.12-slim")),
-        ("new.tar", sample.saved_new("docker.io/library/python:3.12-slim")),
-        ("new.tar.gz", gzip(&sample.saved_new("docker.io/library/python:3.12-slim"))),
+        (
+            "new.tar",
+            sample.saved_new("docker.io/library/python:3.12-slim"),
+        ),
+        (
+            "new.tar.gz",
+            gzip(&sample.saved_new("docker.io/library/python:3.12-slim")),
+        ),
     ] {
         fs_err::write(shelf.path(name), bytes).unwrap();
         let imported = import(&shelf.path(name), &Import::default());
         assert_eq!(imported.name.to_string(), "python:3.12-slim", "{name}");
-        assert_eq!(imported.image.config.config, first.image.config.config, "{name}");
+        assert_eq!(
+            imported.image.config.config, first.image.config.config,
+            "{name}"
+        );
     }
     fs_err::write(shelf.path("root.tar"), tree_tar(&first.image.root)).unwrap();
     let root = Import {
@@ -55,7 +64,11 @@ fn the_same_image_has_the_same_tree_whatever_it_came_in() {
 fn layers_are_applied_one_over_the_other() {
     let shelf = Shelf::open();
     eventful().layout(&shelf.path("layout"), "a:1");
-    let image = shelf.images.import(&shelf.path("layout"), &Import::default()).unwrap().image;
+    let image = shelf
+        .images
+        .import(&shelf.path("layout"), &Import::default())
+        .unwrap()
+        .image;
     assert_eq!(
         listing(&image.root),
         [
@@ -85,10 +98,17 @@ fn layers_are_applied_one_over_the_other() {
     assert_eq!(seen("usr/bin/su").mode() & 0o7777, 0o4755);
     assert_eq!(seen("kept").mode() & 0o7777, 0o2775);
     assert_eq!(seen("kept/mine").mtime(), 1_700_000_000);
-    assert_eq!(seen("etc").mtime(), 1_700_000_000, "also of directories that were written to");
+    assert_eq!(
+        seen("etc").mtime(),
+        1_700_000_000,
+        "also of directories that were written to"
+    );
     assert_eq!(seen("shared").ino(), seen("again").ino());
     if rustix_is_root() {
-        assert_eq!((seen("kept/mine").uid(), seen("kept/mine").gid()), (1000, 1001));
+        assert_eq!(
+            (seen("kept/mine").uid(), seen("kept/mine").gid()),
+            (1000, 1001)
+        );
     }
     assert_eq!(image.config.variables()["GREETING"], "hello");
 }
@@ -111,7 +131,11 @@ fn capabilities_of_programs_are_kept() {
         .file_with("ping", "x", 0o755, (0, 0))
         .done();
     Sample::of(vec![layer]).layout(&shelf.path("l"), "a:1");
-    let image = shelf.images.import(&shelf.path("l"), &Import::default()).unwrap().image;
+    let image = shelf
+        .images
+        .import(&shelf.path("l"), &Import::default())
+        .unwrap()
+        .image;
     let tar = tree_tar(&image.root);
     let text = String::from_utf8_lossy(&tar);
     assert!(text.contains("SCHILY.xattr.security.capability"));
@@ -135,16 +159,32 @@ fn whiteouts_hide_what_is_below_and_nothing_of_their_own_layer() {
         .file("a/.wh.new", "")
         .done();
     Sample::of(vec![below, above]).layout(&shelf.path("l"), "a:1");
-    let image = shelf.images.import(&shelf.path("l"), &Import::default()).unwrap().image;
+    let image = shelf
+        .images
+        .import(&shelf.path("l"), &Import::default())
+        .unwrap()
+        .image;
     assert_eq!(
         listing(&image.root),
-        ["5 ./", "5 a/", "0 a/new", "5 b/", "5 b/c/", "0 b/c/own", "1 moved -> a/new"]
+        [
+            "5 ./",
+            "5 a/",
+            "0 a/new",
+            "5 b/",
+            "5 b/c/",
+            "0 b/c/own",
+            "1 moved -> a/new"
+        ]
     );
     // All of it.
     let below = Layer::new().file("a/b/c", "x").file("d", "y").done();
     let above = Layer::new().file(".wh..wh..opq", "").done();
     Sample::of(vec![below, above]).layout(&shelf.path("m"), "a:2");
-    let image = shelf.images.import(&shelf.path("m"), &Import::default()).unwrap().image;
+    let image = shelf
+        .images
+        .import(&shelf.path("m"), &Import::default())
+        .unwrap()
+        .image;
     assert_eq!(listing(&image.root), ["5 ./"]);
 }
 
@@ -154,7 +194,12 @@ fn a_file_with_two_names_is_not_written_through() {
     let below = Layer::new().file("a", "old").hard_link("b", "a").done();
     let above = Layer::new().file("a", "new").done();
     Sample::of(vec![below, above]).layout(&shelf.path("l"), "a:1");
-    let root = shelf.images.import(&shelf.path("l"), &Import::default()).unwrap().image.root;
+    let root = shelf
+        .images
+        .import(&shelf.path("l"), &Import::default())
+        .unwrap()
+        .image
+        .root;
     assert_eq!(fs_err::read_to_string(root.join("a")).unwrap(), "new");
     assert_eq!(fs_err::read_to_string(root.join("b")).unwrap(), "old");
 }
@@ -167,7 +212,13 @@ fn the_image_for_this_machine_is_chosen_and_known_by_its_index_too() {
     theirs.config["architecture"] = json!("s390x");
     let directory = shelf.path("l");
     let mut entries = Vec::new();
-    for (sample, architecture) in [(&theirs, "s390x"), (&ours, proctor_images::Platform::host().architecture.as_str())] {
+    for (sample, architecture) in [
+        (&theirs, "s390x"),
+        (
+            &ours,
+            proctor_images::Platform::host().architecture.as_str(),
+        ),
+    ] {
         let (blobs, manifest) = sample.blobs(&gzip);
         for blob in blobs {
             put_blob(&directory, &blob);
@@ -181,15 +232,31 @@ fn the_image_for_this_machine_is_chosen_and_known_by_its_index_too() {
     let mut entry = descriptor(INDEX, inner.as_bytes());
     entry["annotations"] = json!({"org.opencontainers.image.ref.name": "multi:1"});
     write_index(&directory, &[entry]);
-    let image = shelf.images.import(&directory, &Import::default()).unwrap().image;
+    let image = shelf
+        .images
+        .import(&directory, &Import::default())
+        .unwrap()
+        .image;
     assert_eq!(listing(&image.root), ["5 ./", "0 ours"]);
     let by_index = format!("multi@{}", Digest::of_bytes(inner.as_bytes()));
-    assert_eq!(shelf.images.find(&by_index).unwrap().unwrap().digest, image.digest);
-    assert!(shelf.images.find(&format!("other@{}", image.digest)).unwrap().is_some());
+    assert_eq!(
+        shelf.images.find(&by_index).unwrap().unwrap().digest,
+        image.digest
+    );
+    assert!(
+        shelf
+            .images
+            .find(&format!("other@{}", image.digest))
+            .unwrap()
+            .is_some()
+    );
     // Only theirs is there.
     let directory = shelf.path("m");
     theirs.layout(&directory, "theirs:1");
-    let refused = shelf.images.import(&directory, &Import::default()).unwrap_err();
+    let refused = shelf
+        .images
+        .import(&directory, &Import::default())
+        .unwrap_err();
     assert!(refused.to_string().contains("s390x"), "{refused}");
 }
 
@@ -198,10 +265,20 @@ fn what_does_not_say_its_name_needs_one() {
     let shelf = Shelf::open();
     let sample = Sample::of(vec![Layer::new().file("a", "b").done()]);
     sample.layout(&shelf.path("l"), "latest");
-    let refused = shelf.images.import(&shelf.path("l"), &Import::default()).unwrap_err();
+    let refused = shelf
+        .images
+        .import(&shelf.path("l"), &Import::default())
+        .unwrap_err();
     assert!(refused.to_string().contains("--name"), "{refused}");
-    fs_err::write(shelf.path("root.tar"), Layer::new().file("bin/sh", "x").done()).unwrap();
-    let refused = shelf.images.import(&shelf.path("root.tar"), &Import::default()).unwrap_err();
+    fs_err::write(
+        shelf.path("root.tar"),
+        Layer::new().file("bin/sh", "x").done(),
+    )
+    .unwrap();
+    let refused = shelf
+        .images
+        .import(&shelf.path("root.tar"), &Import::default())
+        .unwrap_err();
     assert!(refused.to_string().contains("--name"), "{refused}");
     let named = Import {
         name: Some("mine".parse().unwrap()),

@@ -49,7 +49,10 @@ pub(crate) fn tree_digest(root: &Path) -> Digest {
 }
 
 pub(crate) fn tree_tar(root: &Path) -> Vec<u8> {
-    TreeReader::open(root).unwrap().write_tar(Vec::new()).unwrap()
+    TreeReader::open(root)
+        .unwrap()
+        .write_tar(Vec::new())
+        .unwrap()
 }
 
 /// The paths of a tree with their kinds, for messages that people can read.
@@ -116,7 +119,12 @@ impl Layer {
     }
 
     pub(crate) fn symlink(self, path: &str, target: &str) -> Self {
-        self.add(Self::header(tar::EntryType::Symlink, 0o777), path, target, b"")
+        self.add(
+            Self::header(tar::EntryType::Symlink, 0o777),
+            path,
+            target,
+            b"",
+        )
     }
 
     pub(crate) fn hard_link(self, path: &str, first: &str) -> Self {
@@ -152,7 +160,10 @@ pub(crate) struct Sample {
 impl Sample {
     pub(crate) fn of(layers: Vec<Vec<u8>>) -> Self {
         let host = Platform::host();
-        let diff_ids: Vec<String> = layers.iter().map(|layer| Digest::of_bytes(layer).to_string()).collect();
+        let diff_ids: Vec<String> = layers
+            .iter()
+            .map(|layer| Digest::of_bytes(layer).to_string())
+            .collect();
         let config = json!({
             "architecture": host.architecture,
             "os": host.os,
@@ -190,7 +201,12 @@ impl Sample {
         self.layout_packed(directory, name, &gzip);
     }
 
-    pub(crate) fn layout_packed(&self, directory: &Path, name: &str, pack: &dyn Fn(&[u8]) -> Vec<u8>) {
+    pub(crate) fn layout_packed(
+        &self,
+        directory: &Path,
+        name: &str,
+        pack: &dyn Fn(&[u8]) -> Vec<u8>,
+    ) {
         let (blobs, manifest) = self.blobs(pack);
         for blob in blobs {
             put_blob(directory, &blob);
@@ -229,8 +245,7 @@ impl Sample {
         self.layout_packed(directory.path(), "tag-only", &|layer| layer.to_vec());
         let index = fs_err::read_to_string(directory.path().join("index.json")).unwrap();
         let mut index: Value = serde_json::from_str(&index).unwrap();
-        index["manifests"][0]["annotations"] =
-            json!({"io.containerd.image.name": name, "org.opencontainers.image.ref.name": "tag-only"});
+        index["manifests"][0]["annotations"] = json!({"io.containerd.image.name": name, "org.opencontainers.image.ref.name": "tag-only"});
         let mut tar = Layer::new();
         for entry in fs_err::read_dir(directory.path().join("blobs/sha256")).unwrap() {
             let path = entry.unwrap().path();
@@ -246,7 +261,12 @@ impl Sample {
 
 impl Layer {
     fn file_bytes(self, path: &str, content: &[u8]) -> Self {
-        self.add(Self::header(tar::EntryType::Regular, 0o644), path, "", content)
+        self.add(
+            Self::header(tar::EntryType::Regular, 0o644),
+            path,
+            "",
+            content,
+        )
     }
 }
 
@@ -264,7 +284,11 @@ pub(crate) fn put_blob(directory: &Path, bytes: &[u8]) {
 }
 
 pub(crate) fn write_index(directory: &Path, manifests: &[Value]) {
-    fs_err::write(directory.join("oci-layout"), r#"{"imageLayoutVersion":"1.0.0"}"#).unwrap();
+    fs_err::write(
+        directory.join("oci-layout"),
+        r#"{"imageLayoutVersion":"1.0.0"}"#,
+    )
+    .unwrap();
     let index = json!({"schemaVersion": 2, "manifests": manifests});
     fs_err::write(directory.join("index.json"), index.to_string()).unwrap();
 }

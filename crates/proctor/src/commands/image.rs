@@ -72,10 +72,7 @@ pub(crate) async fn run(arguments: Image) -> anyhow::Result<Exit> {
 }
 
 /// Says what happens.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "what is told is handed over"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "what is told is handed over")]
 fn told(line: String) {
     eprintln!("{line}");
 }
@@ -183,7 +180,11 @@ fn list(place: &Place) -> anyhow::Result<()> {
 }
 
 fn remove(place: &Place, name: &str) -> anyhow::Result<()> {
-    let root = place.images.find(name).map_err(failure)?.map(|image| image.root);
+    let root = place
+        .images
+        .find(name)
+        .map_err(failure)?
+        .map(|image| image.root);
     let used_by = |root: &Path| match local::user_of_rootfs(&place.devboxes, root) {
         Ok(user) => user,
         Err(error) => Some(format!("something that cannot be read ({error})")),

@@ -132,12 +132,13 @@ fn transfer(line: &LogicalLine, verb: &str, rest: &str) -> Result<Transfer, Dock
                 let bits = u32::from_str_radix(bits, 8)
                     .ok()
                     .filter(|bits| *bits <= 0o777);
-                let bits = bits.ok_or_else(|| {
-                    refuse("--chmod takes an octal number up to 777".to_owned())
-                })?;
+                let bits = bits
+                    .ok_or_else(|| refuse("--chmod takes an octal number up to 777".to_owned()))?;
                 chmod = Some(bits);
             }
-            Some(("from", name)) if verb == "COPY" && !name.is_empty() => from = Some(name.to_owned()),
+            Some(("from", name)) if verb == "COPY" && !name.is_empty() => {
+                from = Some(name.to_owned())
+            }
             // Layers are always made one on the other here; the files are the same.
             None if flag == "link" => {}
             Some(("link", "true" | "false")) => {}
@@ -212,10 +213,9 @@ fn pairs(
             .map_err(refuse)?
             .iter()
             .map(|word| match word.split_once('=') {
-                Some((name, value)) => Ok((
-                    name.trim_matches(['"', '\'']).to_owned(),
-                    value.to_owned(),
-                )),
+                Some((name, value)) => {
+                    Ok((name.trim_matches(['"', '\'']).to_owned(), value.to_owned()))
+                }
                 None => Err(refuse(format!("{verb}: '{word}' has no '='"))),
             })
             .collect();
@@ -226,10 +226,7 @@ fn pairs(
     }
 }
 
-pub(super) fn arguments(
-    line: &LogicalLine,
-    rest: &str,
-) -> Result<Vec<Argument>, DockerfileError> {
+pub(super) fn arguments(line: &LogicalLine, rest: &str) -> Result<Vec<Argument>, DockerfileError> {
     let refuse = |message: String| DockerfileError::at(line.number, message);
     if rest.is_empty() {
         return Err(refuse("ARG without a name".to_owned()));

@@ -187,7 +187,9 @@ impl Dockerfile {
     pub(crate) fn stage_named(&self, name: &str, before: usize) -> Option<usize> {
         let name = name.to_ascii_lowercase();
         let stages = &self.stages[..before];
-        let named = stages.iter().position(|stage| stage.name.as_ref() == Some(&name));
+        let named = stages
+            .iter()
+            .position(|stage| stage.name.as_ref() == Some(&name));
         named.or_else(|| name.parse().ok().filter(|number| *number < before))
     }
 }
@@ -199,7 +201,11 @@ fn stage(line: &LogicalLine, rest: &str) -> Result<Stage, DockerfileError> {
     while let Some(flag) = parts.first().and_then(|first| first.strip_prefix("--")) {
         match flag.split_once('=') {
             Some(("platform", wanted)) if !wanted.is_empty() => platform = Some(wanted.to_owned()),
-            _ => return Err(refuse(&format!("FROM has no flag --{flag} here, only --platform=…"))),
+            _ => {
+                return Err(refuse(&format!(
+                    "FROM has no flag --{flag} here, only --platform=…"
+                )));
+            }
         }
         parts.remove(0);
     }

@@ -112,7 +112,10 @@ fn here_documents_are_scripts_parts_of_commands_or_files() {
     let Instruction::Copy(copy) = &read[3] else {
         panic!("{read:?}");
     };
-    assert_eq!((copy.sources.as_slice(), copy.target.as_str()), (["x".to_owned()].as_slice(), "/d/"));
+    assert_eq!(
+        (copy.sources.as_slice(), copy.target.as_str()),
+        (["x".to_owned()].as_slice(), "/d/")
+    );
     let documents: Vec<_> = copy
         .documents
         .iter()
@@ -141,10 +144,19 @@ fn what_only_says_something_of_the_image_is_kept() {
          VOLUME [\"/d\"]\nHEALTHCHECK --interval=5s CMD curl -f x\nSTOPSIGNAL SIGINT\nMAINTAINER Me <me@x>\nSHELL [\"/bin/bash\", \"-c\"]",
     );
     assert_eq!(read.len(), 11);
-    assert_eq!(read[1], Instruction::Label(vec![("x y".to_owned(), "z".to_owned())]));
-    assert_eq!(read[4], Instruction::Entrypoint(CommandForm::Shell("/e b".to_owned())));
+    assert_eq!(
+        read[1],
+        Instruction::Label(vec![("x y".to_owned(), "z".to_owned())])
+    );
+    assert_eq!(
+        read[4],
+        Instruction::Entrypoint(CommandForm::Shell("/e b".to_owned()))
+    );
     assert_eq!(read[5], Instruction::Note("expose", "80/tcp".to_owned()));
-    assert_eq!(read[10], Instruction::Shell(vec!["/bin/bash".to_owned(), "-c".to_owned()]));
+    assert_eq!(
+        read[10],
+        Instruction::Shell(vec!["/bin/bash".to_owned(), "-c".to_owned()])
+    );
 }
 
 #[test]

@@ -65,9 +65,9 @@ pub(crate) fn needed(
     let count = dockerfile.stages.len();
     let target = match target {
         None => count - 1,
-        Some(name) => dockerfile.stage_named(name, count).ok_or_else(|| {
-            DockerfileError::at(1, format!("there is no stage '{name}'"))
-        })?,
+        Some(name) => dockerfile
+            .stage_named(name, count)
+            .ok_or_else(|| DockerfileError::at(1, format!("there is no stage '{name}'")))?,
     };
     let (mut bases, mut copied) = (BTreeMap::new(), Vec::new());
     let mut wanted = BTreeSet::from([target]);
@@ -172,7 +172,10 @@ pub(crate) fn global_arguments(
 
 /// What a name means outside of stages.
 fn global(globals: &BTreeMap<String, String>, name: &str) -> Option<String> {
-    globals.get(name).cloned().or_else(|| platform_argument(name))
+    globals
+        .get(name)
+        .cloned()
+        .or_else(|| platform_argument(name))
 }
 
 /// Arguments that every build has: what it builds on and for.
@@ -244,7 +247,8 @@ mod tests {
 
     #[test]
     fn a_stage_copies_from_no_later_one_and_not_from_itself() {
-        let needed = of("FROM a AS one\nCOPY --from=one x y\nCOPY --from=1 x y\nFROM one AS two").unwrap();
+        let needed =
+            of("FROM a AS one\nCOPY --from=one x y\nCOPY --from=1 x y\nFROM one AS two").unwrap();
         let images: Vec<&str> = needed.images().into_keys().collect();
         assert_eq!(images, ["1", "a", "one"]);
     }

@@ -13,7 +13,10 @@ fn host() -> Image {
 }
 
 /// The plan of a recipe for which every image is the host.
-pub(super) fn plan_on_host(recipe: &Recipe, dockerfile: &Dockerfile) -> Result<Plan, DockerfileError> {
+pub(super) fn plan_on_host(
+    recipe: &Recipe,
+    dockerfile: &Dockerfile,
+) -> Result<Plan, DockerfileError> {
     let needed = needed(dockerfile, &recipe.build_args, recipe.target.as_deref())?;
     let images = needed
         .images()
@@ -104,7 +107,10 @@ fn files_come_before_setup_and_repositories_after_and_all_as_root() {
     });
     let dockerfile = Dockerfile::parse("FROM host\nUSER user\nWORKDIR /w").unwrap();
     let plan = plan_on_host(&recipe, &dockerfile).unwrap();
-    let titles: Vec<_> = steps(&plan).iter().map(|step| step.title.as_str()).collect();
+    let titles: Vec<_> = steps(&plan)
+        .iter()
+        .map(|step| step.title.as_str())
+        .collect();
     assert_eq!(
         titles,
         ["WORKDIR /w", "file mount /x", "setup", "code mount a/b"]
@@ -153,15 +159,28 @@ fn stages_hand_on_what_they_say_and_nothing_of_their_arguments() {
     );
     assert_eq!(plan.stages.keys().copied().collect::<Vec<_>>(), [0, 2]);
     let image = plan.image().unwrap();
-    assert_eq!((image.env["A"].as_str(), image.env["B"].as_str(), image.env["C"].as_str()), ("1", "[]", "1"));
+    assert_eq!(
+        (
+            image.env["A"].as_str(),
+            image.env["B"].as_str(),
+            image.env["C"].as_str()
+        ),
+        ("1", "[]", "1")
+    );
     assert_eq!(image.entrypoint, ["/bin/bash", "-c", "run it"]);
-    assert_eq!((image.user.as_deref(), image.working_directory.as_deref()), (Some("app:app"), Some("/w")));
+    assert_eq!(
+        (image.user.as_deref(), image.working_directory.as_deref()),
+        (Some("app:app"), Some("/w"))
+    );
     assert_eq!(image.metadata["label.a"], "1");
     assert_eq!(image.metadata["expose"], "1 2");
     let last = &plan.stages[&2];
     assert_eq!(last.notes, ["LABEL", "EXPOSE", "CMD"]);
     assert_eq!(last.steps[0].shell, ["/bin/bash", "-c"]);
-    assert!(matches!(&last.steps[1].kind, StepKind::CopyFrom(Origin::Stage(0), _)));
+    assert!(matches!(
+        &last.steps[1].kind,
+        StepKind::CopyFrom(Origin::Stage(0), _)
+    ));
 }
 
 #[test]
@@ -171,7 +190,12 @@ fn a_target_is_a_stage_and_the_rest_is_not_built() {
     let plan = plan_on_host(&recipe, &dockerfile).unwrap();
     assert_eq!(steps(&plan).len(), 1);
     recipe.target = Some("nope".to_owned());
-    assert!(plan_on_host(&recipe, &dockerfile).unwrap_err().message.contains("nope"));
+    assert!(
+        plan_on_host(&recipe, &dockerfile)
+            .unwrap_err()
+            .message
+            .contains("nope")
+    );
 }
 
 #[test]
@@ -180,6 +204,9 @@ fn documents_are_expanded_unless_their_delimiter_is_quoted() {
     let StepKind::WriteDocuments(documents, _) = &steps(&plan)[0].kind else {
         panic!("{plan:?}");
     };
-    let documents: Vec<_> = documents.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    let documents: Vec<_> = documents
+        .iter()
+        .map(|(a, b)| (a.as_str(), b.as_str()))
+        .collect();
     assert_eq!(documents, [("a", "\"1\" $A\n"), ("b", "$A\n")]);
 }

@@ -143,9 +143,7 @@ async fn stages_here_documents_and_metadata_are_built() {
         .collect();
     assert_eq!(
         notes,
-        [
-            "kept with the image, without any effect on its build: CMD, ENTRYPOINT, EXPOSE, LABEL"
-        ]
+        ["kept with the image, without any effect on its build: CMD, ENTRYPOINT, EXPOSE, LABEL"]
     );
     assert!(
         !log.iter().any(|line| line.contains("exit 1")),
@@ -176,7 +174,8 @@ async fn an_imported_image_is_built_on_and_its_configuration_is_the_beginning() 
         ..RunConfig::default()
     };
     import_small(&shelf, "python:3.12-slim", run);
-    let text = "FROM python:3.12-slim\nWORKDIR app\nRUN echo \"$GREETING from $PWD\" > /said\nENV MORE=1";
+    let text =
+        "FROM python:3.12-slim\nWORKDIR app\nRUN echo \"$GREETING from $PWD\" > /said\nENV MORE=1";
     let built = shelf.build(dockerfile(text)).await;
     let made = image(&built);
     assert_eq!(made.env["GREETING"], "hello");
@@ -198,10 +197,7 @@ async fn an_imported_image_is_built_on_and_its_configuration_is_the_beginning() 
         .unwrap()
         .unwrap()
         .digest;
-    assert_eq!(
-        built.recipe.images["python:3.12-slim"],
-        digest.to_string()
-    );
+    assert_eq!(built.recipe.images["python:3.12-slim"], digest.to_string());
     let log = shelf.log(&built).await;
     assert!(
         log.contains(&format!("python:3.12-slim is {digest}")),
@@ -218,11 +214,7 @@ async fn an_imported_image_is_built_on_and_its_configuration_is_the_beginning() 
 async fn files_are_copied_from_an_image_that_has_no_shell() {
     let shelf = Shelf::open().await;
     let path = shelf.directory.path().join("uv.tar");
-    let files = tar_of(&[
-        ("uv", "a program"),
-        ("uvx", "another"),
-        ("lib/a/b", "deep"),
-    ]);
+    let files = tar_of(&[("uv", "a program"), ("uvx", "another"), ("lib/a/b", "deep")]);
     fs_err::write(&path, files).unwrap();
     let import = Import {
         name: Some("ghcr.io/astral-sh/uv:0.5".parse().unwrap()),
