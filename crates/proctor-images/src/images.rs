@@ -347,10 +347,8 @@ impl Images {
         let image = self
             .unpack(store.directory().to_owned(), Box::new(described.clone()))
             .await?;
-        if let Some(tagged) = name.tagged() {
-            let source = format!("pulled from {}", name.registry());
-            store.name(&tagged, &image.digest, &source, self.inner.clock.now())?;
-        }
+        let source = format!("pulled from {}", name.registry());
+        self.put(name.clone(), image.clone(), source)?;
         Ok(image)
     }
 
@@ -364,16 +362,7 @@ impl Images {
         let resolved = self.ask(name.clone()).await?;
         let image = self.obtain(&resolved, progress).await?;
         let source = format!("pulled from {}", name.registry());
-        let (kept, now) = (name.tagged(), self.inner.clock.now());
-        if let Some(tagged) = &kept {
-            self.inner.store.name(tagged, &image.digest, &source, now)?;
-        }
-        Ok(NamedImage {
-            name: kept.unwrap_or(name),
-            image,
-            source,
-            created_at: now,
-        })
+        self.put(name, image, source)
     }
 
     /// Imports a file or directory: an OCI layout, what `docker save` wrote, or a root file system as a tar. Takes as long as it takes.

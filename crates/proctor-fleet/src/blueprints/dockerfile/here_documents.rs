@@ -1,5 +1,7 @@
 //! Here-documents: texts that follow an instruction, up to a line with their delimiter.
 
+use super::words;
+
 /// A document and what its delimiter says of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HereDocument {
@@ -34,9 +36,8 @@ pub(super) fn begun_by(text: &str) -> Vec<Start> {
     if !has_documents {
         return Vec::new();
     }
-    shell_words(rest)
-        .filter_map(|word| Start::of(&word))
-        .collect()
+    let (words, _) = words::scan(rest, ends_word);
+    words.iter().filter_map(|word| Start::of(word)).collect()
 }
 
 impl Start {
@@ -96,35 +97,9 @@ impl Start {
     }
 }
 
-/// Words with their quotes on; what a quote that is never closed holds is one word.
-fn shell_words(text: &str) -> impl Iterator<Item = String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut quote = None;
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match (c, quote) {
-            ('\\', None | Some('"')) => {
-                word.push(c);
-                word.extend(chars.next());
-            }
-            ('"' | '\'', None) => {
-                quote = Some(c);
-                word.push(c);
-            }
-            (c, Some(open)) if c == open => {
-                quote = None;
-                word.push(c);
-            }
-            // What ends a command also ends a word.
-            (c, None) if c.is_whitespace() || matches!(c, ';' | '&' | '|' | ')' | '>') => {
-                words.push(std::mem::take(&mut word));
-            }
-            (c, _) => word.push(c),
-        }
-    }
-    words.push(word);
-    words.into_iter().filter(|word| !word.is_empty())
+/// What ends a command also ends a word.
+fn ends_word(c: char) -> bool {
+    c.is_whitespace() || matches!(c, ';' | '&' | '|' | ')' | '>')
 }
 
 #[cfg(test)]

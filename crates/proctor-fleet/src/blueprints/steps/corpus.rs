@@ -201,3 +201,16 @@ fn each_shape_alone_and_all_together_are_planned() {
         }
     }
 }
+
+#[test]
+fn the_bases_that_are_shipped_as_examples_are_planned() {
+    for text in [
+        include_str!("../../../../../examples/images/t-bench-ubuntu-24-04.Dockerfile"),
+        include_str!("../../../../../examples/images/t-bench-python-3-13.Dockerfile"),
+    ] {
+        let dockerfile = Dockerfile::parse(text).unwrap();
+        let plan = plan_on_host(&recipe(), &dockerfile).unwrap();
+        let image = plan.image().unwrap();
+        assert_eq!(image.working_directory.as_deref(), Some("/app"));
+    }
+}

@@ -3,29 +3,14 @@
 use std::process::Command;
 
 use proctor_core::{
-    blueprint::{Blueprint, Build, Image, ImageDisk, Recipe},
+    blueprint::{Build, Image, ImageDisk, Recipe},
     object::ContentType,
 };
 use proctor_devbox::{Base, BaseName, LayerId};
 use proctor_fleet::blueprints::{ImagePresence, images_named};
 use proctor_images::{Import, RunConfig};
 
-use super::support::{Shelf, has_users, sh, tar_of};
-
-fn dockerfile(text: &str) -> Recipe {
-    Recipe {
-        name: "test".to_owned(),
-        dockerfile: Some(text.to_owned()),
-        ..Recipe::default()
-    }
-}
-
-fn image(blueprint: &Blueprint) -> Image {
-    match &blueprint.build {
-        Build::Complete { image, .. } => image.clone(),
-        other => panic!("not built: {other:?}"),
-    }
-}
+use super::support::{Shelf, dockerfile, has_users, image, sh, tar_of};
 
 fn base(image: &Image) -> Base {
     match &image.disk {

@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use proctor_core::{
-    blueprint::{Blueprint, BuildStatus, ImageDisk, Recipe},
+    blueprint::{Blueprint, Build, BuildStatus, Image, ImageDisk, Recipe},
     id::kinds::{ObjectId, OrganizationId},
     object::ContentType,
     time::{ManualClock, Timestamp},
@@ -177,6 +177,23 @@ impl Shelf {
         self.backend.sweep(&BTreeSet::new()).await.unwrap();
         self.backend.drain().await;
         self.store.close().await;
+    }
+}
+
+/// A recipe of nothing but a Dockerfile.
+pub(crate) fn dockerfile(text: &str) -> Recipe {
+    Recipe {
+        name: "test".to_owned(),
+        dockerfile: Some(text.to_owned()),
+        ..Recipe::default()
+    }
+}
+
+/// What was built.
+pub(crate) fn image(blueprint: &Blueprint) -> Image {
+    match &blueprint.build {
+        Build::Complete { image, .. } => image.clone(),
+        other => panic!("not built: {other:?}"),
     }
 }
 
