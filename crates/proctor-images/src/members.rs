@@ -22,6 +22,8 @@ pub(crate) struct Member {
     /// Without slashes at either end and without `.`; empty for the root.
     pub(crate) path: Vec<u8>,
     pub(crate) kind: MemberKind,
+    /// Bytes of its content.
+    pub(crate) size: u64,
     pub(crate) mode: u32,
     pub(crate) owner: (u32, u32),
     /// Seconds since 1970.
@@ -138,6 +140,7 @@ fn member<R: Read>(entry: &Entry<'_, R>, extensions: Extensions) -> Result<Membe
         return Err(refused(&written, "has an owner that no system can have"));
     };
     Ok(Member {
+        size: header.entry_size().map_err(damaged)?,
         kind,
         mode: header.mode().map_err(damaged)? & 0o7777,
         owner: (uid, gid),

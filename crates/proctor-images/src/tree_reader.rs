@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     ffi::OsStr,
-    io::{self, Write},
+    io::{self, Read as _, Write},
     os::{
         fd::{AsFd as _, BorrowedFd, OwnedFd},
         unix::ffi::OsStrExt as _,
@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 
 use crate::{
     error::{Doing as _, ImageError},
-    members::CAPABILITIES,
+    members::{self, CAPABILITIES, MemberKind},
 };
 
 /// The deepest nesting that is read.
@@ -180,6 +180,54 @@ impl<'a, W: Write> TreeWriter<'a, W> {
             first_names: HashMap::new(),
             adjust,
         }
+    }
+
+    /// Writes the members of another tar under other names; those without a name are left out. It may come from a stranger: names have a bound, and all of
+    /// it is read, so that whoever writes it comes to an end.
+    pub fn copy_tar(
+        &mut self,
+        packed: impl io::Read,
+        place: &dyn Fn(&[u8]) -> Vec<u8>,
+    ) -> Result<(), ImageError> {
+        let mut archive = tar::Archive::new(packed);
+        members::walk(&mut archive, &mut |member, content| {
+            let path = place(&member.path);
+            if path.is_empty() {
+                return Ok(());
+            }
+            let mut header = tar::Header::new_gnu();
+            header.set_mode(member.mode);
+            header.set_uid(member.owner.0.into());
+            header.set_gid(member.owner.1.into());
+            header.set_mtime(u64::try_from(member.modified).unwrap_or(0));
+            header.set_size(0);
+            let kind = match &member.kind {
+                MemberKind::File => tar::EntryType::Regular,
+                MemberKind::Directory => tar::EntryType::Directory,
+                MemberKind::Symlink(_) => tar::EntryType::Symlink,
+                MemberKind::HardLink(_) => tar::EntryType::Link,
+                MemberKind::Fifo => tar::EntryType::Fifo,
+                MemberKind::Device => return Ok(()),
+            };
+            header.set_entry_type(kind);
+            (self.adjust)(&mut header);
+            let name = OsStr::from_bytes(&path);
+            let written = match &member.kind {
+                MemberKind::Symlink(target) => return self.link(&mut header, &path, target),
+                MemberKind::HardLink(first) => {
+                    return self.link(&mut header, &path, &place(first));
+                }
+                MemberKind::File => {
+                    header.set_size(member.size);
+                    let content = content.take(member.size);
+                    self.builder.append_data(&mut header, name, content)
+                }
+                _ => self.builder.append_data(&mut header, name, io::empty()),
+            };
+            written.doing("writing a tar")
+        })?;
+        io::copy(&mut archive.into_inner(), &mut io::sink()).doing("reading a tar")?;
+        Ok(())
     }
 
     /// Writes a symbolic link of root's.

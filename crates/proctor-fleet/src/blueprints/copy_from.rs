@@ -176,9 +176,11 @@ impl Builder<'_> {
         let is_directory = found.is_directory;
         let packed = SyncIoBridge::new(session.output);
         archives::pour(devbox, self.unpacker(copy), move |sink| {
-            rename(packed, sink, (&name, is_directory), &|header| {
-                adjust(header, &owner, mode);
-            })
+            let adjust = |header: &mut tar::Header| adjust(header, &owner, mode);
+            let mut writer = TreeWriter::new(sink, &adjust);
+            let place = |path: &[u8]| placed(&name, is_directory, path);
+            writer.copy_tar(packed, &place).map_err(damaged)?;
+            writer.finish().map(drop).map_err(damaged)
         })
         .await
         .map_err(Broken::because)?;
@@ -267,49 +269,11 @@ fn damaged(error: proctor_images::ImageError) -> ArchiveError {
     ArchiveError::Damaged(error.to_string())
 }
 
-/// Copies a tar with other names: a directory's content below `name`, or one file as `name`.
-fn rename(
-    packed: impl std::io::Read,
-    sink: impl std::io::Write,
-    (name, is_directory): (&str, bool),
-    adjust: &dyn Fn(&mut tar::Header),
-) -> Result<(), ArchiveError> {
-    let reading = |error: std::io::Error| ArchiveError::reading(&error);
-    let placed = |path: &std::path::Path| {
-        let inner = path.to_string_lossy();
-        let inner = inner.trim_start_matches("./").trim_start_matches('/');
-        match is_directory {
-            true => joined(&format!("/{name}"), inner)
-                .trim_start_matches('/')
-                .to_owned(),
-            false => name.to_owned(),
-        }
-    };
-    let mut archive = tar::Archive::new(packed);
-    let mut builder = tar::Builder::new(sink);
-    for entry in archive.entries().map_err(reading)? {
-        let entry = entry.map_err(reading)?;
-        let mut header = entry.header().clone();
-        adjust(&mut header);
-        let path = placed(&entry.path().map_err(reading)?);
-        if path.is_empty() {
-            continue;
-        }
-        let link = entry
-            .link_name()
-            .map_err(reading)?
-            .map(std::borrow::Cow::into_owned);
-        let written = match (header.entry_type(), link) {
-            (tar::EntryType::Link, Some(first)) => {
-                builder.append_link(&mut header, path, placed(&first))
-            }
-            (tar::EntryType::Symlink, Some(target)) => {
-                builder.append_link(&mut header, path, target)
-            }
-            _ => builder.append_data(&mut header, path, entry),
-        };
-        written.map_err(reading)?;
+/// Where a member of a packed path goes: below `name` if a directory's content was packed, else exactly there.
+fn placed(name: &str, is_directory: bool, path: &[u8]) -> Vec<u8> {
+    match (is_directory, path) {
+        (false, _) | (true, []) => name.as_bytes().to_vec(),
+        (true, path) if name.is_empty() => path.to_vec(),
+        (true, path) => [name.as_bytes(), b"/", path].concat(),
     }
-    let mut sink = builder.into_inner().map_err(reading)?;
-    sink.flush().map_err(reading)
 }

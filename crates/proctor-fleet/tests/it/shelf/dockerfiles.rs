@@ -73,6 +73,7 @@ ENV WHO=world
 COPY --from=build --chmod=700 /out/app /usr/local/bin/renamed
 COPY --from=0 /out /copied/
 COPY --from=tested /out/te* /globbed/
+COPY --from=tested /out/sub /
 COPY <<EOF <<'RAW' /etc/docs/
 hello $WHO
 EOF
@@ -110,12 +111,12 @@ async fn stages_here_documents_and_metadata_are_built() {
     let made = image(&built);
     let devbox = shelf.start("of-stages", base(&made)).await;
     let script = "cat /usr/local/bin/renamed /copied/app /copied/sub/x /globbed/tested /etc/docs/EOF /etc/docs/RAW /script /perl /cat; \
-        readlink /copied/link; stat -c %a /usr/local/bin/renamed /copied/app /etc/docs/EOF; test -s /bash && ls -d /src /out";
+        readlink /copied/link; stat -c %a /usr/local/bin/renamed /copied/app /etc/docs/EOF; test -s /bash && ls -d /src /out /x";
     let (_, seen) = sh(&devbox, script).await;
     assert_eq!(
         seen,
         "int main;int main;deep\nran\nhello world\nhello $WHO\none\ntwo\nperl\nin a document\nafter\napp\n700\n755\n644\n\
-         ls: cannot access '/src': No such file or directory\nls: cannot access '/out': No such file or directory\n",
+         ls: cannot access '/src': No such file or directory\nls: cannot access '/out': No such file or directory\n/x\n",
         "{log:?}"
     );
     assert_eq!(made.entrypoint, ["/enter", "me"]);
