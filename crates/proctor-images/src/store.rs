@@ -305,7 +305,7 @@ impl ImageStore {
                 images.extend(self.image(&digest)?);
             }
         }
-        images.sort_by(|a, b| a.digest.cmp(&b.digest));
+        images.sort_by_key(|image| image.digest);
         Ok(images)
     }
 

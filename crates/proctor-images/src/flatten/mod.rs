@@ -39,7 +39,7 @@ pub(crate) fn apply(
 ) -> Result<(), ImageError> {
     let mut archive = tar::Archive::new(layer);
     let mut added: Added = HashSet::new();
-    let visited = members::walk(&mut archive, &mut |member, content| {
+    members::walk(&mut archive, &mut |member, content| {
         totals.members += 1;
         if totals.members > limits.members {
             let most = limits.members;
@@ -48,8 +48,7 @@ pub(crate) fn apply(
             )));
         }
         one(tree, &mut added, member, content, limits, totals)
-    });
-    visited
+    })
 }
 
 fn one(
