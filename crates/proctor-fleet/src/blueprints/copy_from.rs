@@ -101,16 +101,18 @@ impl Builder<'_> {
                     let adjust = |header: &mut tar::Header| adjust(header, &owner, mode);
                     let mut writer = TreeWriter::new(sink, &adjust);
                     for (one, name) in &named {
-                        tree.append(&mut writer, &one.path, name).map_err(damaged)?;
+                        tree.append(&mut writer, &one.path, name)
+                            .map_err(|error| damaged(&error))?;
                     }
-                    writer.finish().map(drop).map_err(damaged)
+                    writer.finish().map(drop).map_err(|error| damaged(&error))
                 })
                 .await
                 .map_err(Broken::because)
             }
             Packed::Box(other) => {
                 for (one, name) in named {
-                    self.from_box(devbox, &*other, copy, (&one, &name)).await?;
+                    self.take_from_box(devbox, &*other, copy, (&one, &name))
+                        .await?;
                 }
                 Ok(())
             }
@@ -160,7 +162,7 @@ impl Builder<'_> {
     }
 
     /// One path of a box, packed there and unpacked here.
-    async fn from_box(
+    async fn take_from_box(
         &self,
         devbox: &dyn Devbox,
         other: &dyn Devbox,
@@ -179,8 +181,10 @@ impl Builder<'_> {
             let adjust = |header: &mut tar::Header| adjust(header, &owner, mode);
             let mut writer = TreeWriter::new(sink, &adjust);
             let place = |path: &[u8]| placed(&name, is_directory, path);
-            writer.copy_tar(packed, &place).map_err(damaged)?;
-            writer.finish().map(drop).map_err(damaged)
+            writer
+                .copy_tar(packed, &place)
+                .map_err(|error| damaged(&error))?;
+            writer.finish().map(drop).map_err(|error| damaged(&error))
         })
         .await
         .map_err(Broken::because)?;
@@ -265,7 +269,7 @@ fn adjust(header: &mut tar::Header, owner: &Owner, mode: Option<u32>) {
     }
 }
 
-fn damaged(error: proctor_images::ImageError) -> ArchiveError {
+fn damaged(error: &proctor_images::ImageError) -> ArchiveError {
     ArchiveError::Damaged(error.to_string())
 }
 

@@ -121,7 +121,7 @@ fn an_interpreter_of_the_right_version_is_added_to_a_base_that_is_here() {
     fs_err::write(python.join("bin/pip"), script).unwrap();
     let maker = Maker {
         debootstrap: "/no/such/program".into(),
-        python: Some(python.clone()),
+        python: Some(python),
         ..Maker::default()
     };
     let made = shelf

@@ -72,9 +72,9 @@ impl Start {
     }
 
     /// Takes the document's lines.
-    pub(super) fn read<'t>(
+    pub(super) fn read(
         self,
-        lines: &mut dyn Iterator<Item = &'t str>,
+        lines: &mut dyn Iterator<Item = &str>,
     ) -> Result<HereDocument, String> {
         let mut content = String::new();
         for line in lines {

@@ -137,7 +137,7 @@ fn transfer(line: &LogicalLine, verb: &str, rest: &str) -> Result<Transfer, Dock
                 chmod = Some(bits);
             }
             Some(("from", name)) if verb == "COPY" && !name.is_empty() => {
-                from = Some(name.to_owned())
+                from = Some(name.to_owned());
             }
             // Layers are always made one on the other here; the files are the same.
             None if flag == "link" => {}

@@ -105,9 +105,7 @@ fn base(
     globals: &BTreeMap<String, String>,
 ) -> Result<Origin, DockerfileError> {
     let refuse = |message: String| DockerfileError::at(stage.line, message);
-    let expanded = |word: &str| {
-        expand(word, &|name| global(globals, name)).map_err(|message| refuse(message.to_owned()))
-    };
+    let expanded = |word: &str| expand(word, &|name| global(globals, name)).map_err(refuse);
     let image = expanded(&stage.from)?;
     if image.is_empty() {
         return Err(refuse("FROM without an image".to_owned()));
@@ -233,9 +231,9 @@ mod tests {
             host.to_string(),
             "$TARGETPLATFORM".to_owned(),
             "${BUILDPLATFORM}".to_owned(),
-            format!("linux/$TARGETARCH"),
+            "linux/$TARGETARCH".to_owned(),
             host.os.clone(),
-            host.architecture.clone(),
+            host.architecture,
         ] {
             of(&format!("FROM --platform={good} a")).unwrap();
         }
