@@ -39,6 +39,12 @@ pub struct Recipe {
     pub launch_parameters: Option<Document<LaunchRequest>>,
     /// Notes of its owner.
     pub metadata: BTreeMap<String, String>,
+    /// The stage of the Dockerfile that is built; the last one if absent.
+    #[serde(default)]
+    pub target: Option<String>,
+    /// What names of images meant when the blueprint was made: digests by the names after `FROM`. A build that begins again builds on the same.
+    #[serde(default)]
+    pub images: BTreeMap<String, String>,
 }
 
 /// How another blueprint is named.
@@ -107,6 +113,39 @@ pub struct Image {
     pub working_directory: Option<String>,
     /// Who runs programs, if not the usual user.
     pub user: Option<String>,
+    /// The program, with its arguments, that runs commands in shell form; `/bin/sh -c` if empty.
+    #[serde(default)]
+    pub shell: Vec<String>,
+    /// The program, with its arguments, that containers of the image start with; none if empty.
+    #[serde(default)]
+    pub entrypoint: Vec<String>,
+    /// What the image says besides: labels as `label.NAME`, `cmd`, `expose`, …
+    #[serde(default)]
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl Image {
+    /// An image that says nothing besides its disk.
+    pub const fn on(disk: ImageDisk) -> Self {
+        Self {
+            disk,
+            env: BTreeMap::new(),
+            working_directory: None,
+            user: None,
+            shell: Vec::new(),
+            entrypoint: Vec::new(),
+            metadata: BTreeMap::new(),
+        }
+    }
+
+    /// What runs in the background of a box whose image has an entry point: that, with a command that never ends as its arguments. `None` without one.
+    pub fn entrypoint_command(&self) -> Option<Vec<String>> {
+        if self.entrypoint.is_empty() {
+            return None;
+        }
+        let sleep = ["sh", "-c", "sleep infinity"].map(str::to_owned);
+        Some(self.entrypoint.iter().cloned().chain(sleep).collect())
+    }
 }
 
 /// What a disk starts from.
@@ -241,12 +280,7 @@ mod tests {
     #[test]
     fn a_build_ends_once() {
         let now = Timestamp::from_millis(5);
-        let image = Image {
-            disk: ImageDisk::Host,
-            env: BTreeMap::new(),
-            working_directory: None,
-            user: None,
-        };
+        let image = Image::on(ImageDisk::Host);
         let building = Build::Provisioning.begin().unwrap();
         assert_eq!(building.clone().begin(), Ok(Build::Building));
         let complete = building.clone().complete(now, image.clone()).unwrap();
@@ -260,6 +294,17 @@ mod tests {
             let again = over.fail(now, BuildFailure::BuildFailed, String::new());
             assert_eq!(again, Err(BuildOver));
         }
+    }
+
+    #[test]
+    fn an_image_that_was_stored_before_it_had_an_entry_point_is_still_read() {
+        let stored = r#"{"disk":"Host","env":{},"working_directory":null,"user":null}"#;
+        let mut image: Image = serde_json::from_str(stored).unwrap();
+        assert_eq!(image, Image::on(ImageDisk::Host));
+        assert_eq!(image.entrypoint_command(), None);
+        image.entrypoint = vec!["/start".to_owned()];
+        let command = image.entrypoint_command().unwrap();
+        assert_eq!(command, ["/start", "sh", "-c", "sleep infinity"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use proctor_core::blueprint::Image;
 use proctor_devbox::{Devbox, ExecId, ExecSpec, User};
 
 use crate::masks::Masks;
@@ -38,6 +39,20 @@ impl Workplace {
         spec.cwd = Some(self.directory.clone());
         spec.user = self.user.clone();
         spec
+    }
+
+    /// The entry point of the box's image, with arguments that keep it running, as the image's user (root if the image names nobody), where commands begin; `None`
+    /// if the image has none. To be started before health checks and not to be waited for: its early end is worth a line in a log and nothing else.
+    pub fn entrypoint(&self, id: ExecId, image: &Image) -> Option<ExecSpec> {
+        let argv = image.entrypoint_command()?;
+        let mut spec = self.program(id, argv.iter().map(String::as_str));
+        if image.user.is_none() {
+            spec.user = User::Root;
+            if !image.env.contains_key("HOME") {
+                spec.env.insert("HOME".to_owned(), "/root".to_owned());
+            }
+        }
+        Some(spec)
     }
 
     /// A path as the user means it: `~` is home, and so is where relative paths begin.

@@ -119,6 +119,22 @@ impl Store {
         row.map(|row| read(&row)).transpose()
     }
 
+    /// The organization's policy of this name.
+    pub async fn network_policy_named(
+        &self,
+        organization: OrganizationId,
+        name: &str,
+    ) -> Result<Option<NetworkPolicy>, StoreError> {
+        let query = Query::new(
+            "SELECT id, name, description, egress, created_at, updated_at FROM network_policies \
+             WHERE organization = $1 AND name = $2 AND deleted_at IS NULL",
+        )
+        .bind(organization)
+        .bind(name);
+        let row = self.database().read_optional(query).await?;
+        row.map(|row| read(&row)).transpose()
+    }
+
     /// The organization's policies.
     pub async fn network_policies(
         &self,

@@ -7,7 +7,10 @@ use clap_complete::Shell;
 use proctor_core::id::kinds::{CredentialId, OrganizationId, SolverId, WorldId};
 use secrecy::SecretString;
 
-use crate::settings::{ServeSettings, Settings, address};
+use crate::{
+    image_settings::{MirrorSetting, RegistrySetting},
+    settings::{ServeSettings, Settings, address},
+};
 
 /// Proctor examines AI agents: each task in a world of its own, everything recorded, every score
 /// with its evidence.
@@ -30,6 +33,8 @@ pub(crate) enum Command {
     VerifyJournal(VerifyJournal),
     /// Check benchmark files, and bring them to a server and back
     Benchmark(Benchmark),
+    /// Bring container images to this machine, take them out, list and remove them
+    Image(Image),
     /// Bring coding scenarios to a server: files of our own, instances of SWE-bench or SWE-smith
     Import(Import),
     /// Prove scenarios of a server with their references
@@ -209,6 +214,91 @@ pub(crate) enum BenchmarkAction {
         #[command(flatten)]
         server: ServerAccess,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Image {
+    #[command(subcommand)]
+    pub(crate) action: ImageAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImageAction {
+    /// Pull an image from its registry, which the settings must allow
+    Pull {
+        /// Its name, such as python:3.12-slim
+        name: String,
+        #[command(flatten)]
+        target: ImageTarget,
+    },
+    /// Import an image: an OCI layout (directory or tar), what docker save wrote, or a tar of a root file system
+    Import {
+        /// The file or directory
+        path: PathBuf,
+        /// What to call it; needed where the file does not say
+        #[arg(long)]
+        name: Option<String>,
+        /// A variable of its programs, NAME=VALUE; for root file systems only, may be repeated
+        #[arg(long, value_name = "NAME=VALUE")]
+        env: Vec<String>,
+        /// Where its programs start; for root file systems only
+        #[arg(long, value_name = "PATH")]
+        workdir: Option<String>,
+        /// Who runs its programs; for root file systems only
+        #[arg(long)]
+        user: Option<String>,
+        #[command(flatten)]
+        target: ImageTarget,
+    },
+    /// Add an image to an OCI layout, for a machine without a network
+    Export {
+        /// Its name or digest
+        name: String,
+        /// The directory of the layout, which is made if it is missing
+        directory: PathBuf,
+        #[command(flatten)]
+        target: ImageTarget,
+    },
+    /// List the images that are here
+    List {
+        #[command(flatten)]
+        target: ImageTarget,
+    },
+    /// Remove an image's name, and its files if nothing else is called so
+    Remove {
+        /// Its name or digest
+        name: String,
+        #[command(flatten)]
+        target: ImageTarget,
+    },
+    /// Make a base of a distribution's packages: debian:12, ubuntu:24.04, python:3.12
+    Make {
+        /// What to make
+        name: String,
+        /// Directory of an interpreter for python:X.Y: bin/pythonX.Y and lib/pythonX.Y
+        #[arg(long, value_name = "DIR")]
+        python: Option<PathBuf>,
+        /// The program that installs packages into a directory
+        #[arg(long, value_name = "PROGRAM", default_value = "debootstrap")]
+        debootstrap: PathBuf,
+        #[command(flatten)]
+        target: ImageTarget,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImageTarget {
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+    /// A registry that may be asked, besides those of the settings; may be repeated
+    #[arg(long = "registry", value_name = "HOST")]
+    pub(crate) registries: Option<Vec<RegistrySetting>>,
+    /// Where packages of a distribution come from: NAME=URL; may be repeated
+    #[arg(long = "mirror", value_name = "NAME=URL")]
+    pub(crate) mirrors: Option<Vec<MirrorSetting>>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -15,9 +15,11 @@ use proctor_fleet::{
     blueprints::{BlueprintOptions, Blueprints},
     mounts::Mounter,
 };
+use proctor_images::Images;
 
 use crate::{
     exit::WrongUse,
+    image_settings::ImageSources,
     settings::{ImageBase, NamedImage},
     storage::Storage,
 };
@@ -29,6 +31,8 @@ pub(crate) struct Supplies {
     pub(crate) backend: Factory,
     /// Images by the names that stand after `FROM`.
     pub(crate) images: Vec<NamedImage>,
+    /// Where other images come from.
+    pub(crate) image_sources: ImageSources,
     /// A directory with repositories.
     pub(crate) code_mirrors: Option<PathBuf>,
     /// How many frozen disks are kept.
@@ -46,6 +50,7 @@ impl Default for Supplies {
         Self {
             backend: local::FACTORY,
             images: Vec::new(),
+            image_sources: ImageSources::default(),
             code_mirrors: None,
             keep_frozen: KeepFrozen::default(),
             exact_disks: false,
@@ -103,6 +108,13 @@ impl Devboxes {
             Ok(backend) => {
                 let mut building = BlueprintOptions::new(directory.join("builds"));
                 building.images = images(&*backend, supplies.images).await?;
+                let container_images =
+                    Images::open(supplies.image_sources.options(data), clock.clone())
+                        .context("the images cannot be opened")?;
+                container_images
+                    .sweep()
+                    .context("the images cannot be swept")?;
+                building.container_images = Some(container_images);
                 Self {
                     blueprints: Some(Blueprints::new(
                         store.clone(),

@@ -11,6 +11,7 @@ mod cli;
 mod commands;
 mod devboxes;
 mod exit;
+mod image_settings;
 mod running;
 mod settings;
 mod storage;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use crate::{
     addresses::{Domain, HostAndPort, SshListen},
     exit::WrongUse,
+    image_settings::{AliasSetting, MirrorSetting, RegistrySetting},
 };
 
 /// The file that is read when no other is named, if it is there.
@@ -105,6 +106,42 @@ pub(crate) struct ServeSettings {
         value_delimiter = ','
     )]
     pub(crate) images: Option<Vec<NamedImage>>,
+    /// Registries that images are pulled from: HOST[:PORT], or http://HOST[:PORT] without TLS; may be repeated [default: none, nothing is pulled]
+    #[arg(
+        long = "image-registry",
+        value_name = "HOST",
+        env = "PROCTOR_IMAGE_REGISTRIES",
+        value_delimiter = ','
+    )]
+    pub(crate) image_registries: Option<Vec<RegistrySetting>>,
+    /// File with users and passwords of registries, as docker login writes it
+    #[arg(long, value_name = "FILE", env = "PROCTOR_IMAGE_CREDENTIALS")]
+    pub(crate) image_credentials: Option<PathBuf>,
+    /// Another name of images: NAME=NAME, both with or without a * at their end; may be repeated
+    #[arg(
+        long = "image-alias",
+        value_name = "NAME=NAME",
+        env = "PROCTOR_IMAGE_ALIASES",
+        value_delimiter = ','
+    )]
+    pub(crate) image_alias: Option<Vec<AliasSetting>>,
+    /// Directory with an OCI layout, where images are looked for after those that were imported; may be repeated
+    #[arg(
+        long = "image-layout",
+        value_name = "DIR",
+        env = "PROCTOR_IMAGE_LAYOUTS",
+        value_delimiter = ','
+    )]
+    pub(crate) image_layouts: Option<Vec<PathBuf>>,
+    /// Where packages of a distribution come from when an image is made of them: NAME=URL, such as
+    /// ubuntu=http://mirror.example/ubuntu; may be repeated
+    #[arg(
+        long = "image-mirror",
+        value_name = "NAME=URL",
+        env = "PROCTOR_IMAGE_MIRRORS",
+        value_delimiter = ','
+    )]
+    pub(crate) image_mirrors: Option<Vec<MirrorSetting>>,
     /// How jobs start an agent that they name: NAME=FILE with its manifest; may be repeated
     #[arg(
         long = "agent",
@@ -329,6 +366,11 @@ impl ServeSettings {
             otlp_endpoint: self.otlp_endpoint.or(file.otlp_endpoint),
             backend: self.backend.or(file.backend),
             images: self.images.or(file.images),
+            image_registries: self.image_registries.or(file.image_registries),
+            image_credentials: self.image_credentials.or(file.image_credentials),
+            image_alias: self.image_alias.or(file.image_alias),
+            image_layouts: self.image_layouts.or(file.image_layouts),
+            image_mirrors: self.image_mirrors.or(file.image_mirrors),
             agents: self.agents.or(file.agents),
             code_mirrors: self.code_mirrors.or(file.code_mirrors),
             keep_frozen: self.keep_frozen.or(file.keep_frozen),
@@ -369,6 +411,11 @@ mod tests {
             otlp-endpoint = "http://collector:4318"
             backend = "local"
             images = ["debian:13=/srv/debian", "default=host"]
+            image-registries = ["docker.io", "http://127.0.0.1:5000"]
+            image-credentials = "/etc/proctor/registries.json"
+            image-alias = ["mirror.example/library/*=library/*"]
+            image-layouts = ["/srv/images"]
+            image-mirrors = ["ubuntu=http://mirror.example/ubuntu"]
             agents = ["codex=/srv/agents/codex.toml"]
             code-mirrors = "/srv/git"
             keep-frozen = 20
@@ -418,6 +465,11 @@ mod tests {
             otlp_endpoint: Some(_),
             backend: Some(_),
             images: Some(images),
+            image_registries: Some(_),
+            image_credentials: Some(_),
+            image_alias: Some(_),
+            image_layouts: Some(_),
+            image_mirrors: Some(_),
             agents: Some(agents),
             code_mirrors: Some(_),
             keep_frozen: Some(20),

@@ -6,10 +6,12 @@
 
 mod addresses;
 mod gate;
+mod local_proxy;
 mod names;
 mod proxy;
 
 pub use addresses::is_own;
 pub use gate::{Gate, Refused};
+pub use local_proxy::{LocalProxy, environment_has_proxy};
 pub use names::{Names, SystemNames};
 pub use proxy::serve;

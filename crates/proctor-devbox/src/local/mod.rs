@@ -18,6 +18,7 @@ mod link;
 mod outlet;
 mod output_secret;
 mod probe;
+mod root_file_systems;
 mod snapshot;
 mod stacks;
 mod transfer;
@@ -28,6 +29,7 @@ pub use backend::LocalBackend;
 pub use output_secret::OutputSecret;
 pub use proctor_supervisor::cgroup::TotalLimits;
 use proctor_supervisor::{cgroup, image, inside, output_key, plan, tree, wire};
+pub use root_file_systems::{forget_rootfs, user_of_rootfs};
 
 use crate::{
     egress::{Names, SystemNames},

@@ -186,7 +186,7 @@ impl<W: Write> CleanTar<W> {
         header.set_mode(member.mode);
         header.set_mtime(member.modified);
         header.set_size(0);
-        self.set_owner(&mut header);
+        set_owner(&mut header, &self.owner);
         let written = match &member.kind {
             MemberKind::File(size) => {
                 header.set_entry_type(tar::EntryType::Regular);
@@ -213,22 +213,6 @@ impl<W: Write> CleanTar<W> {
         written.map_err(|error| ArchiveError::Damaged(format!("{}: {error}", member.path)))
     }
 
-    fn set_owner(&self, header: &mut tar::Header) {
-        header.set_uid(0);
-        header.set_gid(0);
-        if let Owner::Given { user, group } = &self.owner {
-            match user.parse() {
-                Ok(uid) => header.set_uid(uid),
-                // A name of up to 31 bytes fits; a longer one is no account's.
-                Err(_) => drop(header.set_username(user)),
-            }
-            match group.parse() {
-                Ok(gid) => header.set_gid(gid),
-                Err(_) => drop(header.set_groupname(group)),
-            }
-        }
-    }
-
     /// Ends the stream.
     pub(crate) fn finish(self) -> Result<(), ArchiveError> {
         let mut sink = self
@@ -236,6 +220,26 @@ impl<W: Write> CleanTar<W> {
             .into_inner()
             .map_err(|error| ArchiveError::reading(&error))?;
         sink.flush().map_err(|error| ArchiveError::reading(&error))
+    }
+}
+
+/// Writes whose a member is: root's, unless somebody is named.
+pub(crate) fn set_owner(header: &mut tar::Header, owner: &Owner) {
+    header.set_uid(0);
+    header.set_gid(0);
+    // The names of whoever packed it mean nothing here.
+    drop(header.set_username(""));
+    drop(header.set_groupname(""));
+    if let Owner::Given { user, group } = owner {
+        match user.parse() {
+            Ok(uid) => header.set_uid(uid),
+            // A name of up to 31 bytes fits; a longer one is no account's.
+            Err(_) => drop(header.set_username(user)),
+        }
+        match group.parse() {
+            Ok(gid) => header.set_gid(gid),
+            Err(_) => drop(header.set_groupname(group)),
+        }
     }
 }
 

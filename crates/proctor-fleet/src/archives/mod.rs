@@ -13,7 +13,7 @@ mod tar_members;
 mod vetting;
 mod zip_members;
 
-pub(crate) use into_box::{CleanTar, pour};
+pub(crate) use into_box::{CleanTar, pour, set_owner};
 pub use into_box::{Owner, Unpacker, unpack};
 pub use member::{Member, MemberKind};
 

@@ -1,35 +1,31 @@
-//! One build: the steps in a box of their own, each step's disk kept as a layer.
+//! One build: stage after stage in a box, each step's disk kept as a layer.
 //!
-//! Steps whose layer is there are not carried out again. Whatever happens, the box goes away; only layers stay.
+//! Layers are named before anything is done, so a stage is built only if a step that is not there needs it. Whatever happens, the boxes go away; only layers
+//! stay.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
 
+use proctor_core::blueprint::{Blueprint, BuildFailure, Image, ImageDisk};
 use proctor_core::causes::with_causes;
-use proctor_core::{
-    blueprint::{Blueprint, BuildFailure, Image, ImageDisk},
-    mount::Mount,
-};
 use proctor_devbox::{
     Backend, Base, BaseName, BoxId, BoxSpec, Devbox, Error as BoxError, LayerId, Limits, Network,
-    User,
 };
 use proctor_store::{Store, blueprints::CodeTokens};
 use secrecy::ExposeSecret as _;
 
 use super::{
     context::{Context, ContextError, Selection},
+    copy_from::Source,
     layers::LayerKey,
     log::{BuildLog, Level},
-    steps::{CopyStep, Plan, Step, StepKind, joined},
+    steps::{Origin, Plan, StagePlan, Step, StepKind},
 };
-use crate::{
-    commands::{self, SetupCommand},
-    mounts::{Mounter, Site, fresh_exec},
-};
+use crate::mounts::Mounter;
 
 /// What a build needs.
 pub(super) struct Builder<'b> {
@@ -44,6 +40,8 @@ pub(super) struct Builder<'b> {
     pub(super) tokens: CodeTokens,
     /// Variables with the values of secrets.
     pub(super) secrets: BTreeMap<String, String>,
+    /// Where the trees of container images are, by the names of their bases.
+    pub(super) roots: BTreeMap<String, PathBuf>,
 }
 
 /// A build that did not work out.
@@ -69,7 +67,7 @@ pub(super) struct Broken {
 }
 
 impl Broken {
-    fn because(message: impl std::fmt::Display) -> Self {
+    pub(super) fn because(message: impl std::fmt::Display) -> Self {
         Self {
             reason: BuildFailure::BuildFailed,
             message: message.to_string(),
@@ -90,27 +88,56 @@ impl From<ContextError> for Broken {
 }
 
 /// A step with the layer it ends with and what it brings in.
-struct Prepared<'p> {
-    step: &'p Step,
+pub(super) struct Prepared<'p> {
+    pub(super) step: &'p Step,
     layer: LayerId,
-    selection: Option<Selection>,
+    pub(super) selection: Option<Selection>,
+    /// What it copies from, if that is not the build context.
+    pub(super) source: Option<Source>,
 }
 
+/// A stage whose layers are named.
+struct PreparedStage<'p> {
+    base: ImageDisk,
+    below: Option<usize>,
+    steps: Vec<Prepared<'p>>,
+    /// What it ends with.
+    disk: ImageDisk,
+    key: LayerKey,
+}
+
+/// The disks that names of images mean.
+pub(super) type Disks = BTreeMap<String, ImageDisk>;
+
 impl Builder<'_> {
-    /// Carries out the plan on `disk`.
-    pub(super) async fn build(&self, plan: &Plan, disk: &ImageDisk) -> Result<Success, Failure> {
+    /// Carries out the plan; `disks` are what names of images mean.
+    pub(super) async fn build(&self, plan: &Plan, disks: &Disks) -> Result<Success, Failure> {
         let mut layers = Vec::new();
-        match self.build_layers(plan, disk, &mut layers).await {
-            Ok(disk) => Ok(Success {
+        let built = self.build_layers(plan, disks, &mut layers);
+        let built = match tokio::time::timeout(self.time_limit, built).await {
+            Ok(built) => built,
+            Err(_) => {
+                self.remove_boxes().await;
+                let limit = self.time_limit.as_secs();
+                Err(Broken::because(format!(
+                    "the build took longer than {limit} seconds"
+                )))
+            }
+        };
+        match (built, plan.image()) {
+            (Ok(disk), Some(image)) => Ok(Success {
                 image: Image {
                     disk,
-                    env: plan.env.clone(),
-                    working_directory: plan.working_directory.clone(),
-                    user: plan.user.clone(),
+                    ..image.clone()
                 },
                 layers,
             }),
-            Err(Broken { reason, message }) => Err(Failure {
+            (Ok(_), None) => Err(Failure {
+                reason: BuildFailure::BuildFailed,
+                message: "the plan has no stage".to_owned(),
+                layers,
+            }),
+            (Err(Broken { reason, message }), _) => Err(Failure {
                 reason,
                 message,
                 layers,
@@ -121,18 +148,22 @@ impl Builder<'_> {
     async fn build_layers(
         &self,
         plan: &Plan,
-        disk: &ImageDisk,
+        disks: &Disks,
         layers: &mut Vec<String>,
     ) -> Result<ImageDisk, Broken> {
         for name in &plan.unused {
             let doubt = format!("the build argument {name} is not declared by the Dockerfile");
             self.log.add(Level::Warn, &doubt);
         }
-        if plan.steps.is_empty() {
-            return Ok(disk.clone());
-        }
+        self.note_metadata(plan);
         let context = self.context(plan).await?;
-        let mut steps = self.prepare(plan, disk, context.as_ref()).await?;
+        let mut stages = BTreeMap::new();
+        for (number, stage) in &plan.stages {
+            let prepared = self
+                .prepare(stage, disks, &stages, context.as_ref())
+                .await?;
+            stages.insert(*number, prepared);
+        }
         let there: BTreeSet<LayerId> = self
             .backend
             .layers()
@@ -140,41 +171,81 @@ impl Builder<'_> {
             .into_iter()
             .map(|layer| layer.id)
             .collect();
-        let cached = steps
-            .iter()
-            .rposition(|step| there.contains(&step.layer))
-            .map_or(0, |last| last + 1);
-        let mut base = base(disk)?;
+        let wanted = stages_to_build(&stages, plan.target, &there);
+        let mut disk = None;
+        let titled = plan.stages.len() > 1;
+        for (number, stage) in stages {
+            let is_target = number == plan.target;
+            if is_target {
+                disk = Some(stage.disk.clone());
+            }
+            if wanted.contains(&number) || is_target {
+                if titled {
+                    self.log.add(Level::Info, &format!("stage {number}"));
+                }
+                self.build_stage(stage, &there, context.as_ref(), layers)
+                    .await?;
+            } else {
+                // What is there belongs to this blueprint too, so that it stays as long.
+                let known = stage.steps.iter().map(|step| &step.layer);
+                layers.extend(
+                    known
+                        .filter(|layer| there.contains(layer))
+                        .map(ToString::to_string),
+                );
+            }
+        }
+        disk.ok_or_else(|| Broken::because("the plan has no stage"))
+    }
+
+    /// Says once which instructions change nothing in the build.
+    fn note_metadata(&self, plan: &Plan) {
+        let mut notes: Vec<&str> = plan
+            .stages
+            .values()
+            .flat_map(|stage| stage.notes.clone())
+            .collect();
+        notes.sort_unstable();
+        notes.dedup();
+        if !notes.is_empty() {
+            let note = format!(
+                "kept with the image, without any effect on its build: {}",
+                notes.join(", ")
+            );
+            self.log.add(Level::Info, &note);
+        }
+    }
+
+    async fn build_stage(
+        &self,
+        stage: PreparedStage<'_>,
+        there: &BTreeSet<LayerId>,
+        context: Option<&Context>,
+        layers: &mut Vec<String>,
+    ) -> Result<(), Broken> {
+        let PreparedStage {
+            base, mut steps, ..
+        } = stage;
+        let cached = cached(&steps, there);
+        let mut base = base_of(&base)?;
         for step in steps.drain(..cached) {
             self.log
                 .add(Level::Info, &format!("{} (cached)", step.step.title));
             layers.push(step.layer.to_string());
             base = Base::Layer(step.layer);
         }
-        if !steps.is_empty() {
-            let carried_out = self.in_a_box(base, steps, context.as_ref(), layers);
-            match tokio::time::timeout(self.time_limit, carried_out).await {
-                Ok(done) => done?,
-                Err(_) => {
-                    self.remove_box().await;
-                    let limit = self.time_limit.as_secs();
-                    return Err(Broken::because(format!(
-                        "the build took longer than {limit} seconds"
-                    )));
-                }
-            }
+        if steps.is_empty() {
+            return Ok(());
         }
-        Ok(match layers.last() {
-            Some(layer) => ImageDisk::Layer(layer.clone()),
-            None => disk.clone(),
-        })
+        self.in_a_box(base, steps, context, layers).await
     }
 
     /// The build context, if a step copies from it.
     async fn context(&self, plan: &Plan) -> Result<Option<Context>, Broken> {
         let copies = plan
-            .steps
-            .iter()
+            .stages
+            .values()
+            .flat_map(|stage| &stage.steps)
             .any(|step| matches!(step.kind, StepKind::Copy(_)));
         match self.blueprint.recipe.build_context {
             Some(object) if copies => {
@@ -188,25 +259,48 @@ impl Builder<'_> {
         }
     }
 
-    /// Finds the layer of every step.
+    /// Finds the layer of every step of a stage.
     async fn prepare<'p>(
         &self,
-        plan: &'p Plan,
-        disk: &ImageDisk,
+        stage: &'p StagePlan,
+        disks: &Disks,
+        before: &BTreeMap<usize, PreparedStage<'_>>,
         context: Option<&Context>,
-    ) -> Result<Vec<Prepared<'p>>, Broken> {
-        let fingerprint = self.fingerprint(disk).await?;
+    ) -> Result<PreparedStage<'p>, Broken> {
+        let unknown = || Broken::because("a stage builds on what is not there");
         let organization = self.blueprint.organization;
-        let mut key = LayerKey::of_base(organization, disk, fingerprint.as_deref());
-        let mut prepared = Vec::new();
-        for step in &plan.steps {
-            let mut selection = None;
+        let (base, below, mut key) = match &stage.base {
+            Origin::Stage(number) => {
+                let below = before.get(number).ok_or_else(unknown)?;
+                (below.disk.clone(), Some(*number), below.key)
+            }
+            Origin::Image(_, name) => {
+                let disk = disks.get(name).ok_or_else(unknown)?.clone();
+                let key = match stage.steps.is_empty() {
+                    // Nothing is named after it but what copies from it, and that is told apart by its disk.
+                    true if disk != ImageDisk::Host => LayerKey::of_base(organization, &disk, None),
+                    _ => {
+                        let fingerprint = self.fingerprint(&disk).await?;
+                        LayerKey::of_base(organization, &disk, fingerprint.as_deref())
+                    }
+                };
+                (disk, None, key)
+            }
+        };
+        let mut steps = Vec::new();
+        for step in &stage.steps {
+            let (mut selection, mut source) = (None, None);
             let content = match (&step.kind, context) {
                 (StepKind::Copy(copy), Some(context)) => {
                     let selected = context.select(copy)?;
                     let digest = selected.digest.to_string();
                     selection = Some(selected);
                     Some(digest)
+                }
+                (StepKind::CopyFrom(origin, _), _) => {
+                    let (found, content) = self.source(origin, disks, before)?;
+                    source = Some(found);
+                    Some(content)
                 }
                 (StepKind::Code { place, mount }, _) => {
                     let mut mount = mount.clone();
@@ -221,18 +315,55 @@ impl Builder<'_> {
                 _ => None,
             };
             key = key.after(step, &self.blueprint.recipe.secrets, content.as_deref());
-            prepared.push(Prepared {
+            steps.push(Prepared {
                 step,
                 layer: key.layer(),
                 selection,
+                source,
             });
         }
-        Ok(prepared)
+        let disk = match steps.last() {
+            Some(last) => ImageDisk::Layer(last.layer.to_string()),
+            None => base.clone(),
+        };
+        Ok(PreparedStage {
+            base,
+            below,
+            steps,
+            disk,
+            key,
+        })
+    }
+
+    /// What a copy takes from, and a text that tells it from everything else.
+    fn source(
+        &self,
+        origin: &Origin,
+        disks: &Disks,
+        before: &BTreeMap<usize, PreparedStage<'_>>,
+    ) -> Result<(Source, String), Broken> {
+        let unknown = || Broken::because("a copy takes from what is not there");
+        let (disk, stage, content) = match origin {
+            Origin::Stage(number) => {
+                let stage = before.get(number).ok_or_else(unknown)?;
+                (stage.disk.clone(), Some(*number), stage.key.text())
+            }
+            Origin::Image(_, name) => {
+                let disk = disks.get(name).ok_or_else(unknown)?.clone();
+                let key = LayerKey::of_base(self.blueprint.organization, &disk, None);
+                (disk, None, key.text())
+            }
+        };
+        let tree = match &disk {
+            ImageDisk::RootFs(base) => self.roots.get(base).cloned(),
+            ImageDisk::Host | ImageDisk::Layer(_) => None,
+        };
+        Ok((Source { disk, tree, stage }, content))
     }
 
     /// What tells one state of the host's programs from another: only a box knows.
     async fn fingerprint(&self, disk: &ImageDisk) -> Result<Option<String>, Broken> {
-        let devbox = self.fresh_box(base(disk)?).await?;
+        let devbox = self.fresh_box(self.box_id(), base_of(disk)?).await?;
         let record = devbox.record().await;
         devbox.destroy().await?;
         Ok(record?.base_fingerprint)
@@ -243,22 +374,28 @@ impl Builder<'_> {
     }
 
     /// A box that does not run yet. One that an earlier process left is removed first.
-    async fn fresh_box(&self, base: Base) -> Result<Arc<dyn Devbox>, Broken> {
-        let mut spec = BoxSpec::new(self.box_id(), base);
+    pub(super) async fn fresh_box(&self, id: BoxId, base: Base) -> Result<Arc<dyn Devbox>, Broken> {
+        let mut spec = BoxSpec::new(id, base);
         spec.limits = self.limits;
         spec.network = self.network.clone();
         spec.labels = [("purpose".to_owned(), "blueprint build".to_owned())].into();
         match self.backend.create(spec.clone()).await {
             Err(BoxError::Exists { .. }) => {
-                self.remove_box().await;
+                self.remove_box(&spec.id).await;
                 Ok(self.backend.create(spec).await?)
             }
             other => Ok(other?),
         }
     }
 
-    async fn remove_box(&self) {
-        let removed = match self.backend.open(&self.box_id()).await {
+    async fn remove_boxes(&self) {
+        for id in super::boxes_of(self.blueprint.id) {
+            self.remove_box(&id).await;
+        }
+    }
+
+    async fn remove_box(&self, id: &BoxId) {
+        let removed = match self.backend.open(id).await {
             Ok(devbox) => devbox.destroy().await,
             Err(BoxError::NoSuchBox(_)) => Ok(()),
             Err(error) => Err(error),
@@ -275,7 +412,7 @@ impl Builder<'_> {
         context: Option<&Context>,
         layers: &mut Vec<String>,
     ) -> Result<(), Broken> {
-        let devbox = self.fresh_box(base).await?;
+        let devbox = self.fresh_box(self.box_id(), base).await?;
         let done = async {
             devbox.start().await?;
             for step in steps {
@@ -294,107 +431,42 @@ impl Builder<'_> {
         devbox.destroy().await?;
         done
     }
+}
 
-    async fn step(
-        &self,
-        devbox: &dyn Devbox,
-        prepared: Prepared<'_>,
-        context: Option<&Context>,
-    ) -> Result<(), Broken> {
-        let step = prepared.step;
-        match &step.kind {
-            StepKind::Run(command) => self.run(devbox, step, command).await,
-            StepKind::MakeDirectory => {
-                self.prepare_target(devbox, &step.directory, true).await?;
-                Ok(())
-            }
-            StepKind::WriteFile { path, content } => {
-                let path = joined("/home/user", path);
-                let mut content = content.as_bytes();
-                devbox
-                    .write_file(&path, &User::Root, None, &mut content)
-                    .await?;
-                Ok(())
-            }
-            StepKind::Code { place, mount } => {
-                let mut mount = mount.clone();
-                mount.token = self.tokens.get(place).cloned();
-                let user = User::Named("user".to_owned());
-                let mut env = step.env.clone();
-                env.extend(self.secrets.clone());
-                let site = Site {
-                    devbox,
-                    organization: self.blueprint.organization,
-                    user: &user,
-                    home: "/home/user",
-                    env: &env,
-                };
-                let applied = self.mounter.apply(site, &Mount::Code(mount)).await;
-                applied.map_err(Broken::because)
-            }
-            StepKind::Copy(copy) => match (context, prepared.selection) {
-                (Some(context), Some(selection)) => {
-                    self.copy(devbox, step, copy, (context, selection)).await
-                }
-                _ => Err(Broken::because("there is no build context")),
-            },
-        }
-    }
+/// How many steps, from the first, need not be carried out: those up to the last one whose layer is there.
+fn cached(steps: &[Prepared<'_>], there: &BTreeSet<LayerId>) -> usize {
+    let last = steps.iter().rposition(|step| there.contains(&step.layer));
+    last.map_or(0, |last| last + 1)
+}
 
-    async fn copy(
-        &self,
-        devbox: &dyn Devbox,
-        step: &Step,
-        copy: &CopyStep,
-        (context, selection): (&Context, Selection),
-    ) -> Result<(), Broken> {
-        let target = joined(&step.directory, &copy.target);
-        let is_directory = self
-            .prepare_target(devbox, &target, selection.into_directory)
-            .await?;
-        context
-            .send(
-                devbox,
-                fresh_exec(self.store),
-                (copy, selection),
-                (target, is_directory),
-                self.time_limit,
-            )
-            .await?;
-        Ok(())
-    }
-
-    /// Makes a directory if it must be one; whether it is one.
-    async fn prepare_target(
-        &self,
-        devbox: &dyn Devbox,
-        target: &str,
-        must_be_directory: bool,
-    ) -> Result<bool, Broken> {
-        const SCRIPT: &str = r#"if [ "$2" = yes ]; then mkdir -p "$1" || exit 2; fi; [ -d "$1" ]"#;
-        let command = SetupCommand {
-            id: fresh_exec(self.store),
-            script: SCRIPT,
-            arguments: vec![
-                target.to_owned(),
-                if must_be_directory { "yes" } else { "no" }.to_owned(),
-            ],
-            user: &User::Root,
-            directory: Some("/".to_owned()),
-            env: BTreeMap::new(),
-            time_limit: self.time_limit,
+/// The stages that must be built: the target if its last layer is missing, and whatever steps that are carried out stand on or copy from.
+fn stages_to_build(
+    stages: &BTreeMap<usize, PreparedStage<'_>>,
+    target: usize,
+    there: &BTreeSet<LayerId>,
+) -> BTreeSet<usize> {
+    let mut wanted = BTreeSet::new();
+    let mut open = vec![target];
+    while let Some(number) = open.pop() {
+        let Some(stage) = stages.get(&number) else {
+            continue;
         };
-        let (exit, said) = commands::run(devbox, command).await?;
-        match exit.status() {
-            0 => Ok(true),
-            1 => Ok(false),
-            _ => Err(Broken::because(format!("{target}: {}", said.trim()))),
+        let cached = cached(&stage.steps, there);
+        if cached == stage.steps.len() && !stage.steps.is_empty() {
+            continue;
         }
+        wanted.insert(number);
+        if cached == 0 {
+            open.extend(stage.below);
+        }
+        let sources = stage.steps[cached..].iter();
+        open.extend(sources.filter_map(|step| step.source.as_ref()?.stage));
     }
+    wanted
 }
 
 /// What a box stands on.
-fn base(disk: &ImageDisk) -> Result<Base, Broken> {
+pub(super) fn base_of(disk: &ImageDisk) -> Result<Base, Broken> {
     Ok(match disk {
         ImageDisk::Host => Base::Host,
         ImageDisk::RootFs(name) => {

@@ -11,7 +11,7 @@ use proctor_devbox::LayerId;
 
 use super::{
     dockerfile::CommandForm,
-    steps::{Step, StepKind},
+    steps::{CopyStep, Step, StepKind},
 };
 
 /// What the names of our layers begin with.
@@ -67,7 +67,18 @@ impl LayerKey {
         hasher.part(step.directory.as_bytes());
         hasher.part(step.user.as_deref().unwrap_or_default().as_bytes());
         hasher.part(content.unwrap_or_default().as_bytes());
+        if !step.shell.is_empty() {
+            hasher.part(b"shell of its own");
+            for word in &step.shell {
+                hasher.part(word.as_bytes());
+            }
+        }
         Self(hasher.finish())
+    }
+
+    /// The key as text, for what depends on the disk that it names.
+    pub(crate) fn text(self) -> String {
+        self.0.hex()
     }
 
     /// The layer's name.
@@ -94,10 +105,29 @@ fn describe(kind: &StepKind, hasher: &mut Hasher) {
                 hasher.part(word.as_bytes());
             }
         }
+        StepKind::Run(CommandForm::Script(text)) => {
+            hasher.part(b"script");
+            hasher.part(text.as_bytes());
+        }
         StepKind::Copy(copy) => {
             hasher.part(b"copy");
-            hasher.part(copy.target.as_bytes());
-            hasher.part(format!("{:?} {:?} {}", copy.owner, copy.mode, copy.unpacks).as_bytes());
+            describe_copy(copy, hasher);
+        }
+        // What the stage or image is, is content.
+        StepKind::CopyFrom(_, copy) => {
+            hasher.part(b"copy from");
+            describe_copy(copy, hasher);
+            for source in &copy.sources {
+                hasher.part(source.as_bytes());
+            }
+        }
+        StepKind::WriteDocuments(documents, copy) => {
+            hasher.part(b"documents");
+            describe_copy(copy, hasher);
+            for (name, content) in documents {
+                hasher.part(name.as_bytes());
+                hasher.part(content.as_bytes());
+            }
         }
         StepKind::MakeDirectory => hasher.part(b"directory"),
         StepKind::WriteFile { path, content } => {
@@ -111,6 +141,11 @@ fn describe(kind: &StepKind, hasher: &mut Hasher) {
             hasher.part(mount.install.as_deref().unwrap_or_default().as_bytes());
         }
     }
+}
+
+fn describe_copy(copy: &CopyStep, hasher: &mut Hasher) {
+    hasher.part(copy.target.as_bytes());
+    hasher.part(format!("{:?} {:?} {}", copy.owner, copy.mode, copy.unpacks).as_bytes());
 }
 
 #[cfg(test)]
@@ -131,6 +166,7 @@ mod tests {
             env: BTreeMap::new(),
             directory: "/".to_owned(),
             user: None,
+            shell: Vec::new(),
         }
     }
 
@@ -147,6 +183,12 @@ mod tests {
         others.push(key(&step));
         let mut step = run("make");
         step.user = Some("user".to_owned());
+        others.push(key(&step));
+        let mut step = run("make");
+        step.shell = vec!["/bin/bash".to_owned(), "-c".to_owned()];
+        others.push(key(&step));
+        let mut step = run("make");
+        step.kind = StepKind::Run(CommandForm::Script("make".to_owned()));
         others.push(key(&step));
         let mut step = run("make");
         step.directory = "/x".to_owned();

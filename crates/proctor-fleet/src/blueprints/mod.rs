@@ -3,7 +3,8 @@
 //! [`Blueprints`] takes a recipe, checks all of it that can be checked at once, and builds it in the background: each
 //! step in a box of its own, each step's disk a layer that is found again when the same step follows the same steps.
 //!
-//! * `dockerfile`: the language; `steps`: from a recipe to what is to be done; `context`: what copies take.
+//! * `dockerfile`: the language; `steps`: from a recipe to what is to be done; `context`, `copy_from`: what copies take.
+//! * `foundation`, `container`: what recipes build on.
 //! * `layers`: when two disks are the same; `build`: doing it; `log`: what was said meanwhile.
 
 use std::{
@@ -21,6 +22,7 @@ use proctor_core::{
     },
 };
 use proctor_devbox::{Backend, BoxId, Limits};
+use proctor_images::Images;
 use proctor_macros::boxed_futures;
 use proctor_store::{Store, StoreError, repeatable::Made, retry::retry_stale, runs::Revised};
 use tokio::sync::Semaphore;
@@ -29,7 +31,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::mounts::Mounter;
 
 mod build;
+mod container;
 mod context;
+mod copy_from;
 mod dockerfile;
 mod foundation;
 mod ignore;
@@ -37,10 +41,12 @@ mod layers;
 mod log;
 mod preview;
 mod run;
+mod step;
 mod steps;
 mod stray_layers;
 mod work;
 
+pub use container::{ImagePresence, images_named};
 pub use dockerfile::DockerfileError;
 pub use log::{Level, LogLine};
 
@@ -51,6 +57,8 @@ pub struct BlueprintOptions {
     pub spool: PathBuf,
     /// What names after `FROM` mean, besides `host` and other blueprints.
     pub images: BTreeMap<String, ImageDisk>,
+    /// Container images: imported, in layouts, at registries that may be asked.
+    pub container_images: Option<Images>,
     /// How many builds go on at once.
     pub at_once: usize,
     /// How long a build may take.
@@ -65,6 +73,7 @@ impl BlueprintOptions {
         Self {
             spool: spool.into(),
             images: BTreeMap::new(),
+            container_images: None,
             at_once: 2,
             time_limit: Duration::from_secs(1800),
             limits: Limits {
@@ -137,7 +146,21 @@ struct Inner {
 
 /// The box that a blueprint is built in.
 pub(crate) fn box_of(id: BlueprintId) -> BoxId {
-    BoxId::new(format!("bpt-{}", id.bare().to_ascii_lowercase()))
+    named_box("bpt", id)
+}
+
+/// The box on a stage that others copy from.
+pub(crate) fn source_box_of(id: BlueprintId) -> BoxId {
+    named_box("bps", id)
+}
+
+/// Every box that a build may have.
+pub(crate) fn boxes_of(id: BlueprintId) -> [BoxId; 2] {
+    [box_of(id), source_box_of(id)]
+}
+
+fn named_box(prefix: &str, id: BlueprintId) -> BoxId {
+    BoxId::new(format!("{prefix}-{}", id.bare().to_ascii_lowercase()))
         .expect("letters and digits make a name")
 }
 
@@ -166,6 +189,7 @@ impl Blueprints {
     /// Begins again what a former process did not finish, and removes layers that no blueprint has. To be called once, after
     /// the boxes that nobody owns were swept.
     pub async fn recover(&self) -> Result<(), StoreError> {
+        self.register_images().await;
         self.forget_layers().await?;
         for blueprint in self.inner.store.unfinished_blueprints().await? {
             self.begin(blueprint);
@@ -183,26 +207,27 @@ impl Blueprints {
     /// The boxes that builds may be using: not to be swept while this goes on.
     pub async fn boxes(&self) -> Result<BTreeSet<BoxId>, StoreError> {
         let unfinished = self.inner.store.unfinished_blueprints().await?;
-        Ok(unfinished.iter().map(|one| box_of(one.id)).collect())
+        Ok(unfinished.iter().flat_map(|one| boxes_of(one.id)).collect())
     }
 
     /// Takes a recipe and begins to build it.
     pub async fn create(
         &self,
         organization: OrganizationId,
-        recipe: Recipe,
+        mut recipe: Recipe,
     ) -> Result<Blueprint, BlueprintError> {
         let store = &self.inner.store;
         let made = store.make_once(|id| store.blueprint(organization, id));
         if let Made::Before(blueprint) = made.await? {
             return Ok(blueprint.value);
         }
-        let (foundation, _) = self.plan(organization, &recipe).await?;
+        let planned = self.plan(organization, &recipe).await?;
         self.check_surroundings(organization, &recipe).await?;
+        recipe.images = planned.digests();
         let blueprint = self
             .inner
             .store
-            .create_blueprint(organization, recipe, foundation.blueprint)
+            .create_blueprint(organization, recipe, planned.base())
             .await?;
         self.begin(blueprint.clone());
         Ok(blueprint)
@@ -214,8 +239,8 @@ impl Blueprints {
         organization: OrganizationId,
         recipe: &Recipe,
     ) -> Result<String, BlueprintError> {
-        let (foundation, _) = self.plan(organization, recipe).await?;
-        Ok(preview::render(recipe, foundation.blueprint))
+        let planned = self.plan(organization, recipe).await?;
+        Ok(preview::render(recipe, planned.base()))
     }
 
     /// One of the organization's blueprints, also one that is deleted.

@@ -7,6 +7,8 @@ use proctor_core::{
     shell::quoted,
 };
 
+use super::steps::has_setup;
+
 /// The Dockerfile. Tokens and secrets are not in it.
 pub(super) fn render(recipe: &Recipe, base: Option<BlueprintId>) -> String {
     let mut lines = Vec::new();
@@ -15,10 +17,7 @@ pub(super) fn render(recipe: &Recipe, base: Option<BlueprintId>) -> String {
         (None, Some(base)) => lines.push(format!("FROM {}", base.wire(Dialect::Runloop))),
         (None, None) => lines.push("FROM host".to_owned()),
     }
-    let has_more = !(recipe.file_mounts.is_empty()
-        && recipe.system_setup_commands.is_empty()
-        && recipe.code_mounts.is_empty());
-    if has_more && recipe.dockerfile.is_some() {
+    if has_setup(recipe) && recipe.dockerfile.is_some() {
         lines.push("USER root".to_owned());
     }
     for (path, content) in &recipe.file_mounts {
@@ -94,7 +93,7 @@ mod tests {
         ) {
             let recipe = Recipe { system_setup_commands: commands.clone(), ..Recipe::default() };
             let shown = Dockerfile::parse(&render(&recipe, None)).unwrap();
-            prop_assert_eq!(shown.instructions.len(), commands.len());
+            prop_assert_eq!(shown.stages[0].instructions.len(), commands.len());
         }
     }
 }

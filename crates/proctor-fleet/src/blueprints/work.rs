@@ -12,7 +12,7 @@ use proctor_devbox::Network;
 use proctor_store::{StoreError, blueprints::CodeTokens, retry::retry_stale};
 
 use super::{
-    Blueprints, box_of,
+    Blueprints, boxes_of,
     build::{self, Builder, Failure, Success},
     log::{BuildLog, Level},
 };
@@ -34,16 +34,18 @@ impl Blueprints {
                 Some(Err(error)) => {
                     tracing::error!(error = %with_causes(&error), blueprint = %id, "a build cannot be recorded");
                 }
-                None => this.remove_box(id).await,
+                None => this.remove_boxes(id).await,
             }
         });
     }
 
-    async fn remove_box(&self, id: BlueprintId) {
-        if let Ok(devbox) = self.inner.backend.open(&box_of(id)).await
-            && let Err(error) = devbox.destroy().await
-        {
-            tracing::warn!(error = %with_causes(&error), blueprint = %id, "a build's devbox stays for now");
+    async fn remove_boxes(&self, id: BlueprintId) {
+        for name in boxes_of(id) {
+            if let Ok(devbox) = self.inner.backend.open(&name).await
+                && let Err(error) = devbox.destroy().await
+            {
+                tracing::warn!(error = %with_causes(&error), blueprint = %id, "a build's devbox stays for now");
+            }
         }
     }
 
@@ -109,8 +111,11 @@ impl Blueprints {
         (tokens, secrets): (CodeTokens, BTreeMap<String, String>),
     ) -> Result<Success, Failure> {
         let planned = self.plan(blueprint.organization, &blueprint.recipe).await;
-        let (foundation, plan) = planned.map_err(|error| failure(error.to_string()))?;
-        if let Some(name) = &foundation.missing_image {
+        let planned = planned.map_err(|error| failure(error.to_string()))?;
+        for (name, foundation) in &planned.foundations {
+            if !foundation.is_stand_in {
+                continue;
+            }
             let instead = match &foundation.image.disk {
                 ImageDisk::Host => "the host's programs",
                 ImageDisk::Layer(_) | ImageDisk::RootFs(_) => "another image",
@@ -120,6 +125,10 @@ impl Blueprints {
             );
             log.add(Level::Warn, &doubt);
         }
+        let roots = self
+            .obtain(&planned.foundations, log)
+            .await
+            .map_err(failure)?;
         let network = self
             .network(blueprint, log)
             .await
@@ -135,8 +144,14 @@ impl Blueprints {
             blueprint,
             tokens,
             secrets,
+            roots,
         };
-        builder.build(&plan, &foundation.image.disk).await
+        let disks = planned
+            .foundations
+            .iter()
+            .map(|(name, foundation)| (name.clone(), foundation.image.disk.clone()))
+            .collect();
+        builder.build(&planned.plan, &disks).await
     }
 
     /// What a build may reach: nothing, unless its recipe names a policy.

@@ -8,10 +8,8 @@ use std::sync::Arc;
 
 use proctor_devbox::{
     EgressPolicy, Host, HostPattern, Target,
-    egress::{self, Gate, Names, Refused},
+    egress::{self, Gate, LocalProxy, Names, Refused, environment_has_proxy},
 };
-use tokio::net::TcpListener;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::GitError;
 
@@ -37,21 +35,11 @@ impl Default for CodeHosts {
 pub(super) enum Outlet {
     /// Through a proxy of ours, which ends with this value.
     Gate {
-        proxy: String,
-        gate: Arc<Gate>,
+        proxy: LocalProxy,
         repository: String,
-        ended: CancellationToken,
     },
     /// Through the proxy that the server's environment names, which dials. What leads inside was refused before.
     Environment,
-}
-
-impl Drop for Outlet {
-    fn drop(&mut self) {
-        if let Self::Gate { ended, .. } = self {
-            ended.cancel();
-        }
-    }
 }
 
 impl Outlet {
@@ -65,7 +53,7 @@ impl Outlet {
         };
         let gate = Gate::new(policy, Arc::clone(&hosts.names)).trusting(hosts.internal.clone());
         let gate = Arc::new(gate);
-        if has_proxy(url) {
+        if environment_has_proxy(url) {
             return match gate.check(&target).await {
                 // Behind a proxy many names are known to the proxy only.
                 Ok(()) | Err(Refused::Unknown { .. }) => Ok(Self::Environment),
@@ -75,32 +63,17 @@ impl Outlet {
         gate.check(&target)
             .await
             .map_err(|refused| not_fetched(url, &refused))?;
-        let listener = TcpListener::bind(("127.0.0.1", 0))
-            .await
-            .map_err(GitError::Platform)?;
-        let proxy = format!(
-            "http://{}",
-            listener.local_addr().map_err(GitError::Platform)?
-        );
-        let (ended, tasks) = (CancellationToken::new(), TaskTracker::new());
-        tasks.spawn(accept(
-            listener,
-            Arc::clone(&gate),
-            tasks.clone(),
-            ended.clone(),
-        ));
+        let proxy = LocalProxy::start(gate).await.map_err(GitError::Platform)?;
         Ok(Self::Gate {
             proxy,
-            gate,
             repository: url.to_owned(),
-            ended,
         })
     }
 
     /// What `git` must be told.
     pub(super) fn settings(&self) -> Vec<(&'static str, String)> {
         match self {
-            Self::Gate { proxy, .. } => vec![("http.proxy", proxy.clone())],
+            Self::Gate { proxy, .. } => vec![("http.proxy", proxy.url().to_owned())],
             Self::Environment => vec![("http.followRedirects", "false".to_owned())],
         }
     }
@@ -112,29 +85,11 @@ impl Outlet {
 
     /// Why the gate ended it, if it did.
     pub(super) fn refusal(&self) -> Option<GitError> {
-        let Self::Gate {
-            gate, repository, ..
-        } = self
-        else {
+        let Self::Gate { proxy, repository } = self else {
             return None;
         };
-        let refused = gate.last_refusal()?;
+        let refused = proxy.gate().last_refusal()?;
         Some(not_fetched(repository, &refused))
-    }
-}
-
-async fn accept(
-    listener: TcpListener,
-    gate: Arc<Gate>,
-    tasks: TaskTracker,
-    ended: CancellationToken,
-) {
-    loop {
-        let accepted = ended.run_until_cancelled(listener.accept()).await;
-        let Some(accepted) = accepted else { return };
-        let Ok((stream, _)) = accepted else { continue };
-        let (gate, own, ended) = (Arc::clone(&gate), tasks.clone(), ended.clone());
-        tasks.spawn(async move { egress::serve(stream, gate, &own, &ended).await });
     }
 }
 
@@ -154,18 +109,6 @@ fn not_fetched(repository: &str, refused: &Refused) -> GitError {
         repository: repository.to_owned(),
         why,
     }
-}
-
-/// Whether the server's environment names a proxy for this address.
-fn has_proxy(url: &str) -> bool {
-    let names = match url.starts_with("https://") {
-        true => ["HTTPS_PROXY", "https_proxy"],
-        // The name in upper case is not read for plain addresses: a request to a CGI program could set it.
-        false => ["http_proxy", "http_proxy"],
-    };
-    names
-        .into_iter()
-        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
 /// The host and port of an address, as far as we understand it. Where `git` understands it otherwise, the gate does not let it through.

@@ -1,5 +1,8 @@
-use proctor_core::devbox::{DevboxSetup, DevboxStatus};
-use proctor_devbox::Stream;
+use proctor_core::{
+    blueprint::{Image, ImageDisk},
+    devbox::{DevboxSetup, DevboxStatus},
+};
+use proctor_devbox::{ExecId, Stream};
 use proctor_fleet::{FleetError, Keeping, NewCommand, logs::LogFilter, output::Pieces};
 use proctor_testkit::eventually;
 use uuid::Uuid;
@@ -30,6 +33,28 @@ async fn the_same_id_is_the_same_execution() {
         .unwrap();
     assert_eq!(ended(&third).await.0, 0);
     assert_eq!(house.sh(id, "cat times").await.1, "x\n");
+    house.end().await;
+}
+
+#[tokio::test]
+async fn the_entry_point_of_an_image_runs_as_its_user_and_goes_on() {
+    let house = House::open().await;
+    let id = house.running(DevboxSetup::default()).await;
+    let place = house.fleet.workplace(id).await.unwrap();
+    let name = |text: &str| ExecId::new(text).unwrap();
+    let mut image = Image::on(ImageDisk::Host);
+    assert!(place.entrypoint(name("none"), &image).is_none());
+    let script = "{ id -u; echo \"$HOME\"; echo \"$@\"; } >/tmp/entered.new; mv /tmp/entered.new /tmp/entered; exec \"$@\"";
+    image.entrypoint = ["/bin/sh", "-c", script, "enter"].map(str::to_owned).into();
+    let spec = place.entrypoint(name("entry"), &image).unwrap();
+    let execution = place.devbox.exec(spec).await.unwrap();
+    eventually("the entry point has begun", async || {
+        house.sh(id, "cat /tmp/entered").await.0 == 0
+    })
+    .await;
+    let (_, seen, _) = house.sh(id, "cat /tmp/entered").await;
+    assert_eq!(seen, "0\n/root\nsh -c sleep infinity\n");
+    assert!(execution.progress().exit.is_none(), "it goes on");
     house.end().await;
 }
 

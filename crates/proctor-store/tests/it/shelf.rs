@@ -338,12 +338,7 @@ async fn tokens_of_a_blueprint_are_sealed_and_gone_when_it_is_built(
         .write_build(&read, Build::Building, Vec::new(), None)
         .await;
     assert!(matches!(stale, Err(StoreError::Stale)), "{stale:?}");
-    let image = Image {
-        disk: ImageDisk::Layer("l".to_owned()),
-        env: BTreeMap::new(),
-        working_directory: None,
-        user: None,
-    };
+    let image = Image::on(ImageDisk::Layer("l".to_owned()));
     let complete = building
         .value
         .build

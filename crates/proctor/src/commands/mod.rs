@@ -5,6 +5,7 @@ mod demo;
 mod doctor;
 mod embedded;
 mod fhir;
+mod image;
 mod import;
 mod keys;
 mod organizations;
@@ -29,6 +30,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Organizations(arguments) => organizations::run(arguments).await,
         Command::VerifyJournal(arguments) => verify_journal::run(arguments).await,
         Command::Benchmark(arguments) => benchmark::run(arguments).await,
+        Command::Image(arguments) => image::run(arguments).await,
         Command::Import(arguments) => import::run(arguments).await,
         Command::Scenario(arguments) => scenario::run(arguments).await,
         Command::Demo(arguments) => demo::run(arguments).await,

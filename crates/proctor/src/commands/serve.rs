@@ -26,6 +26,7 @@ use crate::{
     commands::signals,
     devboxes::{self, Supplies},
     exit::{Exit, WrongUse},
+    image_settings::ImageSources,
     running::{Opened, Running, Terms},
     settings::{LogFormat, ServeSettings},
 };
@@ -52,6 +53,7 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
         supplies: Supplies {
             backend,
             images: serve.images.clone().unwrap_or_default(),
+            image_sources: ImageSources::of(&serve)?,
             code_mirrors: serve.code_mirrors.clone(),
             keep_frozen: keep_frozen(&serve),
             exact_disks: serve.exact_disks.unwrap_or(false),

@@ -8,6 +8,7 @@ mod crash;
 mod devboxes;
 mod doctor;
 mod faults;
+mod images;
 mod jobs;
 mod leftovers;
 mod mixed;

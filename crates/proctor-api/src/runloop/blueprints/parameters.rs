@@ -143,6 +143,7 @@ impl BlueprintParameters {
             build_args,
             file_mounts,
             secrets,
+            ..Recipe::default()
         };
         checks.finish()?;
         Ok(recipe)

@@ -14,6 +14,31 @@ pub(crate) fn expand(
     reader.until(None)
 }
 
+/// A text whose quotes are part of it: only variables are replaced, and `\$` is a dollar.
+pub(crate) fn expand_text(
+    text: &str,
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, String> {
+    let mut reader = Reader {
+        rest: text,
+        lookup,
+        depth: 0,
+    };
+    let mut expanded = String::new();
+    while let Some(c) = reader.next() {
+        match c {
+            '$' => expanded.push_str(&reader.variable()?),
+            '\\' => match reader.next() {
+                Some(escaped @ ('$' | '\\')) => expanded.push(escaped),
+                Some(other) => expanded.extend(['\\', other]),
+                None => expanded.push('\\'),
+            },
+            c => expanded.push(c),
+        }
+    }
+    Ok(expanded)
+}
+
 /// `${a:-${b:-${c}}}` may go on like this, but not for ever.
 const DEEPEST: usize = 20;
 

@@ -1,12 +1,16 @@
-//! From lines of text to instructions: comments go, continued lines become one.
+//! From lines of text to instructions: comments go, continued lines become one, here-documents stay with the instruction that begins them.
 
-use super::DockerfileError;
+use super::{
+    DockerfileError,
+    here_documents::{self, HereDocument},
+};
 
-/// An instruction's text and the number of its first line.
+/// An instruction's text, the number of its first line, and the documents that follow it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LogicalLine {
     pub(super) number: usize,
     pub(super) text: String,
+    pub(super) documents: Vec<HereDocument>,
 }
 
 pub(super) fn logical_lines(text: &str) -> Result<Vec<LogicalLine>, DockerfileError> {
@@ -17,7 +21,8 @@ pub(super) fn logical_lines(text: &str) -> Result<Vec<LogicalLine>, DockerfileEr
     let mut lines = Vec::new();
     let mut open: Option<LogicalLine> = None;
     let mut may_direct = true;
-    for (number, line) in text.lines().enumerate() {
+    let mut raw = text.lines().enumerate();
+    while let Some((number, line)) = raw.next() {
         let trimmed = line.trim();
         if let Some(comment) = trimmed.strip_prefix('#') {
             if may_direct {
@@ -37,13 +42,19 @@ pub(super) fn logical_lines(text: &str) -> Result<Vec<LogicalLine>, DockerfileEr
         let mut line = open.take().unwrap_or(LogicalLine {
             number: number + 1,
             text: String::new(),
+            documents: Vec::new(),
         });
         line.text.push_str(part);
         if goes_on {
             open = Some(line);
-        } else {
-            lines.push(line);
+            continue;
         }
+        for start in here_documents::begun_by(&line.text) {
+            let document = start.read(&mut raw.by_ref().map(|(_, line)| line));
+            let document = document.map_err(|why| DockerfileError::at(line.number, why))?;
+            line.documents.push(document);
+        }
+        lines.push(line);
     }
     // A last line that wants to be continued has ended all the same.
     lines.extend(open.filter(|line| !line.text.trim().is_empty()));

@@ -1,16 +1,19 @@
-//! Dockerfiles: the part of the language that a box can be built with.
+//! Dockerfiles, as far as a box can be built with them.
 //!
-//! `FROM RUN COPY ADD ENV WORKDIR USER ARG`, comments, continued lines, shell and exec form. Everything else is refused
-//! with the number of its line. Variables are not expanded here: what they are depends on what came before.
+//! Stages, `RUN COPY ADD ENV WORKDIR USER ARG SHELL`, instructions that only say something of the image, comments, continued lines, here-documents, shell and
+//! exec form. Everything else is refused with the number of its line. Variables are not expanded here: what they are depends on what came before.
 
 mod expansion;
+mod here_documents;
+mod instructions;
 mod lines;
 mod words;
 
-pub(crate) use expansion::expand;
+pub(crate) use expansion::{expand, expand_text};
+pub(crate) use here_documents::HereDocument;
 
+use instructions::{KNOWN, arguments, instruction, keyword};
 use lines::LogicalLine;
-use proctor_core::profile::is_variable;
 
 /// What is wrong with a Dockerfile, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,11 +37,23 @@ impl DockerfileError {
 /// A Dockerfile that was understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dockerfile {
-    /// Arguments before `FROM`, with the lines they are on.
+    /// Arguments before the first `FROM`, with the lines they are on.
     pub(crate) before: Vec<(usize, Argument)>,
-    /// What is built on, as it was written, and its line.
-    pub(crate) from: (usize, String),
-    /// Everything after `FROM`.
+    /// At least one.
+    pub(crate) stages: Vec<Stage>,
+}
+
+/// What stands between one `FROM` and the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stage {
+    /// The line of its `FROM`.
+    pub(crate) line: usize,
+    /// What is built on: a word.
+    pub(crate) from: String,
+    /// The machines it is for: a word.
+    pub(crate) platform: Option<String>,
+    /// What later stages call it, in small letters.
+    pub(crate) name: Option<String>,
     pub(crate) instructions: Vec<Located>,
 }
 
@@ -56,7 +71,7 @@ pub(crate) struct Located {
 pub(crate) enum Instruction {
     /// Run a command.
     Run(CommandForm),
-    /// Copy from the build context.
+    /// Copy from the build context, from a stage or from an image.
     Copy(Transfer),
     /// Copy, and unpack archives.
     Add(Transfer),
@@ -68,6 +83,14 @@ pub(crate) enum Instruction {
     User(String),
     /// Declare arguments.
     Arg(Vec<Argument>),
+    /// Change what runs commands in shell form.
+    Shell(Vec<String>),
+    /// What containers start with.
+    Entrypoint(CommandForm),
+    /// Labels: names and words.
+    Label(Vec<(String, String)>),
+    /// Says something of the image and does nothing: its name in small letters, and what it says.
+    Note(&'static str, String),
 }
 
 /// A command.
@@ -77,6 +100,8 @@ pub(crate) enum CommandForm {
     Shell(String),
     /// A program and its arguments.
     Exec(Vec<String>),
+    /// A script that says in its first line what runs it.
+    Script(String),
 }
 
 /// What is copied where.
@@ -84,12 +109,16 @@ pub(crate) enum CommandForm {
 pub(crate) struct Transfer {
     /// Words.
     pub(crate) sources: Vec<String>,
+    /// Files that stand in the Dockerfile itself.
+    pub(crate) documents: Vec<HereDocument>,
     /// A word.
     pub(crate) target: String,
     /// A word.
     pub(crate) chown: Option<String>,
     /// Permission bits.
     pub(crate) chmod: Option<u32>,
+    /// The stage or image that is copied from, instead of the build context.
+    pub(crate) from: Option<String>,
 }
 
 /// An argument with its default, a word.
@@ -106,8 +135,7 @@ impl Dockerfile {
     /// Reads a Dockerfile.
     pub(crate) fn parse(text: &str) -> Result<Self, DockerfileError> {
         let mut before = Vec::new();
-        let mut from = None;
-        let mut instructions = Vec::new();
+        let mut stages: Vec<Stage> = Vec::new();
         let lines = lines::logical_lines(text)?;
         if let Some(line) = lines.get(MOST_INSTRUCTIONS) {
             let message = format!("more than {MOST_INSTRUCTIONS} instructions");
@@ -116,11 +144,18 @@ impl Dockerfile {
         let last = lines.last().map_or(1, |line| line.number);
         for line in lines {
             let (keyword, rest) = keyword(&line.text);
-            match (keyword.to_ascii_uppercase().as_str(), &from) {
-                ("FROM", None) => from = Some((line.number, image(&line, rest)?)),
-                ("FROM", Some(_)) => {
-                    let message = "a second FROM: builds in several stages are not supported";
-                    return Err(DockerfileError::at(line.number, message));
+            match (keyword.to_ascii_uppercase().as_str(), stages.last_mut()) {
+                ("FROM", _) => {
+                    let stage = stage(&line, rest)?;
+                    let taken = stage.name.as_ref().filter(|name| {
+                        let mut names = stages.iter().map(|stage| stage.name.as_ref());
+                        names.any(|other| other == Some(name))
+                    });
+                    if let Some(name) = taken {
+                        let message = format!("there is another stage '{name}'");
+                        return Err(DockerfileError::at(line.number, message));
+                    }
+                    stages.push(stage);
                 }
                 ("ARG", None) => {
                     let arguments = arguments(&line, rest)?;
@@ -130,187 +165,79 @@ impl Dockerfile {
                     let message = format!("{known} before FROM");
                     return Err(DockerfileError::at(line.number, message));
                 }
-                (keyword, _) => {
-                    let instruction = instruction(&line, keyword, rest)?;
-                    instructions.push(Located {
+                (keyword, stage) => {
+                    let located = Located {
                         line: line.number,
                         text: line.text.clone(),
-                        instruction,
-                    });
+                        instruction: instruction(&line, keyword, rest)?,
+                    };
+                    if let Some(stage) = stage {
+                        stage.instructions.push(located);
+                    }
                 }
             }
         }
-        let from = from.ok_or_else(|| DockerfileError::at(last, "there is no FROM"))?;
-        Ok(Self {
-            before,
-            from,
-            instructions,
-        })
-    }
-}
-
-const KNOWN: [&str; 7] = ["RUN", "COPY", "ADD", "ENV", "WORKDIR", "USER", "ARG"];
-
-fn keyword(text: &str) -> (&str, &str) {
-    match text.split_once(char::is_whitespace) {
-        Some((keyword, rest)) => (keyword, rest.trim()),
-        None => (text, ""),
-    }
-}
-
-fn instruction(
-    line: &LogicalLine,
-    keyword: &str,
-    rest: &str,
-) -> Result<Instruction, DockerfileError> {
-    let refuse = |message: String| DockerfileError::at(line.number, message);
-    if rest.is_empty() && KNOWN.contains(&keyword) {
-        return Err(refuse(format!("{keyword} without anything")));
-    }
-    Ok(match keyword {
-        "RUN" => Instruction::Run(command(line, rest)?),
-        "COPY" => Instruction::Copy(transfer(line, keyword, rest)?),
-        "ADD" => Instruction::Add(transfer(line, keyword, rest)?),
-        "ENV" => Instruction::Env(variables(line, rest)?),
-        "WORKDIR" => Instruction::Workdir(rest.to_owned()),
-        "USER" => Instruction::User(rest.to_owned()),
-        "ARG" => Instruction::Arg(arguments(line, rest)?),
-        other => {
-            let shown: String = other.chars().take(40).collect();
-            return Err(refuse(format!(
-                "{shown} is not supported; what is: FROM, {}",
-                KNOWN.join(", ")
-            )));
+        if stages.is_empty() {
+            return Err(DockerfileError::at(last, "there is no FROM"));
         }
-    })
+        Ok(Self { before, stages })
+    }
+
+    /// The stage that `name` means, by its name or its number, among those before `before`.
+    pub(crate) fn stage_named(&self, name: &str, before: usize) -> Option<usize> {
+        let name = name.to_ascii_lowercase();
+        let stages = &self.stages[..before];
+        let named = stages
+            .iter()
+            .position(|stage| stage.name.as_ref() == Some(&name));
+        named.or_else(|| name.parse().ok().filter(|number| *number < before))
+    }
 }
 
-fn image(line: &LogicalLine, rest: &str) -> Result<String, DockerfileError> {
+fn stage(line: &LogicalLine, rest: &str) -> Result<Stage, DockerfileError> {
     let refuse = |message: &str| DockerfileError::at(line.number, message);
-    let parts: Vec<&str> = rest.split_whitespace().collect();
-    match parts[..] {
-        [flag, ..] if flag.starts_with("--") => Err(refuse(
-            "FROM has no flags here: the platform is the server's",
-        )),
-        [image] => Ok(image.to_owned()),
-        [image, word, _] if word.eq_ignore_ascii_case("as") => Ok(image.to_owned()),
-        [] => Err(refuse("FROM without an image")),
-        _ => Err(refuse("FROM takes an image, and a name after AS")),
-    }
-}
-
-fn command(line: &LogicalLine, rest: &str) -> Result<CommandForm, DockerfileError> {
-    let refuse = |message: &str| DockerfileError::at(line.number, message);
-    if rest.starts_with("--") {
-        return Err(refuse("RUN has no flags here"));
-    }
-    if rest.split_whitespace().any(words::begins_here_document) {
-        return Err(refuse("here-documents are not supported"));
-    }
-    match words::json_array(rest) {
-        Some(argv) if argv.is_empty() => Err(refuse("RUN without anything")),
-        Some(argv) => Ok(CommandForm::Exec(argv)),
-        None => Ok(CommandForm::Shell(rest.to_owned())),
-    }
-}
-
-fn transfer(line: &LogicalLine, verb: &str, rest: &str) -> Result<Transfer, DockerfileError> {
-    let refuse = |message: String| DockerfileError::at(line.number, message);
-    let (mut chown, mut chmod, mut rest) = (None, None, rest);
-    while let Some(flagged) = rest.strip_prefix("--") {
-        let (flag, after) = keyword(flagged);
-        rest = after;
+    let mut parts: Vec<&str> = rest.split_whitespace().collect();
+    let mut platform = None;
+    while let Some(flag) = parts.first().and_then(|first| first.strip_prefix("--")) {
         match flag.split_once('=') {
-            Some(("chown", owner)) if !owner.is_empty() => chown = Some(owner.to_owned()),
-            Some(("chmod", bits)) => {
-                let bits = u32::from_str_radix(bits, 8)
-                    .ok()
-                    .filter(|bits| *bits <= 0o777);
-                chmod = Some(bits.ok_or_else(|| {
-                    refuse("--chmod takes permission bits such as 755".to_owned())
-                })?);
-            }
+            Some(("platform", wanted)) if !wanted.is_empty() => platform = Some(wanted.to_owned()),
             _ => {
-                return Err(refuse(format!(
-                    "{verb} has no flag --{flag} here, only --chown=… and --chmod=…"
+                return Err(refuse(&format!(
+                    "FROM has no flag --{flag} here, only --platform=…"
                 )));
             }
         }
+        parts.remove(0);
     }
-    let mut sources = match words::json_array(rest) {
-        Some(listed) => listed,
-        None => words::split(rest).map_err(refuse)?,
+    let (from, name) = match parts[..] {
+        [image] => (image, None),
+        [image, word, name] if word.eq_ignore_ascii_case("as") => (image, Some(name)),
+        [] => return Err(refuse("FROM without an image")),
+        _ => return Err(refuse("FROM takes an image, and a name after AS")),
     };
-    if sources.iter().any(|word| words::begins_here_document(word)) {
-        return Err(refuse("here-documents are not supported".to_owned()));
-    }
-    if sources.len() < 2 {
-        return Err(refuse(format!(
-            "{verb} takes at least one source and a target"
-        )));
-    }
-    let is_remote = |source: &String| {
-        ["http://", "https://", "git@", "ssh://"]
-            .iter()
-            .any(|scheme| source.starts_with(scheme))
+    let name = match name {
+        None => None,
+        Some(name) if is_stage_name(name) => Some(name.to_ascii_lowercase()),
+        Some(name) => {
+            return Err(refuse(&format!(
+                "'{name}' is not a name of a stage: a letter, then letters, digits, '-', '_' and '.'"
+            )));
+        }
     };
-    if let Some(remote) = sources.iter().find(|source| is_remote(source)) {
-        return Err(refuse(format!(
-            "'{remote}' is not in the build context; only files of the context can be copied"
-        )));
-    }
-    let target = sources.pop().unwrap_or_default();
-    Ok(Transfer {
-        sources,
-        target,
-        chown,
-        chmod,
+    Ok(Stage {
+        line: line.number,
+        from: from.to_owned(),
+        platform,
+        name,
+        instructions: Vec::new(),
     })
 }
 
-fn variables(line: &LogicalLine, rest: &str) -> Result<Vec<(String, String)>, DockerfileError> {
-    let refuse = |message: String| DockerfileError::at(line.number, message);
-    let (first, value) = keyword(rest);
-    let pairs: Vec<(String, String)> = if first.contains('=') {
-        words::split(rest)
-            .map_err(refuse)?
-            .iter()
-            .map(|word| match word.split_once('=') {
-                Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
-                None => Err(refuse(format!("ENV: '{word}' has no '='"))),
-            })
-            .collect::<Result<_, _>>()?
-    } else if value.is_empty() {
-        return Err(refuse(format!("ENV: '{first}' has no value")));
-    } else {
-        vec![(first.to_owned(), value.to_owned())]
-    };
-    match pairs.iter().find(|(name, _)| !is_variable(name)) {
-        Some((name, _)) => Err(refuse(format!("'{name}' is no name of a variable"))),
-        None => Ok(pairs),
-    }
-}
-
-fn arguments(line: &LogicalLine, rest: &str) -> Result<Vec<Argument>, DockerfileError> {
-    let refuse = |message: String| DockerfileError::at(line.number, message);
-    if rest.is_empty() {
-        return Err(refuse("ARG without a name".to_owned()));
-    }
-    words::split(rest)
-        .map_err(refuse)?
-        .into_iter()
-        .map(|word| {
-            let (name, default) = match word.split_once('=') {
-                Some((name, default)) => (name.to_owned(), Some(default.to_owned())),
-                None => (word, None),
-            };
-            if is_variable(&name) {
-                Ok(Argument { name, default })
-            } else {
-                Err(refuse(format!("'{name}' is no name of an argument")))
-            }
-        })
-        .collect()
+fn is_stage_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
 #[cfg(test)]

@@ -2,6 +2,14 @@
 
 /// The words of a text; blanks inside quotes or behind a backslash do not end one.
 pub(super) fn split(text: &str) -> Result<Vec<String>, String> {
+    match scan(text, char::is_whitespace) {
+        (words, true) => Ok(words),
+        (_, false) => Err("a quote is not closed".to_owned()),
+    }
+}
+
+/// What stands between separators that are neither quoted nor behind a backslash, and whether every quote was closed. What an open quote holds is one word.
+pub(super) fn scan(text: &str, separates: impl Fn(char) -> bool) -> (Vec<String>, bool) {
     let mut words = Vec::new();
     let mut word = String::new();
     let mut quote = None;
@@ -20,21 +28,13 @@ pub(super) fn split(text: &str) -> Result<Vec<String>, String> {
                 quote = None;
                 word.push(c);
             }
-            (c, None) if c.is_whitespace() => {
-                if !word.is_empty() {
-                    words.push(std::mem::take(&mut word));
-                }
-            }
+            (c, None) if separates(c) => words.push(std::mem::take(&mut word)),
             (c, _) => word.push(c),
         }
     }
-    if quote.is_some() {
-        return Err("a quote is not closed".to_owned());
-    }
-    if !word.is_empty() {
-        words.push(word);
-    }
-    Ok(words)
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    (words, quote.is_none())
 }
 
 /// The strings of a JSON array, if the text is one.
@@ -43,13 +43,4 @@ pub(super) fn json_array(text: &str) -> Option<Vec<String>> {
         return None;
     }
     serde_json::from_str(text).ok()
-}
-
-/// Whether a word begins a document that goes on in the next lines.
-pub(super) fn begins_here_document(word: &str) -> bool {
-    let word = word.trim_start_matches(|c: char| c.is_ascii_digit());
-    word.strip_prefix("<<").is_some_and(|name| {
-        let name = name.strip_prefix('-').unwrap_or(name);
-        !name.is_empty() && !name.contains('<')
-    })
 }

@@ -1,5 +1,5 @@
 use proctor_core::{
-    blueprint::{BaseReference, Blueprint, Build, BuildFailure, Image, ImageDisk, Recipe},
+    blueprint::{BaseReference, Blueprint, Build, BuildFailure, ImageDisk, Recipe},
     document::Document,
     mount::CodeMount,
     object::ContentType,
@@ -8,23 +8,8 @@ use proctor_devbox::{Base, LayerId};
 use proctor_fleet::blueprints::BlueprintError;
 use serde_json::json;
 
-use super::support::{Shelf, sh, tar_of};
+use super::support::{Shelf, dockerfile, image, sh, tar_of};
 use proctor_testkit::eventually;
-
-fn dockerfile(text: &str) -> Recipe {
-    Recipe {
-        name: "test".to_owned(),
-        dockerfile: Some(text.to_owned()),
-        ..Recipe::default()
-    }
-}
-
-fn image(blueprint: &Blueprint) -> Image {
-    match &blueprint.build {
-        Build::Complete { image, .. } => image.clone(),
-        other => panic!("not built: {other:?}"),
-    }
-}
 
 fn layer(blueprint: &Blueprint) -> Base {
     match image(blueprint).disk {
@@ -115,7 +100,7 @@ async fn a_dockerfile_becomes_a_disk_and_is_not_built_twice() {
     );
 
     let again = shelf.build(recipe.clone()).await;
-    assert_eq!(image.disk, self::image(&again).disk);
+    assert_eq!(image.disk, super::support::image(&again).disk);
     let log = shelf.log(&again).await;
     assert_eq!(
         log.iter().filter(|line| line.ends_with("(cached)")).count(),
@@ -126,7 +111,7 @@ async fn a_dockerfile_becomes_a_disk_and_is_not_built_twice() {
     let mut changed = recipe;
     changed.system_setup_commands = vec!["echo other > /setup".to_owned()];
     let changed = shelf.build(changed).await;
-    assert_ne!(image.disk, self::image(&changed).disk);
+    assert_ne!(image.disk, super::support::image(&changed).disk);
     let common = changed
         .layers
         .iter()
@@ -358,8 +343,8 @@ async fn a_recipe_that_cannot_work_is_refused_at_once() {
             "line 1: there is no image 'ubuntu:22.04'",
         ),
         (
-            dockerfile("FROM host\nEXPOSE 80"),
-            "line 2: EXPOSE is not supported",
+            dockerfile("FROM host\nONBUILD RUN true"),
+            "line 2: ONBUILD is for images",
         ),
         (
             dockerfile("FROM host\nCOPY a b"),

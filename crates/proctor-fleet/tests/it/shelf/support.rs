@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use proctor_core::{
-    blueprint::{Blueprint, BuildStatus, ImageDisk, Recipe},
+    blueprint::{Blueprint, Build, BuildStatus, Image, ImageDisk, Recipe},
     id::kinds::{ObjectId, OrganizationId},
     object::ContentType,
     time::{ManualClock, Timestamp},
@@ -25,6 +25,7 @@ use proctor_fleet::{
     mounts::Mounter,
     objects,
 };
+use proctor_images::{ImageOptions, Images};
 use proctor_store::{
     Store, StoreOptions, ambient::RandomIds, credentials::PlainKey, objects::NewObject,
 };
@@ -40,6 +41,7 @@ pub(crate) struct Shelf {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) mounter: Mounter,
     pub(crate) blueprints: Blueprints,
+    pub(crate) images: Images,
     pub(crate) directory: TempDir,
 }
 
@@ -54,7 +56,7 @@ impl Shelf {
         let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_790_000_000_000)));
         let store = Store::open(
             &StoreOptions::embedded(directory.path()),
-            clock,
+            Arc::clone(&clock) as _,
             Arc::new(RandomIds::default()),
         )
         .await
@@ -68,12 +70,15 @@ impl Shelf {
             ..GitOptions::new(directory.path().join("git"))
         };
         let mounter = Mounter::new(store.clone(), Repositories::new(git));
+        let options = ImageOptions::new(directory.path().join("images"));
+        let container_images = Images::open(options, Arc::clone(&clock) as _).unwrap();
         let blueprints = Blueprints::new(
             store.clone(),
             Arc::clone(&backend),
             mounter.clone(),
             BlueprintOptions {
                 images,
+                container_images: Some(container_images.clone()),
                 ..BlueprintOptions::new(directory.path().join("builds"))
             },
         );
@@ -83,6 +88,7 @@ impl Shelf {
             backend,
             mounter,
             blueprints,
+            images: container_images,
             directory,
         }
     }
@@ -171,6 +177,23 @@ impl Shelf {
         self.backend.sweep(&BTreeSet::new()).await.unwrap();
         self.backend.drain().await;
         self.store.close().await;
+    }
+}
+
+/// A recipe of nothing but a Dockerfile.
+pub(crate) fn dockerfile(text: &str) -> Recipe {
+    Recipe {
+        name: "test".to_owned(),
+        dockerfile: Some(text.to_owned()),
+        ..Recipe::default()
+    }
+}
+
+/// What was built.
+pub(crate) fn image(blueprint: &Blueprint) -> Image {
+    match &blueprint.build {
+        Build::Complete { image, .. } => image.clone(),
+        other => panic!("not built: {other:?}"),
     }
 }
 
