@@ -18,6 +18,7 @@
 pub mod authoring;
 pub mod catalog;
 mod change;
+pub mod comparisons;
 mod deadlines;
 mod drafts;
 pub mod engine;

@@ -13,6 +13,7 @@ pub mod ambient;
 pub mod benchmarks;
 pub mod blobs;
 pub mod blueprints;
+pub mod comparisons;
 mod credential_cache;
 pub mod credentials;
 pub mod criteria;

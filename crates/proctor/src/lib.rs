@@ -11,6 +11,7 @@ mod cli;
 mod commands;
 mod devboxes;
 mod exit;
+mod report;
 mod running;
 mod settings;
 mod storage;

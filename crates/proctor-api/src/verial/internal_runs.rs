@@ -1,5 +1,7 @@
 //! `/benchmark-runs`: runs as their organization sees them, and the leaderboard.
 
+use std::collections::BTreeMap;
+
 use axum::extract::State;
 use http::StatusCode;
 use proctor_core::{
@@ -19,13 +21,13 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{
     page::{NoParameters, VerialList, VerialPage, VerialPageQuery},
-    public_runs::{NewRunView, begin, benchmark_ref},
+    public_runs::{AGENT, NewRunView, begin, benchmark_ref, run_labels, version_named},
     run_views::{RunView, Sight, TaskRunView},
 };
 use crate::{
     auth::OrganizationCaller,
     error::ApiError,
-    extract::{Checks, Json, Path, shortened},
+    extract::{Checks, Json, Path, shortened, texts},
     state::ApiState,
 };
 
@@ -155,12 +157,25 @@ async fn view(state: &ApiState, run: &Run) -> Result<RunView, ApiError> {
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct NewInternalRunBody {
     /// The benchmark: its newest published version, or its draft if it is the organization's own and none is published.
-    #[schema(value_type = String, required)]
+    #[schema(value_type = Option<String>)]
     benchmark_id: Option<BenchmarkId>,
+    /// The benchmark by `slug@version`; one of this and `benchmark_id` is required.
+    #[schema(example = "fax-referral@1")]
+    benchmark: Option<String>,
+    /// Whether only scores are shown to the taker, not what explains them.
+    #[serde(default)]
+    #[schema(value_type = bool, default = false)]
+    scored: Option<bool>,
     /// `true` takes the draft even if a version is published.
     #[serde(default)]
     #[schema(value_type = bool, default = false)]
     draft: Option<bool>,
+    /// What takes it, in words.
+    #[schema(max_length = 200)]
+    agent: Option<String>,
+    /// Labels, such as a branch and a commit: comparisons and gates find runs by them.
+    #[serde(default, deserialize_with = "texts")]
+    labels: Option<BTreeMap<String, String>>,
 }
 
 /// Makes a run of a draft or of the newest published version.
@@ -179,27 +194,37 @@ pub(crate) async fn create_benchmark_run(
     caller: OrganizationCaller,
     Json(body): Json<NewInternalRunBody>,
 ) -> Result<(StatusCode, Json<NewRunView>), ApiError> {
-    let benchmark = body
-        .benchmark_id
-        .ok_or_else(|| ApiError::field("benchmark_id", "is required"))?;
-    let taken = if body.draft.unwrap_or(false) {
-        Taken::Draft(benchmark)
-    } else {
-        match state
-            .engine()
-            .newest_version(caller.id(), benchmark)
-            .await?
-        {
-            Some(pinned) => Taken::Version(pinned),
-            None => Taken::Draft(benchmark),
+    let mut checks = Checks::default();
+    let agent = checks.optional_text("agent", body.agent, 1..=AGENT);
+    let labels = run_labels(&mut checks, body.labels);
+    checks.finish()?;
+    let is_draft = body.draft.unwrap_or(false);
+    let taken = match (body.benchmark_id, body.benchmark) {
+        (None, None) => return Err(ApiError::field("benchmark_id", "is required")),
+        (Some(_), Some(_)) => {
+            let message = "cannot be given together with benchmark_id";
+            return Err(ApiError::field("benchmark", message));
+        }
+        (None, Some(_)) if is_draft => {
+            return Err(ApiError::field("draft", "cannot be given with a version"));
+        }
+        (None, Some(named)) => Taken::Version(version_named(&state, caller.id(), &named).await?),
+        (Some(benchmark), None) if is_draft => Taken::Draft(benchmark),
+        (Some(benchmark), None) => {
+            let newest = state.engine().newest_version(caller.id(), benchmark);
+            match newest.await? {
+                Some(pinned) => Taken::Version(pinned),
+                None => Taken::Draft(benchmark),
+            }
         }
     };
     let new = NewRun {
         organization: caller.id(),
         solver: None,
         taken,
-        scored: false,
-        agent: None,
+        scored: body.scored.unwrap_or(false),
+        agent,
+        labels,
     };
     Ok((StatusCode::CREATED, Json(begin(&state, new).await?)))
 }

@@ -10,12 +10,14 @@ mod authored;
 mod benchmark_drafts;
 mod benchmark_versions;
 mod benchmarks;
+mod comparisons;
 mod criteria;
 mod datasets;
 mod entities;
 mod environments;
 mod evidence;
 mod found;
+mod gates;
 mod internal_runs;
 mod internal_tasks;
 mod organizations;
@@ -44,6 +46,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .merge(environments())
         .merge(benchmarks())
         .merge(runs())
+        .merge(comparisons())
         .merge(worlds())
 }
 
@@ -176,6 +179,18 @@ fn runs() -> OpenApiRouter<ApiState> {
         .routes(routes!(internal_tasks::rescore_task_run))
         .routes(routes!(internal_tasks::list_criterion_runs))
         .routes(routes!(internal_tasks::get_criterion_run))
+}
+
+/// What runs mean beside each other.
+fn comparisons() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(
+            comparisons::list_comparisons,
+            comparisons::create_comparison
+        ))
+        .routes(routes!(comparisons::get_comparison))
+        .routes(routes!(gates::list_gates, gates::create_gate))
+        .routes(routes!(gates::get_gate))
 }
 
 /// Playgrounds, sandboxes, and the ways into them.
