@@ -306,6 +306,8 @@ pub mod kinds {
         ComparisonKind as ComparisonId: "comparison", "cmp", "cmp";
         /// Whether a policy lets an agent through.
         GateKind as GateId: "gate", "gate", "gate";
+        /// A run that was put on a leaderboard or taken off.
+        LeaderboardChangeKind as LeaderboardChangeId: "leaderboard change", "lbc", "lbc";
     }
 }
 

@@ -25,6 +25,7 @@ pub mod engine;
 pub mod error;
 pub mod extensions;
 pub mod jobs;
+pub mod leaderboards;
 pub mod playgrounds;
 pub mod problems;
 pub mod results;

@@ -31,6 +31,7 @@ pub mod frozen_disks;
 pub mod idempotency;
 pub mod jobs;
 pub mod journal;
+pub mod leaderboard_log;
 pub mod limits;
 mod links;
 pub mod names;

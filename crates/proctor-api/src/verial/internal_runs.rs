@@ -1,4 +1,4 @@
-//! `/benchmark-runs`: runs as their organization sees them, and the leaderboard.
+//! `/benchmark-runs`: runs as their organization sees them.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ use proctor_core::{
 };
 use proctor_engine::runs::{NewRun, Taken};
 use proctor_store::run_lists::RunFilter;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    page::{NoParameters, VerialList, VerialPage, VerialPageQuery},
+    page::{VerialList, VerialPage, VerialPageQuery},
     public_runs::{AGENT, NewRunView, begin, benchmark_ref, run_labels, version_named},
     run_views::{RunView, Sight, TaskRunView},
 };
@@ -147,7 +147,7 @@ async fn answer(
     ))
 }
 
-async fn view(state: &ApiState, run: &Run) -> Result<RunView, ApiError> {
+pub(super) async fn view(state: &ApiState, run: &Run) -> Result<RunView, ApiError> {
     let prepared = state.engine().definition_of(run).await?;
     let benchmark = benchmark_ref(state, run, &prepared.benchmark.name).await?;
     Ok(RunView::of(run, benchmark))
@@ -331,69 +331,4 @@ run_actions! {
     complete_benchmark_run, "/benchmark-runs/{id}/complete", |engine, id| engine.complete_run(id);
     /// Stops a run: results are kept, its token ends at once.
     cancel_benchmark_run, "/benchmark-runs/{id}/cancel", |engine, id| engine.cancel_run(id);
-    /// Puts a completed run on the leaderboard.
-    publish_benchmark_run, "/benchmark-runs/{id}/publish", |engine, id| engine.rank_run(id, true);
-    /// Takes a run off the leaderboard.
-    unpublish_benchmark_run, "/benchmark-runs/{id}/unpublish", |engine, id| engine.rank_run(id, false);
-}
-
-/// A run on a leaderboard.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct RankedView {
-    #[schema(value_type = String)]
-    benchmark_run_id: RunId,
-    /// The Solver's alias; null for a run of the organization itself.
-    solver: Option<String>,
-    agent: Option<String>,
-    /// The version of the benchmark; null for a draft.
-    version: Option<u32>,
-    scored: bool,
-    verdict: Option<&'static str>,
-    score: Option<f64>,
-    #[schema(value_type = Option<Object>)]
-    axes: Option<super::run_views::Axes>,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    completed_at: Option<proctor_core::time::Timestamp>,
-}
-
-/// A leaderboard, the best first.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct Leaderboard {
-    data: Vec<RankedView>,
-}
-
-/// Shows the runs of a benchmark that their organizations published, the best first.
-#[utoipa::path(
-    get,
-    path = "/benchmarks/{id}/leaderboard",
-    tag = "Verial: runs",
-    params(("id" = String, Path, description = "The benchmark's id")),
-    security(("organization_key" = [])),
-    responses((status = 200, description = "The leaderboard", body = Leaderboard)),
-)]
-pub(crate) async fn get_leaderboard(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<BenchmarkId>,
-    _: NoParameters,
-) -> Result<Json<Leaderboard>, ApiError> {
-    let ranked = state.engine().leaderboard(caller.id(), id).await?;
-    let data = ranked
-        .into_iter()
-        .map(|(run, solver)| {
-            let result = super::run_views::Outcome::of_run(&run);
-            RankedView {
-                benchmark_run_id: run.id,
-                solver,
-                agent: run.agent.clone(),
-                version: run.pinned.version,
-                scored: run.scored,
-                verdict: result.verdict,
-                score: result.score,
-                axes: result.axes,
-                completed_at: run.ended_at(),
-            }
-        })
-        .collect();
-    Ok(Json(Leaderboard { data }))
 }

@@ -20,6 +20,7 @@ mod found;
 mod gates;
 mod internal_runs;
 mod internal_tasks;
+mod leaderboards;
 mod organizations;
 mod page;
 mod playgrounds;
@@ -33,6 +34,7 @@ mod solver_keys;
 mod solvers;
 mod task_entities;
 mod tasks;
+mod trends;
 mod worlds;
 
 pub(crate) use internal_tasks::RESCORE;
@@ -168,9 +170,12 @@ fn runs() -> OpenApiRouter<ApiState> {
         .routes(routes!(results::get_benchmark_run_results))
         .routes(routes!(internal_runs::complete_benchmark_run))
         .routes(routes!(internal_runs::cancel_benchmark_run))
-        .routes(routes!(internal_runs::publish_benchmark_run))
-        .routes(routes!(internal_runs::unpublish_benchmark_run))
-        .routes(routes!(internal_runs::get_leaderboard))
+        .routes(routes!(leaderboards::publish_benchmark_run))
+        .routes(routes!(leaderboards::unpublish_benchmark_run))
+        .routes(routes!(leaderboards::get_leaderboard))
+        .routes(routes!(leaderboards::list_leaderboard_changes))
+        .routes(routes!(trends::get_trend))
+        .routes(routes!(trends::draw_trend))
         .routes(routes!(internal_tasks::list_task_runs))
         .routes(routes!(internal_tasks::get_task_run))
         .routes(routes!(internal_tasks::start_task_run))

@@ -114,7 +114,7 @@ impl Engine {
     }
 
     /// What people call the version that a run is of.
-    pub(super) async fn version_name(&self, run: &Run) -> Result<String, EngineError> {
+    pub(crate) async fn version_name(&self, run: &Run) -> Result<String, EngineError> {
         let prepared = self.definition_of(run).await?;
         let version = match run.pinned.version {
             None => None,

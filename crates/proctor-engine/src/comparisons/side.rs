@@ -111,6 +111,14 @@ impl Side {
         tasks
     }
 
+    /// Its attempts by task.
+    pub(crate) fn attempts_by_task(&self) -> Result<BTreeMap<String, Attempts>, Refusal> {
+        let measured = self.measured(Restriction::default()).into_iter();
+        measured
+            .map(|(id, attempts)| Ok((id.to_string(), Attempts::new(attempts)?)))
+            .collect()
+    }
+
     /// The tasks of this side alone.
     pub(crate) fn tasks(
         &self,
