@@ -65,6 +65,6 @@ pub enum ComparisonProblem {
     #[error("not comparable: {}", .0.join("; "))]
     NotComparable(Vec<String>),
     /// The numbers do not allow an answer.
-    #[error("{}: {0}", .0.as_str())]
+    #[error("{word}: {0}", word = .0.as_str())]
     Refused(#[from] Refusal),
 }

@@ -120,7 +120,7 @@ impl Side {
     }
 
     /// The tasks of this side alone.
-    pub(crate) fn tasks(
+    pub(super) fn tasks(
         &self,
         restriction: Restriction<'_>,
         clusters: Option<&ClusterBy>,
