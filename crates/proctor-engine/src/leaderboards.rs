@@ -167,7 +167,10 @@ impl Engine {
         let mut versions: BTreeMap<Digest, BTreeMap<AgentKey, Vec<Run>>> = BTreeMap::new();
         for row in rows.iter() {
             let agents = versions.entry(row.run.pinned.digest).or_default();
-            agents.entry(agent_of(&row.run)).or_default().push(row.run.clone());
+            agents
+                .entry(agent_of(&row.run))
+                .or_default()
+                .push(row.run.clone());
         }
         let mut warnings = Vec::new();
         let mut found: HashMap<RunId, AgentRank> = HashMap::new();
@@ -213,7 +216,11 @@ impl Engine {
             }
         };
         for rank in ranks {
-            let Some(side) = rank.agent.parse::<usize>().ok().and_then(|place| sides.get(place))
+            let Some(side) = rank
+                .agent
+                .parse::<usize>()
+                .ok()
+                .and_then(|place| sides.get(place))
             else {
                 continue;
             };
@@ -250,6 +257,13 @@ fn ranked(sides: &[Side]) -> Result<Vec<Rank>, Refusal> {
         data,
     });
     // Of one length, so that names sort as places do.
-    let names: Vec<String> = (0..sides.len()).map(|place| format!("{place:06}")).collect();
-    leaderboard(&Tasks::new(tasks)?, &names, About::Tasks, Alpha::FIVE_PERCENT)
+    let names: Vec<String> = (0..sides.len())
+        .map(|place| format!("{place:06}"))
+        .collect();
+    leaderboard(
+        &Tasks::new(tasks)?,
+        &names,
+        About::Tasks,
+        Alpha::FIVE_PERCENT,
+    )
 }

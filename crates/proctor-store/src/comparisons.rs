@@ -81,10 +81,9 @@ impl Store {
         organization: OrganizationId,
         id: ComparisonId,
     ) -> Result<Option<Value>, StoreError> {
-        let query =
-            Query::new("SELECT body FROM comparisons WHERE organization = $1 AND id = $2")
-                .bind(organization)
-                .bind(id);
+        let query = Query::new("SELECT body FROM comparisons WHERE organization = $1 AND id = $2")
+            .bind(organization)
+            .bind(id);
         let row = self.database().read_optional(query).await?;
         row.map(|row| row.json("body")).transpose()
     }

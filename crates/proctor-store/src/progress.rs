@@ -75,8 +75,13 @@ impl Store {
         write_run(&mut transaction, progress).await?;
         if let Some((before, after)) = &progress.run {
             let reason = progress.rank_reason.as_deref();
-            let change =
-                leaderboard_log::change_of(self.fresh_id(), &before.value, after, reason, self.now());
+            let change = leaderboard_log::change_of(
+                self.fresh_id(),
+                &before.value,
+                after,
+                reason,
+                self.now(),
+            );
             if let Some(change) = change {
                 transaction.execute(change).await?;
             }

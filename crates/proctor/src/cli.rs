@@ -480,7 +480,12 @@ pub(crate) struct GateRun {
     #[arg(long, value_name = "FILE", default_value = "gate.toml")]
     pub(crate) policy: PathBuf,
     /// What INCONCLUSIVE means to those who know two answers only
-    #[arg(long, value_name = "ANSWER", default_value = "own", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "ANSWER",
+        default_value = "own",
+        hide_default_value = true
+    )]
     pub(crate) inconclusive: Inconclusive,
     /// Compare although versions, rubrics or limits differ
     #[arg(long)]
@@ -535,7 +540,8 @@ pub(crate) struct OptionalAccess {
 impl OptionalAccess {
     /// The key, which must be there by now.
     pub(crate) fn key(&self) -> Result<SecretString, WrongUse> {
-        let missing = || WrongUse("a key of the organization is needed: --key or PROCTOR_KEY".to_owned());
+        let missing =
+            || WrongUse("a key of the organization is needed: --key or PROCTOR_KEY".to_owned());
         self.key.clone().ok_or_else(missing)
     }
 }

@@ -139,7 +139,11 @@ pub(crate) async fn list_comparisons(
     page: VerialPage<ComparisonKind>,
 ) -> Result<Json<VerialList<ComparisonView>>, ApiError> {
     let found = state.store().comparisons(caller.id(), page.0).await?;
-    Ok(page.answer(found, |(id, _)| *id, |(_, headline)| ComparisonView(headline)))
+    Ok(page.answer(
+        found,
+        |(id, _)| *id,
+        |(_, headline)| ComparisonView(headline),
+    ))
 }
 
 /// Shows a comparison as it was answered.

@@ -155,8 +155,7 @@ impl ListedGates {
         match words.find(|word| *word == text) {
             Some(word) => Ok(Some(word)),
             None => {
-                let message =
-                    format!("'{}' is none of PASS, FAIL, INCONCLUSIVE", shortened(text));
+                let message = format!("'{}' is none of PASS, FAIL, INCONCLUSIVE", shortened(text));
                 Err(ApiError::field("verdict", message))
             }
         }

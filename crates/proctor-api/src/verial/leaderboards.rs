@@ -220,6 +220,9 @@ pub(crate) async fn list_leaderboard_changes(
     Path(id): Path<BenchmarkId>,
     page: VerialPage<LeaderboardChangeKind>,
 ) -> Result<Json<VerialList<LeaderboardChangeView>>, ApiError> {
-    let log = state.engine().leaderboard_log(caller.id(), id, page.0).await?;
+    let log = state
+        .engine()
+        .leaderboard_log(caller.id(), id, page.0)
+        .await?;
     Ok(page.answer(log, |change| change.id, LeaderboardChangeView::of))
 }

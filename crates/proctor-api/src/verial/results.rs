@@ -108,7 +108,9 @@ async fn details(
             continue;
         };
         let task_run = attempt.task_run;
-        let scores = task_run.and_then(|id| scores.remove(&id)).unwrap_or_default();
+        let scores = task_run
+            .and_then(|id| scores.remove(&id))
+            .unwrap_or_default();
         let criteria = task.criteria.iter().filter_map(|criterion| {
             let score = scores.iter().find(|one| one.criterion == criterion.id)?;
             Some(CriterionView::of(criterion, score))

@@ -148,7 +148,10 @@ fn drawn(runs: &[Run]) -> String {
                 y(interval.low)
             );
         }
-        let named = run.pinned.version.map_or_else(|| "draft".to_owned(), |version| format!("version {version}"));
+        let named = run.pinned.version.map_or_else(
+            || "draft".to_owned(),
+            |version| format!("version {version}"),
+        );
         drawing += &format!(
             "<circle cx=\"{at:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"#1565c0\"><title>{} {named}: {score:.3}, {} of {} scored, {} void</title></circle>",
             y(*score),

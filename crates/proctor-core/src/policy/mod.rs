@@ -95,7 +95,9 @@ impl Policy {
 fn read_policy(node: &Node<'_>) -> Option<Policy> {
     let object = node.object()?;
     refuse_unknown(&object, &["about", "max-void", "baseline", "line"]);
-    let about = object.required("about").and_then(|about| read_about(&about));
+    let about = object
+        .required("about")
+        .and_then(|about| read_about(&about));
     let max_void = left_out_or(either(&object, "max-void", "max_void"), |node| {
         share(node, true)
     });
@@ -111,7 +113,10 @@ fn read_policy(node: &Node<'_>) -> Option<Policy> {
 
 fn read_lines(object: &Object<'_>) -> Option<Vec<PolicyLine>> {
     let Some(list) = either(object, "line", "lines") else {
-        object.refuse("line", "a gate without a line decides nothing: give one at least");
+        object.refuse(
+            "line",
+            "a gate without a line decides nothing: give one at least",
+        );
         return None;
     };
     let lines = list.list()?;
@@ -231,11 +236,7 @@ fn texts(object: &Object<'_>, name: &'static str) -> Option<Vec<String>> {
 }
 
 /// A member under its name in files or under its name in requests.
-fn either<'a>(
-    object: &Object<'a>,
-    name: &'static str,
-    other: &'static str,
-) -> Option<Node<'a>> {
+fn either<'a>(object: &Object<'a>, name: &'static str, other: &'static str) -> Option<Node<'a>> {
     let (one, other) = (object.optional(name), object.optional(other));
     one.or(other)
 }

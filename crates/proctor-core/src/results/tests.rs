@@ -90,17 +90,23 @@ fn a_task_whose_attempts_are_all_void_leaves_the_mean_but_not_the_bounds() {
 #[test]
 fn the_interval_is_that_of_the_statistics_and_never_has_width_zero() {
     let summary = Summary::of(&attempts(&[&["1"], &["1"], &["1"], &["0"]]));
-    let tasks = [1.0, 1.0, 1.0, 0.0].into_iter().zip(0..).map(|(score, id)| Task {
-        id: id.to_string(),
-        cluster: None,
-        data: Attempts::new([Attempt::Scored(score)]).unwrap(),
-    });
+    let tasks = [1.0, 1.0, 1.0, 0.0]
+        .into_iter()
+        .zip(0..)
+        .map(|(score, id)| Task {
+            id: id.to_string(),
+            cluster: None,
+            data: Attempts::new([Attempt::Scored(score)]).unwrap(),
+        });
     let found = summarize(&Tasks::new(tasks).unwrap(), Alpha::FIVE_PERCENT).unwrap();
     let interval = summary.interval.unwrap();
     assert_eq!((interval.low, interval.high), (found.low, found.high));
     let perfect = Summary::of(&attempts(&[&["1"], &["1"]])).interval.unwrap();
     assert!(perfect.low < perfect.high);
-    assert_eq!(Summary::of(&attempts(&[&["infrastructure"]])).interval, None);
+    assert_eq!(
+        Summary::of(&attempts(&[&["infrastructure"]])).interval,
+        None
+    );
 }
 
 #[test]

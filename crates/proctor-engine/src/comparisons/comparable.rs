@@ -104,13 +104,19 @@ impl Engine {
             self.definition_of(one).await?,
             self.definition_of(other).await?,
         );
-        let names = (self.version_name(one).await?, self.version_name(other).await?);
+        let names = (
+            self.version_name(one).await?,
+            self.version_name(other).await?,
+        );
         let what = match one.pinned.benchmark == other.pinned.benchmark {
             true => "benchmark version",
             false => "benchmark",
         };
         let changes = tasks_differ(&before.benchmark, &after.benchmark);
-        Ok(vec![format!("{what}: {} and {}{changes}", names.0, names.1)])
+        Ok(vec![format!(
+            "{what}: {} and {}{changes}",
+            names.0, names.1
+        )])
     }
 
     /// What people call the version that a run is of.
@@ -189,10 +195,7 @@ fn rubrics_differ(before: &Prepared, after: &Prepared) -> String {
     }
 }
 
-fn envelopes_differ(
-    one: &BTreeMap<String, Value>,
-    other: &BTreeMap<String, Value>,
-) -> Vec<String> {
+fn envelopes_differ(one: &BTreeMap<String, Value>, other: &BTreeMap<String, Value>) -> Vec<String> {
     let mut names: Vec<&String> = one.keys().chain(other.keys()).collect();
     names.sort_unstable();
     names.dedup();

@@ -66,8 +66,8 @@ impl Engine {
         let mut report = self.comparison_of(&sides, &new).await?;
         let id = self.store().fresh_id();
         report.id = Some(id);
-        let body = serde_json::to_value(&report)
-            .map_err(|error| EngineError::Fault(error.to_string()))?;
+        let body =
+            serde_json::to_value(&report).map_err(|error| EngineError::Fault(error.to_string()))?;
         let headline = json!({
             "id": body["id"], "created_at": body["created_at"], "about": report.about,
             "sentence": report.sentence, "a": headline(&report.a), "b": headline(&report.b),
@@ -430,9 +430,8 @@ fn criteria_of(
 }
 
 fn unpaired(a: &Side, b: &Side) -> Vec<TaskOnOneSide> {
-    let tasks = |side: &Side| -> BTreeSet<TaskId> {
-        side.attempts.iter().map(|one| one.task).collect()
-    };
+    let tasks =
+        |side: &Side| -> BTreeSet<TaskId> { side.attempts.iter().map(|one| one.task).collect() };
     let (of_a, of_b) = (tasks(a), tasks(b));
     let only = |side: &'static str, one: &BTreeSet<TaskId>, other: &BTreeSet<TaskId>| {
         let tasks = one.difference(other);

@@ -93,7 +93,9 @@ impl<'a> KeyedScores<'a> {
         let tasks = definition.tasks.iter();
         let chosen = tasks.map(|task| (task.id, of_task(task)));
         Self {
-            chosen: chosen.filter(|(_, criteria)| !criteria.is_empty()).collect(),
+            chosen: chosen
+                .filter(|(_, criteria)| !criteria.is_empty())
+                .collect(),
             scores,
         }
     }
@@ -129,7 +131,10 @@ pub(super) fn is_on(criterion: &Criterion, axis: &str) -> bool {
 
 /// Whether a criterion was missed by its own check: a 0 that comes only from what it requires is no miss.
 pub(super) fn is_missed(found: &CriterionScore) -> bool {
-    let own = found.evidence.as_ref().map(|evidence| &evidence["requires"]["own_score"]);
+    let own = found
+        .evidence
+        .as_ref()
+        .map(|evidence| &evidence["requires"]["own_score"]);
     let own = own.and_then(Value::as_f64).unwrap_or(found.score);
     own < 1.0
 }

@@ -47,9 +47,18 @@ pub struct NewGate {
 
 /// What a line is decided from.
 enum Measured {
-    Change { at: f64, tasks: Tasks<Pair> },
-    Level { at: f64, tasks: Tasks<Attempts> },
-    Never { never: Never, violations: Vec<ViolationReport> },
+    Change {
+        at: f64,
+        tasks: Tasks<Pair>,
+    },
+    Level {
+        at: f64,
+        tasks: Tasks<Attempts>,
+    },
+    Never {
+        never: Never,
+        violations: Vec<ViolationReport>,
+    },
 }
 
 #[boxed_futures]
@@ -74,9 +83,7 @@ impl Engine {
         if !differences.is_empty() && !new.even_though {
             return Err(ComparisonProblem::NotComparable(differences).into());
         }
-        let report = self
-            .decide(&new, baseline, a, b, differences)
-            .await?;
+        let report = self.decide(&new, baseline, a, b, differences).await?;
         self.keep_gate(organization, &report).await?;
         Ok(report)
     }
@@ -86,8 +93,8 @@ impl Engine {
         organization: OrganizationId,
         report: &GateReport,
     ) -> Result<(), EngineError> {
-        let body = serde_json::to_value(report)
-            .map_err(|error| EngineError::Fault(error.to_string()))?;
+        let body =
+            serde_json::to_value(report).map_err(|error| EngineError::Fault(error.to_string()))?;
         let headline = json!({
             "id": body["id"], "created_at": body["created_at"], "verdict": report.verdict,
             "sentences": report.sentences, "about": report.about,
@@ -101,7 +108,9 @@ impl Engine {
             created_at: report.created_at,
         };
         let verdict = report.verdict.as_str();
-        self.store().create_gate(organization, verdict, &kept).await?;
+        self.store()
+            .create_gate(organization, verdict, &kept)
+            .await?;
         Ok(())
     }
 }
@@ -168,9 +177,7 @@ impl Engine {
         let called = baseline.map_or_else(String::new, Selection::in_words);
         let mut reports = Vec::with_capacity(lines.len());
         let parts = policy.lines.iter().zip(&measured);
-        for ((asked, measured), (line, result)) in
-            parts.zip(lines.iter().zip(&decided.lines))
-        {
+        for ((asked, measured), (line, result)) in parts.zip(lines.iter().zip(&decided.lines)) {
             let name = never_name(asked);
             let sentence = words::line(line, result, &called, &name, new.alpha);
             let sentence = readable(sentence, measured, a.as_ref(), &b);
@@ -242,7 +249,9 @@ impl Engine {
                 Ok(comparison) => report.comparison = Some(comparison),
                 // The gate has its answer; that there is no interval to show beside it is said.
                 Err(EngineError::Comparison(problem)) => {
-                    report.warnings.push(format!("no comparison is shown: {problem}"));
+                    report
+                        .warnings
+                        .push(format!("no comparison is shown: {problem}"));
                 }
                 Err(other) => return Err(other),
             }
@@ -263,7 +272,11 @@ fn void_share<'a>(sides: impl Iterator<Item = &'a Side>) -> f64 {
     let (mut void, mut planned) = (0.0, 0.0);
     for side in sides {
         planned += side.attempts.len() as f64;
-        void += side.attempts.iter().filter(|one| one.result.is_void()).count() as f64;
+        void += side
+            .attempts
+            .iter()
+            .filter(|one| one.result.is_void())
+            .count() as f64;
     }
     if planned > 0.0 { void / planned } else { 0.0 }
 }
@@ -300,7 +313,9 @@ fn measure(
             Measured::Change { at, tasks }
         }
         Rule::Level { at } => {
-            let tasks = b.tasks(restriction, None).map_err(ComparisonProblem::from)?;
+            let tasks = b
+                .tasks(restriction, None)
+                .map_err(ComparisonProblem::from)?;
             Measured::Level { at, tasks }
         }
         Rule::Never { critical, max_rate } => {
@@ -310,14 +325,21 @@ fn measure(
                     (false, true) => true,
                     (false, false) => line.keys.iter().any(|key| is_called(criterion, key)),
                 };
-                is_named && line.axis.as_deref().is_none_or(|axis| is_on(criterion, axis))
+                is_named
+                    && line
+                        .axis
+                        .as_deref()
+                        .is_none_or(|axis| is_on(criterion, axis))
             };
             never(b, &line.tags, is_meant, max_rate, scores).ok_or_else(|| match critical {
                 true => wrong(
                     at_line("criteria"),
                     "no criterion of the benchmark is critical: this line could never fail",
                 ),
-                false => wrong(at_line("keys"), "no criterion of the tasks is meant by this line"),
+                false => wrong(
+                    at_line("keys"),
+                    "no criterion of the tasks is meant by this line",
+                ),
             })?
         }
     })

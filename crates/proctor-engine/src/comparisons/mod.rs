@@ -14,6 +14,7 @@ mod report;
 mod select;
 mod side;
 
+pub(crate) use self::side::Side;
 pub use self::{
     compare::NewComparison,
     gate::NewGate,
@@ -22,7 +23,6 @@ pub use self::{
         LineReport, SideReport, SideScore, TaskOnOneSide, ViolationReport, VoidReport,
     },
 };
-pub(crate) use self::side::Side;
 
 use proctor_statistics::Refusal;
 

@@ -49,9 +49,7 @@ impl Restriction<'_> {
     pub(super) fn takes(&self, task: &Task) -> bool {
         let has_tags = self.tags.iter().all(|tag| task.tags.contains(tag));
         let has_axis = self.axis.is_none_or(|axis| has_axis(task, axis));
-        let has_keys = self
-            .keys
-            .is_none_or(|scores| scores.asks_about(task.id));
+        let has_keys = self.keys.is_none_or(|scores| scores.asks_about(task.id));
         has_tags && has_axis && has_keys
     }
 

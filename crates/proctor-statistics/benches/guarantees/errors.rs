@@ -138,7 +138,11 @@ pub(crate) fn clusters() -> Vec<Check> {
     vec![
         of("effects up to 25 pp", Shift::Uniform, 0.0..=7.0),
         of("normal effects of 10 pp", Shift::Normal, 0.0..=7.0),
-        of("effects of 20 pp by a coin (no promise)", Shift::Coin, 0.0..=9.0),
+        of(
+            "effects of 20 pp by a coin (no promise)",
+            Shift::Coin,
+            0.0..=9.0,
+        ),
     ]
 }
 

@@ -15,13 +15,20 @@ const FLIPS: usize = 5;
 pub(crate) async fn measure(report: &mut Report, program: &str) {
     let clinic = Clinic::open(program).await;
     let slug = clinic.publish(TASKS).await;
-    let (a, b) = (taken(&clinic, &slug, false).await, taken(&clinic, &slug, true).await);
+    let (a, b) = (
+        taken(&clinic, &slug, false).await,
+        taken(&clinic, &slug, true).await,
+    );
     let caller = clinic.server.caller();
     let compare = json!({"a": {"runs": [a]}, "b": {"runs": [b]}, "about": "tasks"});
     let policy = json!({"about": "tasks", "line": [{"kind": "change", "at": -0.05}, {"kind": "level", "at": 0.1}]});
     let gate = json!({"run": b, "baseline": {"run": a}, "policy": policy});
     for (what, path, body) in [
-        ("a comparison of two runs of 10,000 tasks", "/comparisons", compare),
+        (
+            "a comparison of two runs of 10,000 tasks",
+            "/comparisons",
+            compare,
+        ),
         ("a gate over two runs of 10,000 tasks", "/gates", gate),
     ] {
         // The first one reads the definition.

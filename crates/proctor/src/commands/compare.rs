@@ -41,12 +41,14 @@ pub(crate) async fn run(arguments: Compare) -> anyhow::Result<Exit> {
 /// A server that says no was asked for something that cannot be; everything else is a failure of the platform.
 pub(super) fn refused(error: ApiError) -> anyhow::Error {
     match &error {
-        ApiError::Refused { status, message, .. } if status.as_u16() == 401 => {
+        ApiError::Refused {
+            status, message, ..
+        } if status.as_u16() == 401 => {
             WrongUse(format!("{message}; use --key or PROCTOR_KEY")).into()
         }
-        ApiError::Refused { status, message, .. } if status.is_client_error() => {
-            WrongUse(message.clone()).into()
-        }
+        ApiError::Refused {
+            status, message, ..
+        } if status.is_client_error() => WrongUse(message.clone()).into(),
         _ => error.into(),
     }
 }

@@ -9,7 +9,11 @@ pub(super) fn selection(text: &str) -> Result<Value, WrongUse> {
     if let Some(agent) = text.strip_prefix("latest:") {
         return Ok(json!({"labels": {"agent": agent}, "newest": 1}));
     }
-    let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> = text
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect();
     if parts.is_empty() {
         return Err(wrong(text));
     }
@@ -45,7 +49,10 @@ mod tests {
     #[test]
     fn runs_are_named_by_id_agent_or_labels() {
         assert_eq!(selection("br_1").unwrap(), json!({"runs": ["br_1"]}));
-        assert_eq!(selection("br_1,bmr_2").unwrap(), json!({"runs": ["br_1", "bmr_2"]}));
+        assert_eq!(
+            selection("br_1,bmr_2").unwrap(),
+            json!({"runs": ["br_1", "bmr_2"]})
+        );
         assert_eq!(
             selection("latest:night-shift").unwrap(),
             json!({"labels": {"agent": "night-shift"}, "newest": 1})
@@ -54,7 +61,13 @@ mod tests {
             selection("agent=a, branch=main, newest=3").unwrap(),
             json!({"labels": {"agent": "a", "branch": "main"}, "newest": 3})
         );
-        for bad in ["", ",", "newest=3", "branch=main,br_1", "branch=main,newest=x"] {
+        for bad in [
+            "",
+            ",",
+            "newest=3",
+            "branch=main,br_1",
+            "branch=main,newest=x",
+        ] {
             assert!(selection(bad).is_err(), "{bad}");
         }
     }

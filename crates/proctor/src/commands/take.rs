@@ -19,7 +19,10 @@ pub(crate) async fn run(arguments: Take) -> anyhow::Result<Exit> {
         None => json!({}),
         Some(text) => match selection(text)?["labels"].take() {
             Value::Null => {
-                return Err(WrongUse(format!("'{text}' are no labels: write branch=main,commit=a1b2c3d")).into());
+                return Err(WrongUse(format!(
+                    "'{text}' are no labels: write branch=main,commit=a1b2c3d"
+                ))
+                .into());
             }
             labels => labels,
         },

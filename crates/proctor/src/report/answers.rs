@@ -84,7 +84,6 @@ pub(crate) struct Setting {
 /// A task that flipped.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Flip {
-    pub(crate) task: String,
     pub(crate) name: String,
     pub(crate) a: f64,
     pub(crate) b: f64,
@@ -196,7 +195,6 @@ pub(crate) struct Attempt {
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Details {
     pub(crate) name: String,
-    pub(crate) task_run_id: Option<String>,
     pub(crate) seconds: Option<f64>,
     #[serde(default)]
     pub(crate) criteria: Option<Vec<Criterion>>,
@@ -215,7 +213,9 @@ pub(crate) struct Criterion {
 impl Attempt {
     /// What its task is called.
     pub(crate) fn name(&self) -> &str {
-        self.details.as_ref().map_or(&self.task, |details| &details.name)
+        self.details
+            .as_ref()
+            .map_or(&self.task, |details| &details.name)
     }
 
     /// Whether it says nothing about the agent.
@@ -225,7 +225,10 @@ impl Attempt {
 
     /// The criteria that were looked at.
     pub(crate) fn criteria(&self) -> &[Criterion] {
-        let criteria = self.details.as_ref().and_then(|one| one.criteria.as_deref());
+        let criteria = self
+            .details
+            .as_ref()
+            .and_then(|one| one.criteria.as_deref());
         criteria.unwrap_or_default()
     }
 }
@@ -241,7 +244,10 @@ pub(crate) fn score_in_words(summary: &Summary) -> String {
     };
     said += &format!(", {} of {} scored", summary.scored, summary.planned);
     if summary.agent_faults > 0 {
-        said += &format!(", {} of them 0 by the agent's own fault", summary.agent_faults);
+        said += &format!(
+            ", {} of them 0 by the agent's own fault",
+            summary.agent_faults
+        );
     }
     if let (1.., Some(worst), Some(best)) = (summary.void, summary.worst, summary.best) {
         let void = summary.void;

@@ -85,7 +85,10 @@ impl Workflow {
         let Some(number) = self.pull_request() else {
             return Ok(None);
         };
-        let repository = self.repository.as_deref().ok_or("GITHUB_REPOSITORY is not set")?;
+        let repository = self
+            .repository
+            .as_deref()
+            .ok_or("GITHUB_REPOSITORY is not set")?;
         let token = self.token.as_ref().ok_or("GITHUB_TOKEN is not set")?;
         let github = GitHub {
             http: Client::builder()
@@ -137,8 +140,7 @@ impl GitHub<'_> {
     /// The id of the comment that ends with a marker.
     async fn find(&self, number: u64, marker: &str) -> Result<Option<u64>, String> {
         for page in 1..=MOST_PAGES {
-            let path =
-                format!("/issues/{number}/comments?per_page={COMMENTS_A_PAGE}&page={page}");
+            let path = format!("/issues/{number}/comments?per_page={COMMENTS_A_PAGE}&page={page}");
             let found = self.send(Method::GET, &path, None).await;
             let found = found.map_err(|(_, why)| why)?;
             let comments = found.as_array().cloned().unwrap_or_default();
@@ -180,7 +182,10 @@ impl GitHub<'_> {
         }
         let said: Value = serde_json::from_str(&text).unwrap_or_default();
         let said = said["message"].as_str().unwrap_or_default();
-        Err((Some(status), format!("{method} of a comment: {status} {}", line(said, 200))))
+        Err((
+            Some(status),
+            format!("{method} of a comment: {status} {}", line(said, 200)),
+        ))
     }
 }
 
@@ -233,11 +238,16 @@ pub(crate) fn annotations(found: &[Annotation]) -> String {
 pub(crate) fn inert(text: &str) -> String {
     let random = std::hash::RandomState::new().build_hasher().finish();
     let token = format!("proctor-{random:016x}");
-    format!("::stop-commands::{token}\n{}\n::{token}::\n", text.trim_end())
+    format!(
+        "::stop-commands::{token}\n{}\n::{token}::\n",
+        text.trim_end()
+    )
 }
 
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
 fn property(text: &str) -> String {
@@ -281,7 +291,10 @@ mod tests {
         let many: Vec<Annotation> = (0..24).map(|_| annotation("x")).collect();
         let text = annotations(&many);
         assert_eq!(text.lines().count(), MOST_ANNOTATIONS);
-        assert!(text.ends_with("::notice title=Proctor::and 15 more\n"), "{text}");
+        assert!(
+            text.ends_with("::notice title=Proctor::and 15 more\n"),
+            "{text}"
+        );
         let ten: Vec<Annotation> = (0..10).map(|_| annotation("x")).collect();
         assert_eq!(annotations(&ten).lines().count(), MOST_ANNOTATIONS);
     }

@@ -95,16 +95,20 @@ fn heading(found: &Comparison) -> String {
     };
     let of = code(&found.b.benchmark, NAME);
     let agent = code(found.b.agent.as_deref().unwrap_or("B"), NAME);
-    format!("{word} · {of} · {agent} against {}", code(&found.a.chosen_by, NAME))
+    format!(
+        "{word} · {of} · {agent} against {}",
+        code(&found.a.chosen_by, NAME)
+    )
 }
 
 /// The score now and before, and what is missing: always there.
 fn scores(found: &Gate) -> String {
     let now = score(&found.b.summary);
     let void = found.b.summary.void + found.a.as_ref().map_or(0, |a| a.summary.void);
-    let before = found.a.as_ref().map_or_else(String::new, |a| {
-        format!(", {} before", score(&a.summary))
-    });
+    let before = found
+        .a
+        .as_ref()
+        .map_or_else(String::new, |a| format!(", {} before", score(&a.summary)));
     let summary = &found.b.summary;
     format!(
         "{now} now{before}; {} of {} attempts scored, {} of them 0 by the agent's own fault, **{void} void, not counted**",
@@ -169,7 +173,9 @@ fn flips(found: &Comparison, most: usize) -> String {
     for flip in found.flips.iter().take(most) {
         let criterion = flip.criteria.as_deref().unwrap_or_default().first();
         let criterion = criterion.map_or_else(String::new, |one| {
-            let change = |score: Option<f64>| score.map_or_else(|| "-".to_owned(), |score| format!("{score:.2}"));
+            let change = |score: Option<f64>| {
+                score.map_or_else(|| "-".to_owned(), |score| format!("{score:.2}"))
+            };
             format!(
                 "{} {} → {} {}",
                 code(&one.label, NAME),
@@ -189,7 +195,9 @@ fn flips(found: &Comparison, most: usize) -> String {
             flip.passes_b.1,
         );
     }
-    let more = found.flips_total.saturating_sub(most.min(found.flips.len()));
+    let more = found
+        .flips_total
+        .saturating_sub(most.min(found.flips.len()));
     if more > 0 {
         said += &format!("\nand {more} more tasks that changed\n");
     }
@@ -205,16 +213,28 @@ fn apart(found: &Comparison) -> String {
             .iter()
             .map(|(cause, count)| format!("{count} {}", line(cause, 40)))
             .collect();
-        said += &format!("- void in {}: {} ({})\n", void.side.to_uppercase(), code(&void.name, NAME), causes.join(", "));
+        said += &format!(
+            "- void in {}: {} ({})\n",
+            void.side.to_uppercase(),
+            code(&void.name, NAME),
+            causes.join(", ")
+        );
     }
     let more = found.void.len().saturating_sub(FLIPS_IN_SUMMARY);
     if more > 0 {
         said += &format!("- and {more} more tasks with void attempts\n");
     }
     if !found.unpaired.is_empty() {
-        said += &format!("- {} tasks are on one side only and not compared\n", found.unpaired.len());
+        said += &format!(
+            "- {} tasks are on one side only and not compared\n",
+            found.unpaired.len()
+        );
     }
-    if said.is_empty() { said } else { format!("{said}\n") }
+    if said.is_empty() {
+        said
+    } else {
+        format!("{said}\n")
+    }
 }
 
 /// The text, cut at the end of a line if it is longer than its host takes.

@@ -22,7 +22,12 @@ pub(crate) fn comparison(found: &Comparison) -> String {
     }
     for setting in &found.settings {
         let (a, b) = (setting.a.to_string(), setting.b.to_string());
-        said += &format!("{}: {} → {}\n", line(&setting.what, NAME), line(&a, NAME), line(&b, NAME));
+        said += &format!(
+            "{}: {} → {}\n",
+            line(&setting.what, NAME),
+            line(&a, NAME),
+            line(&b, NAME)
+        );
     }
     said += &axes(found);
     said += &flips(found);
@@ -57,7 +62,14 @@ fn axes(found: &Comparison) -> String {
                 axis.p_holm.map_or_else(|| "-".to_owned(), p_value),
                 numbers.tasks.to_string(),
             ]),
-            None => rows.add_row([name, "-".into(), "-".into(), "-".into(), "-".into(), "0".into()]),
+            None => rows.add_row([
+                name,
+                "-".into(),
+                "-".into(),
+                "-".into(),
+                "-".into(),
+                "0".into(),
+            ]),
         };
     }
     format!("\n{rows}\n")
@@ -107,13 +119,21 @@ fn apart(found: &Comparison) -> String {
             .map(|(cause, count)| format!("{count} {cause}"))
             .collect();
         let side = void.side.to_uppercase();
-        said += &format!("void, {side}: {} ({})\n", line(&void.name, NAME), causes.join(", "));
+        said += &format!(
+            "void, {side}: {} ({})\n",
+            line(&void.name, NAME),
+            causes.join(", ")
+        );
     }
     for one in found.unpaired.iter().take(LISTED) {
         let side = one.side.to_uppercase();
         said += &format!("only in {side}: {}\n", line(&one.name, NAME));
     }
-    if said.is_empty() { said } else { format!("\n{said}") }
+    if said.is_empty() {
+        said
+    } else {
+        format!("\n{said}")
+    }
 }
 
 /// A gate.
@@ -142,7 +162,11 @@ pub(crate) fn results(run: &str, found: &Results, failed_only: bool) -> String {
     let mut said = String::new();
     for agent in &found.agents {
         let name = agent.name.as_deref().unwrap_or("-");
-        said += &format!("{run}  {}  {}\n", line(name, NAME), score_in_words(&agent.summary));
+        said += &format!(
+            "{run}  {}  {}\n",
+            line(name, NAME),
+            score_in_words(&agent.summary)
+        );
         let mut rows = table(&["TASK", "VERDICT", "SCORE", "TRIES", "WHY"]);
         let mut hidden = 0;
         for attempt in &agent.attempts {
@@ -150,14 +174,19 @@ pub(crate) fn results(run: &str, found: &Results, failed_only: bool) -> String {
                 hidden += 1;
                 continue;
             }
-            let verdict = attempt.verdict.clone().unwrap_or_else(|| match attempt.is_void() {
-                true => "void".to_owned(),
-                false => "-".to_owned(),
-            });
+            let verdict = attempt
+                .verdict
+                .clone()
+                .unwrap_or_else(|| match attempt.is_void() {
+                    true => "void".to_owned(),
+                    false => "-".to_owned(),
+                });
             rows.add_row([
                 line(attempt.name(), NAME),
                 verdict,
-                attempt.score.map_or_else(|| "-".to_owned(), |score| format!("{score:.3}")),
+                attempt
+                    .score
+                    .map_or_else(|| "-".to_owned(), |score| format!("{score:.3}")),
                 attempt.tries.to_string(),
                 why(attempt),
             ]);
@@ -184,7 +213,10 @@ fn why(attempt: &super::answers::Attempt) -> String {
     let missed = attempt.criteria().iter().filter(|one| one.score < 1.0);
     let missed: Vec<String> = missed
         .map(|one| {
-            let axis = one.axis.as_deref().map_or_else(String::new, |axis| format!(" [{axis}]"));
+            let axis = one
+                .axis
+                .as_deref()
+                .map_or_else(String::new, |axis| format!(" [{axis}]"));
             format!("{}{axis} {:.2}: {}", one.label, one.score, one.details)
         })
         .collect();

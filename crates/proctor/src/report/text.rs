@@ -99,7 +99,10 @@ mod tests {
 
     #[test]
     fn nothing_hidden_stays_hidden() {
-        assert_eq!(line("a\u{1b}[31mb\u{202e}c\r\nd", 99), "a<U+001B>[31mb<U+202E>c d");
+        assert_eq!(
+            line("a\u{1b}[31mb\u{202e}c\r\nd", 99),
+            "a<U+001B>[31mb<U+202E>c d"
+        );
         assert_eq!(line("\u{0}", 9), "<U+0000>");
         assert_eq!(lines("a\nb\tc", 99), "a\nb c");
         assert_eq!(line("abcdef", 4), "abc…");

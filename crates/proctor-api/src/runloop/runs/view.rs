@@ -282,7 +282,10 @@ fn own_labels(numbers: &Summary) -> BTreeMap<String, String> {
         ("score", numbers.score.map(number)),
         ("low", numbers.interval.map(|ends| number(ends.low))),
         ("high", numbers.interval.map(|ends| number(ends.high))),
-        ("about", numbers.interval.map(|_| About::Tasks.as_str().to_owned())),
+        (
+            "about",
+            numbers.interval.map(|_| About::Tasks.as_str().to_owned()),
+        ),
         ("planned", Some(numbers.planned.to_string())),
         ("scored", Some(numbers.scored.to_string())),
         ("void", Some(numbers.void.to_string())),

@@ -75,21 +75,33 @@ fn not_worse_by(margin: f64) -> Value {
 #[tokio::test]
 async fn the_same_agent_twice_is_not_different() {
     let desk = Desk::new().await;
-    let suite = suite(&desk, &["true", "is unchanged", "is changed", "true", "is unchanged"]).await;
+    let suite = suite(
+        &desk,
+        &["true", "is unchanged", "is changed", "true", "is unchanged"],
+    )
+    .await;
     let runs = desk.taken(&suite, &[nop(), nop()]).await;
-    let found = desk.compared(&runs[..1], &runs[1..], json!({"axes": true})).await;
+    let found = desk
+        .compared(&runs[..1], &runs[1..], json!({"axes": true}))
+        .await;
     let numbers = &found["comparison"];
     assert_eq!(
         (&numbers["difference"], &numbers["tasks"], &numbers["same"]),
         (&json!(0.0), &json!(5), &json!(5))
     );
     assert!(numbers["p"].as_f64().unwrap() > 0.05);
-    assert!(numbers["low"].as_f64().unwrap() < 0.0, "an interval never has width zero");
+    assert!(
+        numbers["low"].as_f64().unwrap() < 0.0,
+        "an interval never has width zero"
+    );
     let sentence = found["sentence"].as_str().unwrap();
     assert!(sentence.contains("no difference seen"), "{sentence}");
-    assert_eq!((&found["flips"], &found["comparable"]), (&json!([]), &json!(true)));
+    assert_eq!(
+        (&found["flips"], &found["comparable"]),
+        (&json!([]), &json!(true))
+    );
     assert_eq!(found["a"]["digest"], found["b"]["digest"]);
-    assert_eq!(found["a"]["attempts_digest"].as_str().unwrap().len(), 64);
+    assert_eq!(found["a"]["attempts_digest"].as_str().unwrap().len(), 71);
     // It is kept as it was answered, and listed.
     let id = found["id"].as_str().unwrap();
     let kept = desk.server.read(&format!("/comparisons/{id}")).await;
@@ -110,7 +122,9 @@ async fn planted_regressions_are_found_worse_first_with_the_criteria_that_flippe
     scorers.extend(["is changed", "true", "true", "true"]);
     let suite = suite(&desk, &scorers).await;
     let runs = desk.taken(&suite, &[nop(), go()]).await;
-    let found = desk.compared(&runs[..1], &runs[1..], json!({"about": "tasks"})).await;
+    let found = desk
+        .compared(&runs[..1], &runs[1..], json!({"about": "tasks"}))
+        .await;
     let numbers = &found["comparison"];
     assert_eq!(
         (&numbers["better"], &numbers["worse"], &numbers["same"]),
@@ -119,33 +133,57 @@ async fn planted_regressions_are_found_worse_first_with_the_criteria_that_flippe
     assert!(numbers["p"].as_f64().unwrap() <= 0.05);
     let flips = found["flips"].as_array().unwrap();
     assert_eq!((flips.len(), &found["flips_total"]), (9, &json!(9)));
-    let changes: Vec<f64> = flips.iter().map(|one| one["difference"].as_f64().unwrap()).collect();
+    let changes: Vec<f64> = flips
+        .iter()
+        .map(|one| one["difference"].as_f64().unwrap())
+        .collect();
     assert!(changes.is_sorted(), "worse first: {changes:?}");
     let criterion = &flips[0]["criteria"][0];
     assert_eq!(
         (&criterion["a"], &criterion["b"], &criterion["details"]),
         (&json!(1.0), &json!(0.0), &json!("ran is unchanged"))
     );
-    assert_eq!((&flips[0]["passes_a"], &flips[0]["passes_b"]), (&json!([1, 1]), &json!([0, 1])));
-    assert_eq!(found["settings"][0], json!({"what": "agent", "a": "nop", "b": "mine"}));
+    assert_eq!(
+        (&flips[0]["passes_a"], &flips[0]["passes_b"]),
+        (&json!([1, 1]), &json!([0, 1]))
+    );
+    assert_eq!(
+        found["settings"][0],
+        json!({"what": "agent", "a": "nop", "b": "mine"})
+    );
     // Swapping the sides mirrors every number.
-    let swapped = desk.compared(&runs[1..], &runs[..1], json!({"about": "tasks"})).await;
+    let swapped = desk
+        .compared(&runs[1..], &runs[..1], json!({"about": "tasks"}))
+        .await;
     let mirrored = &swapped["comparison"];
     let number = |of: &Value, name: &str| of[name].as_f64().unwrap();
-    assert_eq!(number(mirrored, "difference"), -number(numbers, "difference"));
+    assert_eq!(
+        number(mirrored, "difference"),
+        -number(numbers, "difference")
+    );
     assert_eq!(number(mirrored, "low"), -number(numbers, "high"));
     assert_eq!(number(mirrored, "p"), number(numbers, "p"));
     let gate = desk
-        .decided(&runs[1..], &runs[..1], json!({"about": "tasks", "line": [{"kind": "change", "at": -0.05}]}))
+        .decided(
+            &runs[1..],
+            &runs[..1],
+            json!({"about": "tasks", "line": [{"kind": "change", "at": -0.05}]}),
+        )
         .await;
     assert_eq!(gate["verdict"], "FAIL");
     let sentence = gate["sentences"][0].as_str().unwrap();
     assert!(sentence.contains("Worst: scenario "), "{sentence}");
-    let kept = desk.server.read(&format!("/gates/{}", gate["id"].as_str().unwrap())).await;
+    let kept = desk
+        .server
+        .read(&format!("/gates/{}", gate["id"].as_str().unwrap()))
+        .await;
     assert_eq!(kept.body, gate);
     let failed = desk.server.read("/gates?verdict=FAIL").await.body;
     assert_eq!(failed["data"][0]["id"], gate["id"]);
-    assert_eq!(desk.server.read("/gates?verdict=PASS").await.body["data"], json!([]));
+    assert_eq!(
+        desk.server.read("/gates?verdict=PASS").await.body["data"],
+        json!([])
+    );
 }
 
 #[tokio::test]
@@ -161,7 +199,10 @@ async fn inconclusive_says_how_many_more_and_running_them_settles_it() {
     let more = &open["lines"][0]["result"]["more"]["if_equal"]["attempts_per_task"];
     let more = more.as_u64().expect("it says how many more");
     let sentence = open["sentences"][0].as_str().unwrap();
-    assert!(sentence.contains(&format!("{more} more attempts per task")), "{sentence}");
+    assert!(
+        sentence.contains(&format!("{more} more attempts per task")),
+        "{sentence}"
+    );
     for attempt in 0..more {
         let same = if attempt % 3 == 2 { go() } else { nop() };
         a.extend(desk.taken(&suite, std::slice::from_ref(&same)).await);
@@ -174,7 +215,7 @@ async fn inconclusive_says_how_many_more_and_running_them_settles_it() {
 #[tokio::test]
 async fn a_killed_box_makes_a_void_that_turns_neither_gate_nor_mean() {
     let desk = Desk::new().await;
-    let suite = suite(&desk, &["is changed", "is changed", "is changed"]).await;
+    let suite = suite(&desk, &["is changed"; 6]).await;
     let baseline = desk.taken(&suite, &[go(), go()]).await;
     desk.shop.rest(true);
     let spec = json!({"type": "benchmark", "benchmark_id": suite, "agent_configs": [go(), go()]});
@@ -189,11 +230,13 @@ async fn a_killed_box_makes_a_void_that_turns_neither_gate_nor_mean() {
         .iter()
         .map(|one| one["benchmark_run_id"].as_str().unwrap().to_owned())
         .collect();
-    let found = desk.compared(&baseline, &runs, json!({"about": "suite"})).await;
+    let found = desk
+        .compared(&baseline, &runs, json!({"about": "suite"}))
+        .await;
     let b = &found["b"]["summary"];
     assert_eq!(
         (&b["score"], &b["planned"], &b["scored"], &b["void"]),
-        (&json!(1.0), &json!(6), &json!(5), &json!(1)),
+        (&json!(1.0), &json!(12), &json!(11), &json!(1)),
         "the mean is that of the others"
     );
     assert!(b["worst"].as_f64().unwrap() < 1.0);
@@ -203,11 +246,15 @@ async fn a_killed_box_makes_a_void_that_turns_neither_gate_nor_mean() {
     let gate = desk.decided(&runs, &baseline, not_worse_by(0.9)).await;
     let with_void = gate["verdict"].as_str().unwrap();
     assert_ne!(with_void, "FAIL");
-    let strict = json!({"about": "suite", "max-void": 0.01, "line": [{"kind": "change", "at": -0.99}]});
+    let strict =
+        json!({"about": "suite", "max-void": 0.01, "line": [{"kind": "change", "at": -0.99}]});
     let gate = desk.decided(&runs, &baseline, strict).await;
     assert_eq!(gate["verdict"], "INCONCLUSIVE");
     let said = gate["sentences"].as_array().unwrap().last().unwrap();
-    assert!(said.as_str().unwrap().contains("are void, more than"), "{said}");
+    assert!(
+        said.as_str().unwrap().contains("are void, more than"),
+        "{said}"
+    );
 }
 
 #[rstest]
@@ -224,8 +271,12 @@ async fn a_policy_that_decides_nothing_is_refused(#[case] policy: Value, #[case]
     let suite = suite(&desk, &["true", "true"]).await;
     let runs = desk.taken(&suite, &[nop(), nop()]).await;
     let answer = desk.gate(&runs[..1], &runs[1..], policy).await;
-    assert_eq!(answer.status, 422, "{}", answer.body);
-    assert!(answer.body["error"]["details"][field].is_array(), "{}", answer.body);
+    assert_eq!(answer.status, 400, "{}", answer.body);
+    assert!(
+        answer.body["error"]["details"][field].is_array(),
+        "{}",
+        answer.body
+    );
 }
 
 #[tokio::test]
@@ -239,9 +290,13 @@ async fn levels_and_what_must_never_happen_need_no_baseline() {
     };
     let level = |at: f64| json!({"about": "tasks", "line": [{"kind": "level", "at": at}]});
     assert_eq!(first(level(0.1), &runs[0]).await.body["verdict"], "PASS");
-    assert_eq!(first(level(0.95), &runs[2]).await.body["verdict"], "INCONCLUSIVE");
+    assert_eq!(
+        first(level(0.95), &runs[2]).await.body["verdict"],
+        "INCONCLUSIVE"
+    );
     let label = "cmd-zero";
-    let never = json!({"about": "tasks", "line": [{"kind": "never", "keys": [label], "max-rate": 0.9}]});
+    let never =
+        json!({"about": "tasks", "line": [{"kind": "never", "keys": [label], "max-rate": 0.9}]});
     let fine = first(never.clone(), &runs[0]).await.body;
     assert_eq!(
         (&fine["verdict"], &fine["lines"][0]["checked"]),
@@ -252,10 +307,17 @@ async fn levels_and_what_must_never_happen_need_no_baseline() {
     assert_eq!(bad["verdict"], "FAIL");
     assert_eq!(bad["lines"][0]["violations"][0]["name"], "scenario 0");
     let sentence = bad["sentences"][0].as_str().unwrap();
-    assert!(sentence.contains("1 of 4 attempts (scenario 0, attempt 1"), "{sentence}");
+    assert!(
+        sentence.contains("1 of 4 attempts (scenario 0, attempt 1"),
+        "{sentence}"
+    );
     let change = first(not_worse_by(0.1), &runs[0]).await;
-    assert_eq!(change.status, 422);
-    assert!(change.body["error"]["details"]["baseline"].is_array(), "{}", change.body);
+    assert_eq!(change.status, 400);
+    assert!(
+        change.body["error"]["details"]["baseline"].is_array(),
+        "{}",
+        change.body
+    );
 }
 
 #[tokio::test]
@@ -270,15 +332,30 @@ async fn runs_that_are_not_of_the_same_exam_are_refused_by_what_differs() {
     let refused = desk.compare(&before, &after, json!({})).await;
     assert_eq!(refused.status, 409, "{}", refused.body);
     let message = refused.body["error"]["message"].as_str().unwrap();
-    for part in ["not comparable", "benchmark version", "only in the second: a third one"] {
+    for part in [
+        "not comparable",
+        "benchmark version",
+        "only in the second: a third one",
+    ] {
         assert!(message.contains(part), "{part} is not in {message}");
     }
-    let gate = desk.gate(&after, &before, json!({"about": "tasks", "line": [{"kind": "change", "at": -0.5}]})).await;
+    let gate = desk
+        .gate(
+            &after,
+            &before,
+            json!({"about": "tasks", "line": [{"kind": "change", "at": -0.5}]}),
+        )
+        .await;
     assert_eq!(gate.status, 409, "{}", gate.body);
-    let found = desk.compared(&before, &after, json!({"even_though": true})).await;
+    let found = desk
+        .compared(&before, &after, json!({"even_though": true}))
+        .await;
     assert_eq!(found["comparable"], false);
     assert_eq!(found["differences"].as_array().unwrap().is_empty(), false);
-    assert_eq!(found["comparison"]["unpaired"], 1, "a missing task is not a zero");
+    assert_eq!(
+        found["comparison"]["unpaired"], 1,
+        "a missing task is not a zero"
+    );
     assert_eq!(found["unpaired"][0]["name"], "a third one");
     // Time limits are part of the exam.
     let mut slow = nop();
@@ -286,7 +363,10 @@ async fn runs_that_are_not_of_the_same_exam_are_refused_by_what_differs() {
     let hurried = desk.taken(&suite_id, &[slow]).await;
     let refused = desk.compare(&after, &hurried, json!({})).await;
     let message = refused.body["error"]["message"].as_str().unwrap();
-    assert!(message.contains("resource envelope: timeout_seconds"), "{message}");
+    assert!(
+        message.contains("resource envelope: timeout_seconds"),
+        "{message}"
+    );
 }
 
 #[tokio::test]
@@ -305,15 +385,27 @@ async fn labels_choose_the_newest_completed_runs_of_the_benchmark() {
     let body = json!({"a": {"labels": {"agent": "nop"}, "newest": 2}, "b": {"run": candidate[0]}});
     let found = desk.post("/comparisons", body).await.body;
     let bare = |id: &Value| id.as_str().unwrap().split_once('_').unwrap().1.to_owned();
-    let chosen: Vec<String> = found["a"]["runs"].as_array().unwrap().iter().map(bare).collect();
+    let chosen: Vec<String> = found["a"]["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(bare)
+        .collect();
     let wanted: Vec<String> = main[1..].iter().rev().map(|id| bare(&json!(id))).collect();
     assert_eq!(chosen, wanted);
     assert_eq!(found["a"]["chosen_by"], "agent=nop, newest 2");
-    assert_eq!(found["a"]["summary"]["planned"], 4, "attempts of several runs pool");
+    assert_eq!(
+        found["a"]["summary"]["planned"], 4,
+        "attempts of several runs pool"
+    );
     let nobody = json!({"a": {"labels": {"agent": "nobody"}}, "b": {"run": candidate[0]}});
     let refused = desk.post("/comparisons", nobody).await;
-    assert_eq!(refused.status, 422);
-    assert!(refused.body["error"]["details"]["a"].is_array(), "{}", refused.body);
+    assert_eq!(refused.status, 400);
+    assert!(
+        refused.body["error"]["details"]["a"].is_array(),
+        "{}",
+        refused.body
+    );
 }
 
 #[rstest]
@@ -326,9 +418,13 @@ async fn labels_choose_the_newest_completed_runs_of_the_benchmark() {
 async fn what_is_wrong_with_a_comparison_is_named(#[case] body: Value, #[case] fields: &[&str]) {
     let desk = Desk::new().await;
     let answer = desk.post("/comparisons", body).await;
-    assert_eq!(answer.status, 422, "{}", answer.body);
+    assert_eq!(answer.status, 400, "{}", answer.body);
     for field in fields {
-        assert!(answer.body["error"]["details"][field].is_array(), "{field}: {}", answer.body);
+        assert!(
+            answer.body["error"]["details"][field].is_array(),
+            "{field}: {}",
+            answer.body
+        );
     }
 }
 
@@ -340,10 +436,21 @@ async fn a_run_that_goes_on_is_not_compared_and_strangers_see_nothing() {
     let open = desk.start_benchmark(&suite).await;
     let answer = desk.compare(&runs, &[open], json!({})).await;
     assert_eq!(answer.status, 409);
-    assert!(answer.body["error"]["message"].as_str().unwrap().contains("is not over"));
-    for path in ["/comparisons/cmp_01M00000000000000000000000", "/gates/gate_01M00000000000000000000000"] {
+    assert!(
+        answer.body["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("is not over")
+    );
+    for path in [
+        "/comparisons/cmp_01M00000000000000000000000",
+        "/gates/gate_01M00000000000000000000000",
+    ] {
         assert_eq!(desk.server.read(path).await.status, 404);
     }
-    assert_eq!(desk.server.read("/gates?verdict=MAYBE").await.status, 422);
-    assert_eq!(desk.server.read("/comparisons?verdict=FAIL").await.status, 422);
+    assert_eq!(desk.server.read("/gates?verdict=MAYBE").await.status, 400);
+    assert_eq!(
+        desk.server.read("/comparisons?verdict=FAIL").await.status,
+        400
+    );
 }

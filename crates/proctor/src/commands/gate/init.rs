@@ -46,11 +46,17 @@ at = -0.05
 
 pub(super) fn run(file: &Path, force: bool) -> anyhow::Result<Exit> {
     if !force && file.exists() {
-        let message = format!("{} is there already; --force writes over it", file.display());
+        let message = format!(
+            "{} is there already; --force writes over it",
+            file.display()
+        );
         return Err(WrongUse(message).into());
     }
     fs_err::write(file, TEMPLATE).context("the policy cannot be written")?;
-    println!("{}: written; every line of it says what it does", file.display());
+    println!(
+        "{}: written; every line of it says what it does",
+        file.display()
+    );
     Ok(Exit::Fine)
 }
 

@@ -30,7 +30,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Some(GateAction::Init { file, force }) => init::run(&file, force),
         None => {
             let Some(run) = arguments.run else {
-                return Err(WrongUse("name the run that is to be let through: proctor gate RUN".to_owned()).into());
+                return Err(WrongUse(
+                    "name the run that is to be let through: proctor gate RUN".to_owned(),
+                )
+                .into());
             };
             decide(&run, arguments.options).await
         }
@@ -94,11 +97,10 @@ fn api(options: &GateRun) -> anyhow::Result<Api> {
 /// Reads a policy, and everything that is wrong with it.
 fn read_policy(path: &std::path::Path) -> anyhow::Result<Value> {
     let name = path.display();
-    let text = fs_err::read_to_string(path).map_err(|error| {
-        WrongUse(format!("{error}; `proctor gate init` writes a policy"))
-    })?;
-    let read: toml::Table = toml::from_str(&text)
-        .map_err(|error| WrongUse(format!("{name} is not TOML: {error}")))?;
+    let text = fs_err::read_to_string(path)
+        .map_err(|error| WrongUse(format!("{error}; `proctor gate init` writes a policy")))?;
+    let read: toml::Table =
+        toml::from_str(&text).map_err(|error| WrongUse(format!("{name} is not TOML: {error}")))?;
     let document = serde_json::to_value(read).context("the policy cannot be sent")?;
     Policy::read(&document, Wording::Request).map_err(|problems| {
         let said: Vec<String> = problems.iter().map(|one| format!("  {one}")).collect();
@@ -198,8 +200,22 @@ async fn tell_github(
     workflow.set_outputs(&[
         ("run-id", found.b.runs.join(",")),
         ("gate-id", found.id.clone()),
-        ("url", format!("{}/gates/{}", options.server.server.trim_end_matches('/'), found.id)),
-        ("score", found.b.summary.score.map_or_else(String::new, |score| score.to_string())),
+        (
+            "url",
+            format!(
+                "{}/gates/{}",
+                options.server.server.trim_end_matches('/'),
+                found.id
+            ),
+        ),
+        (
+            "score",
+            found
+                .b
+                .summary
+                .score
+                .map_or_else(String::new, |score| score.to_string()),
+        ),
         ("verdict", found.verdict.as_str().to_owned()),
         ("exit-code", exit.code().to_string()),
     ])?;
@@ -215,7 +231,10 @@ fn is_news(found: &Gate) -> bool {
 
 /// The lines that did not pass and the tasks that got worse, where they are in the benchmark's file.
 fn to_annotate(options: &GateRun, found: &Gate) -> Vec<Annotation> {
-    let lines = found.lines.iter().filter(|one| one.verdict == Verdict::Fail);
+    let lines = found
+        .lines
+        .iter()
+        .filter(|one| one.verdict == Verdict::Fail);
     let mut all: Vec<Annotation> = lines
         .map(|one| Annotation {
             title: format!("Proctor: {}", one.asks),
@@ -238,10 +257,12 @@ fn to_annotate(options: &GateRun, found: &Gate) -> Vec<Annotation> {
         let details = criterion.map_or("", |one| one.details.as_str());
         all.push(Annotation {
             title: format!("Proctor: {} is worse", flip.name),
-            message: format!("{:.2} before, {:.2} now. {label}: {details}", flip.a, flip.b),
+            message: format!(
+                "{:.2} before, {:.2} now. {label}: {details}",
+                flip.a, flip.b
+            ),
             place,
         });
     }
     all
 }
-
