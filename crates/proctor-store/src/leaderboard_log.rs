@@ -58,19 +58,14 @@ impl Store {
     }
 }
 
-/// Notes that a run was put on its leaderboard or taken off; nothing if neither happened.
+/// Notes that a run was put on its leaderboard or taken off.
 pub(crate) fn change_of(
     id: LeaderboardChangeId,
-    before: &Run,
     after: &Run,
     reason: Option<&str>,
     now: Timestamp,
-) -> Option<Query> {
-    let added = after.ranked_at.is_some();
-    if before.ranked_at.is_some() == added {
-        return None;
-    }
-    let query = Query::new(
+) -> Query {
+    Query::new(
         "INSERT INTO leaderboard_log (id, benchmark, organization, run, added, reason, changed_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7)",
     )
@@ -78,8 +73,7 @@ pub(crate) fn change_of(
     .bind(after.pinned.benchmark)
     .bind(after.organization)
     .bind(after.id)
-    .bind(added)
+    .bind(after.ranked_at.is_some())
     .bind(reason.map(str::to_owned))
-    .bind(now);
-    Some(query)
+    .bind(now)
 }

@@ -73,18 +73,12 @@ impl Store {
         let mut transaction = self.database().begin_when(progress.on_disk).await?;
         // The run goes first, always: two transactions that hold one row each and want the other's would wait for ever.
         write_run(&mut transaction, progress).await?;
-        if let Some((before, after)) = &progress.run {
+        if let Some((before, after)) = &progress.run
+            && before.value.ranked_at.is_some() != after.ranked_at.is_some()
+        {
             let reason = progress.rank_reason.as_deref();
-            let change = leaderboard_log::change_of(
-                self.fresh_id(),
-                &before.value,
-                after,
-                reason,
-                self.now(),
-            );
-            if let Some(change) = change {
-                transaction.execute(change).await?;
-            }
+            let change = leaderboard_log::change_of(self.fresh_id(), after, reason, self.now());
+            transaction.execute(change).await?;
         }
         for (before, after) in &progress.task_runs {
             let query = Query::new(

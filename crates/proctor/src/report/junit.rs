@@ -98,10 +98,13 @@ fn without_skipped_suites(xml: &str) -> String {
         return xml.to_owned();
     };
     let (before, tag, after) = (&xml[..begin], &xml[begin..end], &xml[end..]);
-    let attributes = tag.split(" skipped=\"").enumerate().map(|(place, part)| match place {
-        0 => part,
-        _ => part.split_once('"').map_or("", |(_, rest)| rest),
-    });
+    let attributes = tag
+        .split(" skipped=\"")
+        .enumerate()
+        .map(|(place, part)| match place {
+            0 => part,
+            _ => part.split_once('"').map_or("", |(_, rest)| rest),
+        });
     let tag: String = attributes.collect();
     format!("{before}{tag}{after}")
 }
