@@ -285,7 +285,7 @@ mod tests {
 
     use super::*;
 
-    fn written(attempts: serde_json::Value, level: Level) -> String {
+    fn written(attempts: &serde_json::Value, level: Level) -> String {
         let results: Results = serde_json::from_value(json!({"agents": [{
             "name": "night-shift", "attempts": attempts,
             "summary": {"score": 0.5, "planned": 3, "scored": 2, "void": 1, "agent_faults": 0},
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn failures_errors_and_skips_are_told_apart() {
         let xml = written(
-            json!([
+            &json!([
                 attempt("task_1", Some(1.0), Some("pass"), None),
                 attempt("task_2", Some(0.6), Some("partial"), None),
                 attempt("task_3", None, None, Some("infrastructure")),
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn repeats_are_one_test_case_with_properties() {
         let xml = written(
-            json!([
+            &json!([
                 attempt("task_1", Some(1.0), Some("pass"), None),
                 attempt("task_1", Some(0.0), Some("fail"), None),
                 attempt("task_1", None, None, Some("infrastructure")),
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn criteria_can_be_test_cases() {
         let xml = written(
-            json!([attempt("task_1", Some(0.5), Some("partial"), None)]),
+            &json!([attempt("task_1", Some(0.5), Some("partial"), None)]),
             Level::Criterion,
         );
         assert!(xml.contains(r#"<testcase name="said it""#), "{xml}");

@@ -351,7 +351,7 @@ async fn runs_that_are_not_of_the_same_exam_are_refused_by_what_differs() {
         .compared(&before, &after, json!({"even_though": true}))
         .await;
     assert_eq!(found["comparable"], false);
-    assert_eq!(found["differences"].as_array().unwrap().is_empty(), false);
+    assert!(!found["differences"].as_array().unwrap().is_empty());
     assert_eq!(
         found["comparison"]["unpaired"], 1,
         "a missing task is not a zero"
