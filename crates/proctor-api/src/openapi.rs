@@ -54,6 +54,7 @@ const SECURITY_SCHEMES: [(&str, &str); 4] = [
         (name = "Verial: criteria", description = "What is checked afterwards."),
         (name = "Verial: Solvers", description = "Parties that take benchmarks, and their keys."),
         (name = "Verial: taking a benchmark", description = "What an agent does: begin a run, start its tasks, complete them. The run's worlds answer below `/v1/benchmark-runs/{id}/`."),
+        (name = "Proctor: comparisons", description = "What runs mean beside each other: comparisons, gates, scores over time."),
         (name = "Verial: runs", description = "Runs as their organization sees them, with everything that was found."),
         (name = "Verial: playgrounds", description = "Worlds, their sandboxes, and everything that happened in them."),
         (name = "Runloop: devboxes", description = "Linux boxes of one's own: their lives, commands, files and logs."),

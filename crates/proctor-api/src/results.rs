@@ -1,10 +1,15 @@
 //! Our own numbers of a run or a job, the same in both dialects but for the ids.
 
+use std::collections::HashMap;
+
 use proctor_core::{
+    definition::Criterion,
     id::Dialect,
     results::{AttemptResult, Summary},
 };
 use proctor_engine::results::{AgentResults, Results};
+use proctor_statistics::About;
+use proctor_store::comparisons::CriterionScore;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -32,12 +37,12 @@ pub(crate) struct SummaryView {
     /// The mean over tasks of the mean over their attempts that count; null if none does.
     #[schema(example = 0.5)]
     score: Option<f64>,
-    /// The lower end of the interval around the score; null, because none is computed yet.
+    /// The lower end of the 95 % interval around the score; null without a score.
     low: Option<f64>,
     /// The upper end of it.
     high: Option<f64>,
-    /// What the interval is about.
-    about: Option<String>,
+    /// What the interval is about: `tasks`, tasks like these.
+    about: Option<&'static str>,
     /// How many attempts were planned.
     planned: u32,
     /// How many of them count; those that the agent ended itself count 0.
@@ -72,6 +77,48 @@ pub(crate) struct AttemptView {
     /// The critical criteria that were missed. Absent for callers who may not read the criterion runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     critical_misses: Option<Vec<String>>,
+    /// What its task is called and what its criteria scored, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<AttemptDetails>,
+}
+
+/// What is known of an attempt besides its score.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AttemptDetails {
+    /// What the task is called.
+    pub(crate) name: String,
+    /// The task run that counts.
+    pub(crate) task_run_id: Option<String>,
+    /// How long the agent took.
+    pub(crate) seconds: Option<f64>,
+    /// What its criteria scored. Absent for callers who may not read the criterion runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) criteria: Option<Vec<CriterionView>>,
+}
+
+/// What a criterion scored.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CriterionView {
+    criterion_id: String,
+    label: String,
+    axis: Option<String>,
+    weight: f64,
+    score: f64,
+    /// What was found, where it was not met.
+    details: String,
+}
+
+impl CriterionView {
+    pub(crate) fn of(criterion: &Criterion, found: &CriterionScore) -> Self {
+        Self {
+            criterion_id: criterion.id.to_string(),
+            label: criterion.label.clone(),
+            axis: criterion.axis.clone(),
+            weight: criterion.weight.value(),
+            score: found.score,
+            details: found.details.clone(),
+        }
+    }
 }
 
 impl ResultsView {
@@ -83,6 +130,15 @@ impl ResultsView {
                 .collect(),
             warnings: results.warnings,
         }
+    }
+
+    /// The same with what is known of each attempt of the first agent, by its place.
+    pub(crate) fn with_details(mut self, mut details: HashMap<usize, AttemptDetails>) -> Self {
+        let attempts = self.agents.first_mut().map(|agent| &mut agent.attempts);
+        for (place, attempt) in attempts.into_iter().flatten().enumerate() {
+            attempt.details = details.remove(&place);
+        }
+        self
     }
 }
 
@@ -101,12 +157,12 @@ impl AgentResultsView {
 }
 
 impl SummaryView {
-    fn of(summary: &Summary) -> Self {
+    pub(crate) fn of(summary: &Summary) -> Self {
         Self {
             score: summary.score,
-            low: None,
-            high: None,
-            about: None,
+            low: summary.interval.map(|interval| interval.low),
+            high: summary.interval.map(|interval| interval.high),
+            about: summary.interval.map(|_| About::Tasks.as_str()),
             planned: summary.planned,
             scored: summary.scored,
             void: summary.void,
@@ -130,6 +186,7 @@ impl AttemptView {
             reason: fault.and_then(|fault| fault.reason.clone()),
             verdict: attempt.verdict().map(|verdict| verdict.to_string()),
             critical_misses: shows_criteria.then(Vec::new),
+            details: None,
         }
     }
 }

@@ -94,7 +94,8 @@ impl Api {
         &self.server
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Result<Value, ApiError> {
+    /// What the server answers to a question.
+    pub async fn get(&self, path: &str) -> Result<Value, ApiError> {
         self.json(Method::GET, path, None).await
     }
 

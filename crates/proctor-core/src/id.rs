@@ -302,6 +302,12 @@ pub mod kinds {
         AgentKind as AgentId: "agent", "agt", "agt";
         /// What a box may reach.
         NetworkPolicyKind as NetworkPolicyId: "network policy", "npo", "npo";
+        /// What two agents differ by.
+        ComparisonKind as ComparisonId: "comparison", "cmp", "cmp";
+        /// Whether a policy lets an agent through.
+        GateKind as GateId: "gate", "gate", "gate";
+        /// A run that was put on a leaderboard or taken off.
+        LeaderboardChangeKind as LeaderboardChangeId: "leaderboard change", "lbc", "lbc";
     }
 }
 

@@ -40,6 +40,7 @@ pub mod network_policy;
 pub mod numeral;
 pub mod object;
 pub mod phrase;
+pub mod policy;
 pub mod problem;
 pub mod profile;
 pub mod reader;

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use proctor_core::{
@@ -28,6 +28,8 @@ pub struct Prepared {
     tasks: HashMap<TaskId, PreparedTask>,
     /// How many of its tasks are done in boxes.
     in_boxes: u32,
+    /// What is checked, of all tasks; computed when somebody asks.
+    rubric: OnceLock<Digest>,
 }
 
 /// A task of a frozen benchmark.
@@ -63,6 +65,15 @@ impl Prepared {
     /// Whether it has this task.
     pub fn has_task(&self, id: TaskId) -> bool {
         self.tasks.contains_key(&id)
+    }
+
+    /// The digest of what is checked: the same for two versions whose tasks have the same criteria.
+    pub fn rubric_digest(&self) -> Digest {
+        *self.rubric.get_or_init(|| {
+            let tasks = self.benchmark.tasks.iter();
+            let criteria = tasks.map(|task| serde_json::json!([task.id, task.criteria]));
+            Digest::of(&criteria.collect())
+        })
     }
 
     /// The tasks that are to be taken before a run of it completes by itself. Only a run with a token can take those that are
@@ -192,6 +203,7 @@ impl Catalog {
             benchmark,
             tasks,
             in_boxes,
+            rubric: OnceLock::new(),
         })
     }
 

@@ -9,6 +9,7 @@ use proctor_store::StoreError;
 
 use crate::{
     authoring::NotFrozen,
+    comparisons::ComparisonProblem,
     problems::{JobProblem, NotBrought, listed},
     scenarios::BoxError,
 };
@@ -55,6 +56,9 @@ pub enum EngineError {
     /// The world is frozen.
     #[error("the world is frozen: it can be read, but no longer changed")]
     Frozen,
+    /// Two sides were not compared, or a gate not decided.
+    #[error(transparent)]
+    Comparison(#[from] ComparisonProblem),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -18,12 +18,14 @@
 pub mod authoring;
 pub mod catalog;
 mod change;
+pub mod comparisons;
 mod deadlines;
 mod drafts;
 pub mod engine;
 pub mod error;
 pub mod extensions;
 pub mod jobs;
+pub mod leaderboards;
 pub mod playgrounds;
 pub mod problems;
 pub mod results;

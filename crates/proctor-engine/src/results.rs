@@ -7,7 +7,7 @@ use proctor_core::{
     job::JobAgent,
     results::{AttemptResult, Summary, TryResult},
     run::{Ending, Run, RunState, never_started},
-    task_run::Cause,
+    task_run::{Cause, TaskRun},
 };
 
 use crate::{engine::Engine, error::EngineError, jobs::JobDetails};
@@ -68,30 +68,59 @@ impl Engine {
         organization: OrganizationId,
         id: RunId,
     ) -> Result<Results, EngineError> {
-        let found = self.store().run(id).await?;
-        let is_own = found.is_some_and(|run| run.value.organization == organization);
-        if !is_own {
-            return Err(EngineError::NotFound("benchmark run"));
-        }
-        let details = self.run_details(id).await?;
-        let run = &details.run;
-        let attempts = match run.job {
-            Some(job) => self.attempts_of_job(organization, job, run).await?,
-            None => {
-                let wanted = run.wanted(&details.prepared.benchmark);
-                run.attempts(&details.task_runs, wanted, &untried(run))
+        let found = self.store().run(id).await?.map(|run| run.value);
+        let own = found.filter(|run| run.organization == organization);
+        let run = own.ok_or(EngineError::NotFound("benchmark run"))?;
+        let (run, task_runs) = match run.is_over() {
+            true => {
+                let task_runs = self.store().judged_task_runs(id).await?;
+                (run, task_runs)
+            }
+            // Whoever looks at a run that goes on sees clocks that ran out.
+            false => {
+                let details = self.run_details(id).await?;
+                (details.run, details.task_runs)
             }
         };
-        let benchmark = run.pinned.benchmark;
-        let is_owner = self.store().owner_of_benchmark(benchmark).await? == Some(organization);
+        let attempts = self.attempts_of(organization, &run, &task_runs).await?;
         let agent = AgentResults {
-            shows_criteria: is_owner || !run.scored,
-            ..AgentResults::of(self.taker(run).await?, vec![id], attempts)
+            shows_criteria: self.shows_criteria(organization, &run).await?,
+            ..AgentResults::of(self.taker(&run).await?, vec![id], attempts)
         };
         Ok(Results {
             agents: vec![agent],
             warnings: Vec::new(),
         })
+    }
+
+    /// What came of each attempt of a run whose task runs are these.
+    pub(crate) async fn attempts_of(
+        &self,
+        organization: OrganizationId,
+        run: &Run,
+        task_runs: &[TaskRun],
+    ) -> Result<Vec<AttemptResult>, EngineError> {
+        match run.job {
+            Some(job) => self.attempts_of_job(organization, job, run).await,
+            None => {
+                let prepared = self.definition_of(run).await?;
+                let wanted = run.wanted(&prepared.benchmark);
+                Ok(run.attempts(task_runs, wanted, &untried(run)))
+            }
+        }
+    }
+
+    /// Whether an organization may see what was found about single criteria of its run.
+    pub(crate) async fn shows_criteria(
+        &self,
+        organization: OrganizationId,
+        run: &Run,
+    ) -> Result<bool, EngineError> {
+        if !run.scored {
+            return Ok(true);
+        }
+        let benchmark = run.pinned.benchmark;
+        Ok(self.store().owner_of_benchmark(benchmark).await? == Some(organization))
     }
 
     /// The attempts of the agent whose run of a job this is.
@@ -111,7 +140,7 @@ impl Engine {
     }
 
     /// Who takes a run: in its own words, or by its Solver's name.
-    async fn taker(&self, run: &Run) -> Result<Option<String>, EngineError> {
+    pub(crate) async fn taker(&self, run: &Run) -> Result<Option<String>, EngineError> {
         if run.agent.is_some() {
             return Ok(run.agent.clone());
         }

@@ -129,19 +129,48 @@ impl Listing {
     ) -> Result<Self, StoreError> {
         let mut ways = Vec::new();
         for value in values {
-            let member = format!("{}:{}", document(&name)?, document(value)?);
-            for before in ['{', ','] {
-                self.params.push(format!("{before}{member}").into());
-                // The one function that finds a text exactly in every database.
-                let place = self.params.len();
-                ways.push(format!("replace({column}, ${place}, '') <> {column}"));
-            }
+            ways.extend(self.ways_to_label(column, name, value)?);
         }
         self.filters.push(match ways.is_empty() {
             true => "1 = 0".to_owned(),
             false => format!("({})", ways.join(" OR ")),
         });
         Ok(self)
+    }
+
+    /// Only those that have this label, or the same value in a column of their own.
+    pub(crate) fn labelled_or(
+        mut self,
+        column: &'static str,
+        name: &str,
+        value: &str,
+        own: Option<&'static str>,
+    ) -> Result<Self, StoreError> {
+        let mut ways = self.ways_to_label(column, name, value)?;
+        if let Some(own) = own {
+            self.params.push(value.into());
+            ways.push(format!("{own} = ${}", self.params.len()));
+        }
+        self.filters.push(format!("({})", ways.join(" OR ")));
+        Ok(self)
+    }
+
+    /// The conditions under which a label is among those in `column`.
+    fn ways_to_label(
+        &mut self,
+        column: &'static str,
+        name: &str,
+        value: &str,
+    ) -> Result<Vec<String>, StoreError> {
+        let member = format!("{}:{}", document(&name)?, document(&value)?);
+        let mut ways = Vec::new();
+        for before in ['{', ','] {
+            self.params.push(format!("{before}{member}").into());
+            // The one function that finds a text exactly in every database.
+            let place = self.params.len();
+            ways.push(format!("replace({column}, ${place}, '') <> {column}"));
+        }
+        Ok(ways)
     }
 
     /// Whether there is any.

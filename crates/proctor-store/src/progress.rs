@@ -16,6 +16,7 @@ use crate::{
     Store, StoreError,
     database::{OnDisk, Query, Transaction},
     jobs::update_of_try,
+    leaderboard_log,
     playgrounds::{self, Playground, Sandbox},
     runs::{Revised, document, insert_task_runs},
 };
@@ -45,6 +46,8 @@ pub struct Progress {
     pub job: Option<(Revised<Job>, Job)>,
     /// Tries of jobs as they are now; what has ended stays as it is.
     pub tries: Vec<(JobId, Try)>,
+    /// Why the run is put on its leaderboard or taken off, in words.
+    pub rank_reason: Option<String>,
     /// How soon it must be on disk.
     pub on_disk: OnDisk,
 }
@@ -70,6 +73,13 @@ impl Store {
         let mut transaction = self.database().begin_when(progress.on_disk).await?;
         // The run goes first, always: two transactions that hold one row each and want the other's would wait for ever.
         write_run(&mut transaction, progress).await?;
+        if let Some((before, after)) = &progress.run
+            && before.value.ranked_at.is_some() != after.ranked_at.is_some()
+        {
+            let reason = progress.rank_reason.as_deref();
+            let change = leaderboard_log::change_of(self.fresh_id(), after, reason, self.now());
+            transaction.execute(change).await?;
+        }
         for (before, after) in &progress.task_runs {
             let query = Query::new(
                 "UPDATE task_runs SET status = $1, state = $2, deadline = $3, devbox = $4, revision = revision + 1 \

@@ -9,6 +9,7 @@ use secrecy::SecretString;
 
 use crate::{
     image_settings::{MirrorSetting, RegistrySetting},
+    exit::WrongUse,
     settings::{ServeSettings, Settings, address},
 };
 
@@ -47,6 +48,14 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Compute intervals, comparisons, gates and leaderboards of scores from anywhere
     Stats(Stats),
+    /// Compare two agents over the tasks that both took
+    Compare(Compare),
+    /// Decide whether a policy lets an agent through: PASS, FAIL or INCONCLUSIVE
+    Gate(Box<Gate>),
+    /// Show what came of a run or a task run
+    Show(Show),
+    /// Take a benchmark of a server with a command of yours
+    Take(Take),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -477,6 +486,220 @@ pub(crate) struct Stats {
     #[arg(default_value = "-")]
     pub(crate) file: PathBuf,
     /// Print JSON, also on a terminal
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// The baseline: ids of runs with commas between, latest:AGENT, or labels such as branch=main,newest=3
+    pub(crate) a: String,
+    /// What is compared with it, in the same forms
+    pub(crate) b: String,
+    /// Which question is asked
+    #[arg(long, value_name = "QUESTION", default_value = "tasks")]
+    pub(crate) about: Question,
+    /// By what tasks belong together, such as tag:patient
+    #[arg(long, value_name = "tag:NAME")]
+    pub(crate) clusters: Option<String>,
+    /// Compare every axis too
+    #[arg(long)]
+    pub(crate) axes: bool,
+    /// Compare although versions, rubrics or limits differ
+    #[arg(long)]
+    pub(crate) even_though: bool,
+    #[command(flatten)]
+    pub(crate) server: ServerAccess,
+    /// Print Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Question {
+    /// Tasks like these
+    Tasks,
+    /// These very tasks, run again
+    Suite,
+}
+
+impl Question {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tasks => "tasks",
+            Self::Suite => "suite",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Gate {
+    #[command(subcommand)]
+    pub(crate) action: Option<GateAction>,
+    /// The candidate: ids of runs with commas between, latest:AGENT, or labels
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) options: GateRun,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GateAction {
+    /// Write a policy to begin with
+    Init {
+        /// Where to write it
+        #[arg(default_value = "gate.toml")]
+        file: PathBuf,
+        /// Write over what is there
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GateRun {
+    /// What it is compared with, if that is not what the policy says
+    #[arg(long, value_name = "RUNS")]
+    pub(crate) baseline: Option<String>,
+    /// The policy
+    #[arg(long, value_name = "FILE", default_value = "gate.toml")]
+    pub(crate) policy: PathBuf,
+    /// What INCONCLUSIVE means to those who know two answers only
+    #[arg(
+        long,
+        value_name = "ANSWER",
+        default_value = "own",
+        hide_default_value = true
+    )]
+    pub(crate) inconclusive: Inconclusive,
+    /// Compare although versions, rubrics or limits differ
+    #[arg(long)]
+    pub(crate) even_though: bool,
+    /// Write a JUnit report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// What a test case of the JUnit report is
+    #[arg(long, value_name = "LEVEL", default_value = "task")]
+    pub(crate) junit_level: JunitLevel,
+    /// Write a summary in Markdown
+    #[arg(long, value_name = "FILE")]
+    pub(crate) summary: Option<PathBuf>,
+    /// Write a badge as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) badge: Option<PathBuf>,
+    /// Tell GitHub Actions: step summary, outputs, annotations, a comment on the pull request
+    #[arg(long)]
+    pub(crate) github: bool,
+    /// When a pull request gets a comment
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) comment: CommentWhen,
+    /// The benchmark's file in this repository, for the lines of annotations
+    #[arg(long, value_name = "FILE")]
+    pub(crate) benchmark_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) server: OptionalAccess,
+    /// Print Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A server whose key is asked for only if there is something to ask of it.
+#[derive(Debug, Args)]
+pub(crate) struct OptionalAccess {
+    /// The server
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "PROCTOR_SERVER",
+        default_value = "http://127.0.0.1:7070"
+    )]
+    pub(crate) server: String,
+    /// A key of the organization
+    #[arg(long, value_name = "KEY", env = "PROCTOR_KEY", hide_env_values = true)]
+    pub(crate) key: Option<SecretString>,
+}
+
+impl OptionalAccess {
+    /// The key, which must be there by now.
+    pub(crate) fn key(&self) -> Result<SecretString, WrongUse> {
+        let missing =
+            || WrongUse("a key of the organization is needed: --key or PROCTOR_KEY".to_owned());
+        self.key.clone().ok_or_else(missing)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Inconclusive {
+    /// Exit with 4
+    #[value(hide = true)]
+    Own,
+    /// Exit with 0, as for PASS
+    Pass,
+    /// Exit with 1, as for FAIL
+    Fail,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum JunitLevel {
+    /// A task
+    Task,
+    /// A criterion; each task is a suite
+    Criterion,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CommentWhen {
+    /// If something changed, failed or is void; one that is there is kept up
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The id of a run or of a task run
+    pub(crate) id: String,
+    /// Only what did not pass
+    #[arg(long)]
+    pub(crate) failed: bool,
+    #[command(flatten)]
+    pub(crate) server: ServerAccess,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Take {
+    /// The benchmark: slug@version
+    pub(crate) benchmark: String,
+    /// What takes it; runs are found again by this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: String,
+    /// The command, for a shell. It finds PROCTOR_SERVER, PROCTOR_RUN_ID, PROCTOR_RUN_TOKEN, and the run
+    /// as JSON in PROCTOR_RUN_FILE
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) command: String,
+    /// Labels of the runs, such as branch=main,commit=a1b2c3d
+    #[arg(long, value_name = "LABELS")]
+    pub(crate) labels: Option<String>,
+    /// How often every task is taken: a run each
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) attempts: u32,
+    /// Let the agent see what explains its scores
+    #[arg(long)]
+    pub(crate) open: bool,
+    #[command(flatten)]
+    pub(crate) server: ServerAccess,
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

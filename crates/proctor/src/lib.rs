@@ -12,6 +12,7 @@ mod commands;
 mod devboxes;
 mod exit;
 mod image_settings;
+mod report;
 mod running;
 mod settings;
 mod storage;

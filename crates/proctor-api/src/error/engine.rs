@@ -5,6 +5,7 @@ use proctor_core::{
 };
 use proctor_engine::{
     EngineError,
+    comparisons::ComparisonProblem,
     problems::{AgentProblem, JobProblem, NotBrought},
 };
 use proctor_store::StoreError;
@@ -33,6 +34,7 @@ impl From<EngineError> for ApiError {
             EngineError::UnreadableDevbox(problem) => unreadable_devbox(&problem),
             EngineError::Box(_) => Self::internal(error),
             EngineError::NotFrozen(problem) => problem.into(),
+            EngineError::Comparison(problem) => comparison(problem),
             EngineError::NotProvided(message) => Self::bad_request(message),
             EngineError::Store(error) => error.into(),
             EngineError::SharedStore(shared) => match &*shared {
@@ -43,6 +45,20 @@ impl From<EngineError> for ApiError {
             },
             EngineError::Fault(_) => Self::internal(error),
         }
+    }
+}
+
+/// Why two sides were not compared, by the fields that say it.
+fn comparison(problem: ComparisonProblem) -> ApiError {
+    let message = problem.to_string();
+    match problem {
+        ComparisonProblem::NoRun { side, .. } | ComparisonProblem::NoLabelledRun { side, .. } => {
+            ApiError::unmet(vec![Problem::error(side, message)])
+        }
+        ComparisonProblem::Member { member, message } => ApiError::field(member, message),
+        ComparisonProblem::NotOver { .. }
+        | ComparisonProblem::NotComparable(_)
+        | ComparisonProblem::Refused(_) => ApiError::new(ApiErrorKind::IllegalState, message),
     }
 }
 

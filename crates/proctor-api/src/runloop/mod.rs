@@ -11,7 +11,7 @@ mod blueprints;
 pub(crate) mod devboxes;
 mod ids;
 mod jobs;
-mod labels;
+pub(crate) mod labels;
 pub(crate) mod launch_parameters;
 pub(crate) mod links;
 mod lists;
@@ -28,6 +28,7 @@ mod secrets;
 pub(crate) use devboxes::SEVERAL_BASES;
 pub(crate) use objects::CONTENT as OBJECT_CONTENT;
 pub use page::RunloopPage;
+pub(crate) use profile::check_own_labels;
 pub(crate) use runs::rescore::PATH as RESCORE;
 pub(crate) use scenarios::validate::PATH as VALIDATE;
 

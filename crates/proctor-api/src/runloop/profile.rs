@@ -60,7 +60,7 @@ pub(super) fn particulars(
     check_variables(&mut checks, "runProfile.envVars", &environment);
     check_secrets(&mut checks, "runProfile.secrets", &secrets);
     let metadata = metadata.unwrap_or_default();
-    check_metadata(&mut checks, &metadata);
+    check_own_labels(&mut checks, "metadata", &metadata);
     checks.finish()?;
     Ok(Particulars {
         name: name.filter(|name| !name.trim().is_empty()),
@@ -76,9 +76,13 @@ pub(super) fn particulars(
 }
 
 /// Refuses labels under names that are the server's own: nobody else says what came of a run.
-fn check_metadata(checks: &mut Checks, metadata: &BTreeMap<String, String>) {
-    for name in metadata.keys().filter(|name| name.starts_with(OWN_LABELS)) {
-        let place = format!("metadata.{}", shortened(name));
+pub(crate) fn check_own_labels(
+    checks: &mut Checks,
+    field: &str,
+    labels: &BTreeMap<String, String>,
+) {
+    for name in labels.keys().filter(|name| name.starts_with(OWN_LABELS)) {
+        let place = format!("{field}.{}", shortened(name));
         checks.refuse(
             &place,
             format!("names that begin with '{OWN_LABELS}' are the server's own"),

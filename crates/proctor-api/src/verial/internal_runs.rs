@@ -1,4 +1,6 @@
-//! `/benchmark-runs`: runs as their organization sees them, and the leaderboard.
+//! `/benchmark-runs`: runs as their organization sees them.
+
+use std::collections::BTreeMap;
 
 use axum::extract::State;
 use http::StatusCode;
@@ -14,18 +16,18 @@ use proctor_core::{
 };
 use proctor_engine::runs::{NewRun, Taken};
 use proctor_store::run_lists::RunFilter;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    page::{NoParameters, VerialList, VerialPage, VerialPageQuery},
-    public_runs::{NewRunView, begin, benchmark_ref},
+    page::{VerialList, VerialPage, VerialPageQuery},
+    public_runs::{AGENT, NewRunView, begin, benchmark_ref, run_labels, version_named},
     run_views::{RunView, Sight, TaskRunView},
 };
 use crate::{
     auth::OrganizationCaller,
     error::ApiError,
-    extract::{Checks, Json, Path, shortened},
+    extract::{Checks, Json, Path, shortened, texts},
     state::ApiState,
 };
 
@@ -145,7 +147,7 @@ async fn answer(
     ))
 }
 
-async fn view(state: &ApiState, run: &Run) -> Result<RunView, ApiError> {
+pub(super) async fn view(state: &ApiState, run: &Run) -> Result<RunView, ApiError> {
     let prepared = state.engine().definition_of(run).await?;
     let benchmark = benchmark_ref(state, run, &prepared.benchmark.name).await?;
     Ok(RunView::of(run, benchmark))
@@ -155,12 +157,25 @@ async fn view(state: &ApiState, run: &Run) -> Result<RunView, ApiError> {
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct NewInternalRunBody {
     /// The benchmark: its newest published version, or its draft if it is the organization's own and none is published.
-    #[schema(value_type = String, required)]
+    #[schema(value_type = Option<String>)]
     benchmark_id: Option<BenchmarkId>,
+    /// The benchmark by `slug@version`; one of this and `benchmark_id` is required.
+    #[schema(example = "fax-referral@1")]
+    benchmark: Option<String>,
+    /// Whether only scores are shown to the taker, not what explains them.
+    #[serde(default)]
+    #[schema(value_type = bool, default = false)]
+    scored: Option<bool>,
     /// `true` takes the draft even if a version is published.
     #[serde(default)]
     #[schema(value_type = bool, default = false)]
     draft: Option<bool>,
+    /// What takes it, in words.
+    #[schema(max_length = 200)]
+    agent: Option<String>,
+    /// Labels, such as a branch and a commit: comparisons and gates find runs by them.
+    #[serde(default, deserialize_with = "texts")]
+    labels: Option<BTreeMap<String, String>>,
 }
 
 /// Makes a run of a draft or of the newest published version.
@@ -179,27 +194,37 @@ pub(crate) async fn create_benchmark_run(
     caller: OrganizationCaller,
     Json(body): Json<NewInternalRunBody>,
 ) -> Result<(StatusCode, Json<NewRunView>), ApiError> {
-    let benchmark = body
-        .benchmark_id
-        .ok_or_else(|| ApiError::field("benchmark_id", "is required"))?;
-    let taken = if body.draft.unwrap_or(false) {
-        Taken::Draft(benchmark)
-    } else {
-        match state
-            .engine()
-            .newest_version(caller.id(), benchmark)
-            .await?
-        {
-            Some(pinned) => Taken::Version(pinned),
-            None => Taken::Draft(benchmark),
+    let mut checks = Checks::default();
+    let agent = checks.optional_text("agent", body.agent, 1..=AGENT);
+    let labels = run_labels(&mut checks, body.labels);
+    checks.finish()?;
+    let is_draft = body.draft.unwrap_or(false);
+    let taken = match (body.benchmark_id, body.benchmark) {
+        (None, None) => return Err(ApiError::field("benchmark_id", "is required")),
+        (Some(_), Some(_)) => {
+            let message = "cannot be given together with benchmark_id";
+            return Err(ApiError::field("benchmark", message));
+        }
+        (None, Some(_)) if is_draft => {
+            return Err(ApiError::field("draft", "cannot be given with a version"));
+        }
+        (None, Some(named)) => Taken::Version(version_named(&state, caller.id(), &named).await?),
+        (Some(benchmark), None) if is_draft => Taken::Draft(benchmark),
+        (Some(benchmark), None) => {
+            let newest = state.engine().newest_version(caller.id(), benchmark);
+            match newest.await? {
+                Some(pinned) => Taken::Version(pinned),
+                None => Taken::Draft(benchmark),
+            }
         }
     };
     let new = NewRun {
         organization: caller.id(),
         solver: None,
         taken,
-        scored: false,
-        agent: None,
+        scored: body.scored.unwrap_or(false),
+        agent,
+        labels,
     };
     Ok((StatusCode::CREATED, Json(begin(&state, new).await?)))
 }
@@ -306,69 +331,4 @@ run_actions! {
     complete_benchmark_run, "/benchmark-runs/{id}/complete", |engine, id| engine.complete_run(id);
     /// Stops a run: results are kept, its token ends at once.
     cancel_benchmark_run, "/benchmark-runs/{id}/cancel", |engine, id| engine.cancel_run(id);
-    /// Puts a completed run on the leaderboard.
-    publish_benchmark_run, "/benchmark-runs/{id}/publish", |engine, id| engine.rank_run(id, true);
-    /// Takes a run off the leaderboard.
-    unpublish_benchmark_run, "/benchmark-runs/{id}/unpublish", |engine, id| engine.rank_run(id, false);
-}
-
-/// A run on a leaderboard.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct RankedView {
-    #[schema(value_type = String)]
-    benchmark_run_id: RunId,
-    /// The Solver's alias; null for a run of the organization itself.
-    solver: Option<String>,
-    agent: Option<String>,
-    /// The version of the benchmark; null for a draft.
-    version: Option<u32>,
-    scored: bool,
-    verdict: Option<&'static str>,
-    score: Option<f64>,
-    #[schema(value_type = Option<Object>)]
-    axes: Option<super::run_views::Axes>,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    completed_at: Option<proctor_core::time::Timestamp>,
-}
-
-/// A leaderboard, the best first.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct Leaderboard {
-    data: Vec<RankedView>,
-}
-
-/// Shows the runs of a benchmark that their organizations published, the best first.
-#[utoipa::path(
-    get,
-    path = "/benchmarks/{id}/leaderboard",
-    tag = "Verial: runs",
-    params(("id" = String, Path, description = "The benchmark's id")),
-    security(("organization_key" = [])),
-    responses((status = 200, description = "The leaderboard", body = Leaderboard)),
-)]
-pub(crate) async fn get_leaderboard(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<BenchmarkId>,
-    _: NoParameters,
-) -> Result<Json<Leaderboard>, ApiError> {
-    let ranked = state.engine().leaderboard(caller.id(), id).await?;
-    let data = ranked
-        .into_iter()
-        .map(|(run, solver)| {
-            let result = super::run_views::Outcome::of_run(&run);
-            RankedView {
-                benchmark_run_id: run.id,
-                solver,
-                agent: run.agent.clone(),
-                version: run.pinned.version,
-                scored: run.scored,
-                verdict: result.verdict,
-                score: result.score,
-                axes: result.axes,
-                completed_at: run.ended_at(),
-            }
-        })
-        .collect();
-    Ok(Json(Leaderboard { data }))
 }

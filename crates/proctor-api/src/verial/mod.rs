@@ -10,14 +10,17 @@ mod authored;
 mod benchmark_drafts;
 mod benchmark_versions;
 mod benchmarks;
+mod comparisons;
 mod criteria;
 mod datasets;
 mod entities;
 mod environments;
 mod evidence;
 mod found;
+mod gates;
 mod internal_runs;
 mod internal_tasks;
+mod leaderboards;
 mod organizations;
 mod page;
 mod playgrounds;
@@ -31,6 +34,7 @@ mod solver_keys;
 mod solvers;
 mod task_entities;
 mod tasks;
+mod trends;
 mod worlds;
 
 pub(crate) use internal_tasks::RESCORE;
@@ -44,6 +48,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .merge(environments())
         .merge(benchmarks())
         .merge(runs())
+        .merge(comparisons())
         .merge(worlds())
 }
 
@@ -165,9 +170,12 @@ fn runs() -> OpenApiRouter<ApiState> {
         .routes(routes!(results::get_benchmark_run_results))
         .routes(routes!(internal_runs::complete_benchmark_run))
         .routes(routes!(internal_runs::cancel_benchmark_run))
-        .routes(routes!(internal_runs::publish_benchmark_run))
-        .routes(routes!(internal_runs::unpublish_benchmark_run))
-        .routes(routes!(internal_runs::get_leaderboard))
+        .routes(routes!(leaderboards::publish_benchmark_run))
+        .routes(routes!(leaderboards::unpublish_benchmark_run))
+        .routes(routes!(leaderboards::get_leaderboard))
+        .routes(routes!(leaderboards::list_leaderboard_changes))
+        .routes(routes!(trends::get_trend))
+        .routes(routes!(trends::draw_trend))
         .routes(routes!(internal_tasks::list_task_runs))
         .routes(routes!(internal_tasks::get_task_run))
         .routes(routes!(internal_tasks::start_task_run))
@@ -176,6 +184,18 @@ fn runs() -> OpenApiRouter<ApiState> {
         .routes(routes!(internal_tasks::rescore_task_run))
         .routes(routes!(internal_tasks::list_criterion_runs))
         .routes(routes!(internal_tasks::get_criterion_run))
+}
+
+/// What runs mean beside each other.
+fn comparisons() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(
+            comparisons::list_comparisons,
+            comparisons::create_comparison
+        ))
+        .routes(routes!(comparisons::get_comparison))
+        .routes(routes!(gates::list_gates, gates::create_gate))
+        .routes(routes!(gates::get_gate))
 }
 
 /// Playgrounds, sandboxes, and the ways into them.

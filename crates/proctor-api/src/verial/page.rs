@@ -83,6 +83,20 @@ impl FromRequestParts<ApiState> for NoParameters {
     }
 }
 
+/// The parameters of a request that is not for a list. One that is not known is refused: a misspelt one would change nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parameters<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + IntoParams + Send> FromRequestParts<ApiState> for Parameters<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
+        refuse_unknown(parts, &[T::into_params(|| None)])?;
+        let Query(read) = Query::<T>::from_request_parts(parts, state).await?;
+        Ok(Self(read))
+    }
+}
+
 /// Names every parameter of a request that is not among the `known`.
 fn refuse_unknown(parts: &Parts, known: &[Vec<Parameter>]) -> Result<(), ApiError> {
     let Some(query) = parts.uri.query() else {

@@ -6,8 +6,8 @@ use axum::extract::State;
 use http::StatusCode;
 use proctor_core::{
     definition::Slug,
-    id::kinds::{RunId, TaskId, TaskRunId},
-    run::Run,
+    id::kinds::{OrganizationId, RunId, TaskId, TaskRunId},
+    run::{Pinned, Run},
     time::Timestamp,
 };
 use proctor_engine::{
@@ -26,11 +26,13 @@ use super::run_views::{
 use crate::{
     auth::{Caller, SolverCaller},
     error::ApiError,
-    extract::{Checks, Json, Path},
+    extract::{Checks, Json, Path, shortened, texts},
+    results::SummaryView,
+    runloop::{check_own_labels, labels},
     state::ApiState,
 };
 
-const AGENT: usize = 200;
+pub(super) const AGENT: usize = 200;
 
 /// Which benchmark is to be taken.
 #[derive(Deserialize, ToSchema)]
@@ -45,6 +47,9 @@ pub(crate) struct NewRunBody {
     /// The taker's own words for what takes it.
     #[schema(max_length = 200)]
     agent: Option<String>,
+    /// The taker's own labels, such as a branch and a commit: comparisons and gates find runs by them.
+    #[serde(default, deserialize_with = "texts")]
+    labels: Option<BTreeMap<String, String>>,
 }
 
 /// A run that was just made.
@@ -110,24 +115,45 @@ pub(crate) async fn take_benchmark(
     let mut checks = Checks::default();
     let named = checks.text("benchmark", body.benchmark, 1..=200);
     let agent = checks.optional_text("agent", body.agent, 1..=AGENT);
+    let labels = run_labels(&mut checks, body.labels);
     checks.finish()?;
-    let (slug, number) = read_benchmark(&named)?;
-    let pinned = state
-        .engine()
-        .version_to_take(caller.organization.id, &slug, number)
-        .await
-        .map_err(|error| match error {
-            EngineError::NotFound(_) => ApiError::not_found(format!("no benchmark '{named}'")),
-            other => other.into(),
-        })?;
+    let pinned = version_named(&state, caller.organization.id, &named).await?;
     let new = NewRun {
         organization: caller.organization.id,
         solver: Some(caller.solver),
         taken: Taken::Version(pinned),
         scored: body.scored.unwrap_or(false),
         agent,
+        labels,
     };
     Ok((StatusCode::CREATED, Json(begin(&state, new).await?)))
+}
+
+/// The version that `slug@version` names for an organization.
+pub(super) async fn version_named(
+    state: &ApiState,
+    organization: OrganizationId,
+    named: &str,
+) -> Result<Pinned, ApiError> {
+    let (slug, number) = read_benchmark(named)?;
+    let found = state.engine().version_to_take(organization, &slug, number);
+    found.await.map_err(|error| match error {
+        EngineError::NotFound(_) => {
+            let named = shortened(named);
+            ApiError::not_found(format!("no benchmark '{named}'"))
+        }
+        other => other.into(),
+    })
+}
+
+/// The labels of a run.
+pub(super) fn run_labels(
+    checks: &mut Checks,
+    given: Option<BTreeMap<String, String>>,
+) -> BTreeMap<String, String> {
+    let labels = labels::checked(checks, "labels", given);
+    check_own_labels(checks, "labels", &labels);
+    labels
 }
 
 /// Makes a run and shows it to whoever is to take it.
@@ -205,6 +231,8 @@ pub(crate) struct TakenRunView {
     score: Option<f64>,
     #[schema(value_type = Option<Object>)]
     axes: Option<Axes>,
+    /// Our own numbers, with what is missing and how sure they are; null until the run is final.
+    summary: Option<SummaryView>,
     #[schema(value_type = Option<String>, format = DateTime)]
     started_at: Option<Timestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -265,6 +293,7 @@ pub(crate) async fn get_taken_run(
         verdict: result.verdict,
         score: result.score,
         axes: result.axes,
+        summary: run.own_numbers().map(SummaryView::of),
         started_at: run.started_at(),
         completed_at: run.ended_at(),
         task_runs: details

@@ -21,6 +21,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::evidence::Evidence;
+use crate::results::SummaryView;
 
 /// How far something has come: `created`, `started` or `completed`.
 pub(super) fn phase(is_started: bool, is_over: bool) -> &'static str {
@@ -199,6 +200,8 @@ pub(crate) struct RunView {
     benchmark: BenchmarkRef,
     scored: bool,
     agent: Option<String>,
+    /// The taker's own labels.
+    labels: BTreeMap<String, String>,
     #[schema(value_type = Option<String>)]
     solver_id: Option<proctor_core::id::kinds::SolverId>,
     phase: &'static str,
@@ -207,6 +210,8 @@ pub(crate) struct RunView {
     score: Option<f64>,
     #[schema(value_type = Option<Object>)]
     axes: Option<Axes>,
+    /// Our own numbers, with what is missing and how sure they are; null until it is over.
+    summary: Option<SummaryView>,
     #[schema(value_type = Option<String>, format = DateTime)]
     started_at: Option<Timestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -229,12 +234,14 @@ impl RunView {
             benchmark,
             scored: run.scored,
             agent: run.agent.clone(),
+            labels: run.particulars.metadata.clone(),
             solver_id: run.solver,
             phase: phase(run.started_at().is_some(), run.is_over()),
             status: status(run.status()),
             verdict: result.verdict,
             score: result.score,
             axes: result.axes,
+            summary: run.own_numbers().map(SummaryView::of),
             started_at: run.started_at(),
             completed_at: run.ended_at(),
             created_at: run.created_at,

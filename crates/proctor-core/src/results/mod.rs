@@ -10,10 +10,11 @@
 
 use std::collections::BTreeMap;
 
+use proctor_statistics::{Alpha, Attempt, Attempts, Task, Tasks, summarize};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    id::kinds::{RunId, TaskId},
+    id::kinds::{RunId, TaskId, TaskRunId},
     scoring::{Score, Verdict, mean},
     task_run::{Cause, Fault, Outcome, TaskRun, TaskRunState},
 };
@@ -69,7 +70,12 @@ pub struct AttemptResult {
     pub tries: u32,
     /// What it counts with.
     pub result: TryResult,
+    /// The task run of the try that counts, if it came to one.
+    pub task_run: Option<TaskRunId>,
 }
+
+/// What came of a try, and the task run that it was.
+pub type TriedTask = (TryResult, Option<TaskRunId>);
 
 impl AttemptResult {
     /// What an attempt counts with whose tries came to `tries`, in their order: the first that is not void. One without any is
@@ -78,23 +84,25 @@ impl AttemptResult {
         task: TaskId,
         attempt: u32,
         run: RunId,
-        tries: impl IntoIterator<Item = TryResult>,
+        tries: impl IntoIterator<Item = TriedTask>,
         untried: impl FnOnce() -> TryResult,
     ) -> Self {
         let mut count = 0;
-        let mut counted: Option<TryResult> = None;
+        let mut counted: Option<TriedTask> = None;
         for one in tries {
             count += 1;
-            if counted.as_ref().is_none_or(TryResult::is_void) {
+            if counted.as_ref().is_none_or(|(result, _)| result.is_void()) {
                 counted = Some(one);
             }
         }
+        let (result, task_run) = counted.unwrap_or_else(|| (untried(), None));
         Self {
             task,
             attempt,
             run,
             tries: count,
-            result: counted.unwrap_or_else(untried),
+            result,
+            task_run,
         }
     }
 
@@ -121,11 +129,23 @@ impl AttemptResult {
     }
 }
 
+/// Between which scores the truth lies, with a confidence of 95 %.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
 /// The numbers of one agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The mean over tasks of the mean over their attempts that count; none if none does.
     pub score: Option<f64>,
+    /// The 95 % interval around the score for tasks like these; none without a score, and in records of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
     /// How many attempts were planned.
     pub planned: u32,
     /// How many of them count, those that the agent ended itself included.
@@ -170,6 +190,7 @@ impl Summary {
         let best = mean_of(tasks.values().filter_map(|task| task.filled_with(1.0)));
         Self {
             score,
+            interval: interval(&tasks),
             planned,
             scored,
             void,
@@ -192,6 +213,25 @@ impl TaskScores {
         let unknown = std::iter::repeat_n(value, self.unknown);
         mean_of(self.known.iter().copied().chain(unknown))
     }
+}
+
+/// The interval around the mean over tasks: what is void or not over is left out.
+fn interval(tasks: &BTreeMap<TaskId, TaskScores>) -> Option<Interval> {
+    let scored = tasks.iter().filter(|(_, task)| !task.known.is_empty());
+    let scored = scored.map(|(id, task)| {
+        let attempts = task.known.iter().map(|score| Attempt::Scored(*score));
+        Some(Task {
+            id: id.bare(),
+            cluster: None,
+            data: Attempts::new(attempts).ok()?,
+        })
+    });
+    let tasks = Tasks::new(scored.collect::<Option<Vec<_>>>()?).ok()?;
+    let found = summarize(&tasks, Alpha::FIVE_PERCENT).ok()?;
+    Some(Interval {
+        low: found.low,
+        high: found.high,
+    })
 }
 
 fn mean_of(values: impl Iterator<Item = f64>) -> Option<f64> {

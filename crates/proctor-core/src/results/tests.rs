@@ -26,7 +26,7 @@ fn result(word: &str) -> TryResult {
 
 fn attempt(of: u128, tries: &[&str]) -> AttemptResult {
     let untried = || TryResult::Pending;
-    let tries = tries.iter().map(|word| result(word));
+    let tries = tries.iter().map(|word| (result(word), None));
     AttemptResult::of(task(of), 1, run(), tries, untried)
 }
 
@@ -74,6 +74,7 @@ fn a_task_whose_attempts_are_all_void_leaves_the_mean_but_not_the_bounds() {
     ]));
     let expected = Summary {
         score: Some(0.583_333_333_333_333_4),
+        interval: summary.interval,
         planned: 8,
         scored: 5,
         void: 3,
@@ -82,6 +83,42 @@ fn a_task_whose_attempts_are_all_void_leaves_the_mean_but_not_the_bounds() {
         best: Some(0.6875),
     };
     assert_eq!(summary, expected);
+    let interval = summary.interval.unwrap();
+    assert!(interval.low < 0.583 && interval.high > 0.584);
+}
+
+#[test]
+fn the_interval_is_that_of_the_statistics_and_never_has_width_zero() {
+    let summary = Summary::of(&attempts(&[&["1"], &["1"], &["1"], &["0"]]));
+    let tasks = [1.0, 1.0, 1.0, 0.0]
+        .into_iter()
+        .zip(0..)
+        .map(|(score, id)| Task {
+            id: id.to_string(),
+            cluster: None,
+            data: Attempts::new([Attempt::Scored(score)]).unwrap(),
+        });
+    let found = summarize(&Tasks::new(tasks).unwrap(), Alpha::FIVE_PERCENT).unwrap();
+    let interval = summary.interval.unwrap();
+    assert_eq!((interval.low, interval.high), (found.low, found.high));
+    let perfect = Summary::of(&attempts(&[&["1"], &["1"]])).interval.unwrap();
+    assert!(perfect.low < perfect.high);
+    assert_eq!(
+        Summary::of(&attempts(&[&["infrastructure"]])).interval,
+        None
+    );
+}
+
+#[test]
+fn an_attempt_names_the_task_run_that_counts() {
+    let id = |number| TaskRunId::from_uuid(Uuid::from_u128(number));
+    let tries = [
+        (result("infrastructure"), Some(id(1))),
+        (result("0.5"), Some(id(2))),
+        (result("1"), Some(id(3))),
+    ];
+    let attempt = AttemptResult::of(task(1), 1, run(), tries, || TryResult::Pending);
+    assert_eq!(attempt.task_run, Some(id(2)));
 }
 
 #[test]
@@ -124,6 +161,7 @@ fn any_result() -> impl Strategy<Value = TryResult> {
 
 fn any_attempts() -> impl Strategy<Value = Vec<AttemptResult>> {
     let one = (0u128..6, prop::collection::vec(any_result(), 0..4)).prop_map(|(number, tries)| {
+        let tries = tries.into_iter().map(|one| (one, None));
         AttemptResult::of(task(number), 1, run(), tries, || TryResult::Pending)
     });
     prop::collection::vec(one, 0..24)
@@ -173,6 +211,7 @@ proptest! {
         tries in prop::collection::vec(any_result(), 1..5), more in any_result(),
     ) {
         let counted = |tries: Vec<TryResult>| {
+            let tries = tries.into_iter().map(|one| (one, None));
             AttemptResult::of(task(1), 1, run(), tries, || TryResult::Pending)
         };
         let before = counted(tries.clone());

@@ -14,7 +14,7 @@ use crate::{
     id::kinds::{BenchmarkId, JobId, OrganizationId, RunId, SolverId, TaskId},
     profile::Particulars,
     refused::{Refused, Step},
-    results::{AttemptResult, Summary, TryResult},
+    results::{AttemptResult, Summary, TriedTask, TryResult},
     scoring::{Counted, Scorecard},
     task_run::{Cause, Fault, NEVER_STARTED, TaskRun},
     time::Timestamp,
@@ -374,12 +374,15 @@ impl Run {
         wanted: impl IntoIterator<Item = &'a Task>,
         untried: &TryResult,
     ) -> Vec<AttemptResult> {
-        let mut tries: HashMap<TaskId, Vec<TryResult>> = HashMap::new();
+        let mut tries: HashMap<TaskId, Vec<TriedTask>> = HashMap::new();
         let mut unbegun: HashMap<TaskId, TryResult> = HashMap::new();
         for task_run in tasks {
             let result = TryResult::of(task_run);
             match task_run.started_at() {
-                Some(_) => tries.entry(task_run.task).or_default().push(result),
+                Some(_) => {
+                    let of_task = tries.entry(task_run.task).or_default();
+                    of_task.push((result, Some(task_run.id)));
+                }
                 // What nobody began is no try.
                 None => drop(unbegun.insert(task_run.task, result)),
             }

@@ -1,6 +1,11 @@
 //! A benchmark is about to be taken: by an agent with a token, or scenario by scenario.
 
-use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroU32,
+    sync::Arc,
+    time::Duration,
+};
 
 use proctor_core::{
     definition::Requirements,
@@ -39,6 +44,8 @@ pub struct NewRun {
     pub scored: bool,
     /// The taker's own words for what takes it.
     pub agent: Option<String>,
+    /// The taker's own labels.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// What is taken.
@@ -106,6 +113,10 @@ impl Engine {
             solver: new.solver,
             scored: new.scored,
             agent: new.agent,
+            particulars: Particulars {
+                metadata: new.labels,
+                ..Particulars::default()
+            },
             concurrency: benchmark.concurrency,
             expires_at: Some(now.plus(token_lifetime(&limits, benchmark.concurrency))),
             ..self.new_run(self.store().fresh_id(), new.organization, pinned)

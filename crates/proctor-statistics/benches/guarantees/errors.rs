@@ -105,17 +105,54 @@ pub(crate) fn false_pass() -> Vec<Check> {
     )]
 }
 
-/// Whole clusters go up or down by up to 25 pp, with a mean of zero: a difference is wrong.
+/// How far whole clusters go up or down.
+#[derive(Clone, Copy)]
+enum Shift {
+    /// Anything up to 25 pp.
+    Uniform,
+    /// A sum of twelve shares: nearly normal, with a standard deviation of 10 pp.
+    Normal,
+    /// Exactly 20 pp, by a coin.
+    Coin,
+}
+
+impl Shift {
+    fn draw(self, random: &mut Random) -> f64 {
+        match self {
+            Self::Uniform => 0.5 * (random.share() - 0.5),
+            Self::Normal => 0.1 * ((0..12).map(|_| random.share()).sum::<f64>() - 6.0),
+            Self::Coin => 0.2 * if random.happens(0.5) { 1.0 } else { -1.0 },
+        }
+    }
+}
+
+/// Whole clusters go up or down, with a mean of zero: a difference is wrong.
 ///
-/// The four largest clusters hold more than half of the tasks, which is hard for any method: if every effect is exactly 20 pp, up or down by a
-/// coin, 7.8 % are said to differ.
+/// The four largest clusters hold more than half of the tasks. The promise of 7 % is for effects that are spread out, as those of patients and repositories are; what
+/// CR2 with Bell–McCaffrey's degrees of freedom gives depends on the tails of a sum of sixteen terms of which four decide. A coin is the hardest shape, and is shown beside it.
 pub(crate) fn clusters() -> Vec<Check> {
+    let of = |what: &str, shift, bound| {
+        let what = format!("16 very uneven clusters (1 to 25), K = 3, {what}: said to differ");
+        Check::share(what, uneven_clusters(shift), bound)
+    };
+    vec![
+        of("effects up to 25 pp", Shift::Uniform, 0.0..=7.0),
+        of("normal effects of 10 pp", Shift::Normal, 0.0..=7.0),
+        of(
+            "effects of 20 pp by a coin (no promise)",
+            Shift::Coin,
+            0.0..=9.0,
+        ),
+    ]
+}
+
+fn uneven_clusters(shift: Shift) -> f64 {
     const SIZES: [usize; 16] = [1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 25];
     let mut random = Random::seeded(4);
-    let wrong = share_of(10_000, || {
+    share_of(10_000, || {
         let mut tasks = Vec::new();
         for (cluster, size) in SIZES.into_iter().enumerate() {
-            let effect = 0.5 * (random.share() - 0.5);
+            let effect = shift.draw(&mut random);
             for place in 0..size {
                 let chance = 0.3 + 0.4 * random.share();
                 let (a, b) = (random.scores(chance, 3), random.scores(chance + effect, 3));
@@ -130,12 +167,7 @@ pub(crate) fn clusters() -> Vec<Check> {
             }
         }
         is_different(&Tasks::new(tasks).expect("ids differ"), About::Tasks)
-    });
-    vec![Check::share(
-        "16 very uneven clusters (1 to 25), K = 3, effects of mean zero: said to differ",
-        wrong,
-        0.0..=7.0,
-    )]
+    })
 }
 
 /// Every task is worse: how often is it found?

@@ -3,6 +3,7 @@
 
 mod authoring;
 mod benchmarks;
+mod comparisons;
 mod counters;
 mod credentials;
 mod definitions;

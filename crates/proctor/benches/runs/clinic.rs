@@ -120,6 +120,7 @@ impl Clinic {
             taken: Taken::Version(self.pinned),
             scored: false,
             agent: None,
+            labels: std::collections::BTreeMap::new(),
         };
         self.engine.create_run(new).await.unwrap()
     }

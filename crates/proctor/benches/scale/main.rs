@@ -1,10 +1,11 @@
-//! What a step costs in a large run beside a small one: `cargo bench -p proctor --bench scale [jobs] [tasks] [whole] [exec] [restart]`.
+//! What a step costs in a large run beside a small one: `cargo bench -p proctor --bench scale [jobs] [tasks] [whole] [exec] [restart] [compare]`.
 //!
 //! - `jobs`: trials of jobs of 50, 300 and 1,000 scenarios, with an agent that does nothing and a scorer that says yes.
 //! - `tasks`: start and complete of Verial tasks in runs of 10, 100, 1,000 and 10,000 tasks.
 //! - `whole`: a run of 10,000 tasks from its making to its score.
 //! - `exec`: a command in a running devbox while 1 and while 200 devboxes are alive.
 //! - `restart`: a server that starts beside a finished job of 1,000 trials.
+//! - `compare`: a comparison and a gate of two stored runs of 10,000 tasks.
 //!
 //! Processor time is that of the server's process itself, user and system, as the kernel counts it (`/proc/<pid>/stat`). What belongs to boxes (their
 //! supervisors and what runs in them) is not in it; processes that the server starts and waits for are shown apart. `PROCTOR_PROGRAM` names another
@@ -14,6 +15,7 @@
     reason = "a benchmark that cannot go on has failed"
 )]
 
+mod comparisons;
 mod exec;
 mod jobs;
 mod restart;
@@ -52,6 +54,9 @@ fn main() {
         }
         if parts.include("exec") {
             exec::measure(&mut report, &program).await;
+        }
+        if parts.include("compare") {
+            comparisons::measure(&mut report, &program).await;
         }
         if parts.include("restart") {
             restart::measure(&mut report, &program).await;

@@ -20,20 +20,20 @@ const SAMPLE: usize = 1000;
 const AT_ONCE: usize = 8;
 
 /// Whoever publishes and takes benchmarks on one server.
-struct Clinic {
-    server: BenchServer,
+pub(crate) struct Clinic {
+    pub(crate) server: BenchServer,
     environment: String,
     solver: Caller,
 }
 
 /// Task runs that wait to be taken, with the key of their run.
-struct Waiting {
-    agent: Caller,
-    task_runs: Vec<String>,
+pub(crate) struct Waiting {
+    pub(crate) agent: Caller,
+    pub(crate) task_runs: Vec<String>,
 }
 
 impl Clinic {
-    async fn open(program: &str) -> Self {
+    pub(crate) async fn open(program: &str) -> Self {
         let server = BenchServer::start(program);
         let caller = server.caller();
         let environment = make(caller, "/environments", json!({"name": "Scale"})).await;
@@ -59,7 +59,7 @@ impl Clinic {
     }
 
     /// Publishes a benchmark of so many tasks with one assertion each.
-    async fn publish(&self, tasks: usize) -> String {
+    pub(crate) async fn publish(&self, tasks: usize) -> String {
         let caller = self.server.caller();
         let body = json!({"name": format!("Scale {tasks}"), "environment_id": self.environment, "timeout": 3600});
         let benchmark = make(caller, "/benchmarks", body).await;
@@ -79,7 +79,7 @@ impl Clinic {
         slug
     }
 
-    async fn begin(&self, slug: &str) -> (String, Waiting) {
+    pub(crate) async fn begin(&self, slug: &str) -> (String, Waiting) {
         let begin = json!({"benchmark": format!("{slug}@1")});
         let run = self.solver.post("/v1/benchmark-runs", begin).await;
         let task_runs = run["task_runs"].as_array().unwrap();

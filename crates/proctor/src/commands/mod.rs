@@ -1,18 +1,23 @@
 //! One module a command.
 
 mod benchmark;
+mod compare;
 mod demo;
 mod doctor;
 mod embedded;
 mod fhir;
 mod image;
+mod gate;
 mod import;
 mod keys;
 mod organizations;
 mod scenario;
+mod selection;
 mod serve;
+mod show;
 mod signals;
 mod stats;
+mod take;
 mod verify_journal;
 
 use clap::CommandFactory as _;
@@ -36,6 +41,10 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Fhir(arguments) => fhir::run(arguments).await,
         Command::Doctor(arguments) => doctor::run(arguments).await,
+        Command::Compare(arguments) => compare::run(arguments).await,
+        Command::Gate(arguments) => gate::run(*arguments).await,
+        Command::Show(arguments) => show::run(arguments).await,
+        Command::Take(arguments) => take::run(arguments).await,
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(

@@ -10,6 +10,7 @@ use proctor_core::{
     time::Timestamp,
 };
 use proctor_engine::runs::{ScenarioRun, ScoredFunction};
+use proctor_statistics::About;
 use proctor_store::page::Page;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -117,7 +118,7 @@ pub(crate) struct BenchmarkRunView {
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f64>,
-    /// The taker's labels; when it is over also our own numbers (`…/results` has them whole): `proctor.score`, `proctor.planned`, `proctor.scored`, `proctor.void`,
+    /// The taker's labels; when it is over also our own numbers (`…/results` has them whole): `proctor.score`, `proctor.low`, `proctor.high`, `proctor.about`, `proctor.planned`, `proctor.scored`, `proctor.void`,
     /// `proctor.agent_faults`, `proctor.worst` and `proctor.best`.
     metadata: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -279,6 +280,12 @@ fn own_labels(numbers: &Summary) -> BTreeMap<String, String> {
     let number = |value: f64| serde_json::Value::from(value).to_string();
     let labels = [
         ("score", numbers.score.map(number)),
+        ("low", numbers.interval.map(|ends| number(ends.low))),
+        ("high", numbers.interval.map(|ends| number(ends.high))),
+        (
+            "about",
+            numbers.interval.map(|_| About::Tasks.as_str().to_owned()),
+        ),
         ("planned", Some(numbers.planned.to_string())),
         ("scored", Some(numbers.scored.to_string())),
         ("void", Some(numbers.void.to_string())),

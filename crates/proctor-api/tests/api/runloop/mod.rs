@@ -4,6 +4,7 @@ mod accounts;
 mod agents;
 mod benchmarks;
 mod blueprints;
+mod comparisons;
 mod contract;
 mod costs;
 mod devboxes;

@@ -1,6 +1,7 @@
 //! Our own numbers of jobs and benchmark runs, beside those that the contract prescribes.
 
 use proctor_engine::scenarios::BoxEnd;
+use proctor_statistics::{Alpha, Attempt, Attempts, Task, Tasks, summarize};
 use proctor_testkit::eventually;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -30,6 +31,17 @@ impl Desk {
 
 fn numbers(results: &Value) -> &Value {
     &results["agents"][0]["summary"]
+}
+
+/// The interval around the mean of tasks with these scores.
+fn interval(scores: &[f64]) -> (f64, f64) {
+    let tasks = scores.iter().enumerate().map(|(id, score)| Task {
+        id: id.to_string(),
+        cluster: None,
+        data: Attempts::new([Attempt::Scored(*score)]).unwrap(),
+    });
+    let found = summarize(&Tasks::new(tasks).unwrap(), Alpha::FIVE_PERCENT).unwrap();
+    (found.low, found.high)
 }
 
 /// A member of each attempt of the first agent.
@@ -63,11 +75,12 @@ async fn failing_on_purpose_is_worth_no_more_than_an_honest_zero() {
                "reason": reason, "verdict": verdict, "critical_misses": []})
     };
     let none = Value::Null;
+    let (low, high) = interval(&[1.0, 0.0, 0.0]);
     let expected = json!({
         "agents": [{
             "name": "mine",
             "run_ids": [run],
-            "summary": {"score": 1.0 / 3.0, "low": null, "high": null, "about": null, "planned": 4, "scored": 3, "void": 1,
+            "summary": {"score": 1.0 / 3.0, "low": low, "high": high, "about": "tasks", "planned": 4, "scored": 3, "void": 1,
                         "agent_faults": 1, "worst": 0.25, "best": 0.5},
             "attempts": [
                 attempt(0, json!(1.0), none.clone(), none.clone(), json!("pass")),
@@ -101,8 +114,11 @@ async fn failing_on_purpose_is_worth_no_more_than_an_honest_zero() {
     assert_eq!(
         ours,
         [
+            ("proctor.about", "tasks"),
             ("proctor.agent_faults", "1"),
             ("proctor.best", "0.5"),
+            ("proctor.high", json!(high).to_string().as_str()),
+            ("proctor.low", json!(low).to_string().as_str()),
             ("proctor.planned", "4"),
             ("proctor.score", "0.3333333333333333"),
             ("proctor.scored", "3"),
@@ -243,7 +259,7 @@ async fn what_cannot_be_set_up_is_void() {
         [&json!("scorer_error"), &Value::Null]
     );
     assert_eq!(each(&results, "reason"), [&json!("setup"), &Value::Null]);
-    let summary = json!({"score": 1.0, "low": null, "high": null, "about": null, "planned": 2, "scored": 1, "void": 1,
+    let summary = json!({"score": 1.0, "low": 0.0, "high": 1.0, "about": "tasks", "planned": 2, "scored": 1, "void": 1,
         "agent_faults": 0, "worst": 0.5, "best": 1.0});
     assert_eq!(numbers(&results), &summary);
     let run = outcome["benchmark_run_id"].as_str().unwrap();

@@ -234,8 +234,8 @@ impl<'a> Board<'a> {
                 .tries(agent, scenario)
                 .iter()
                 .map(|one| match one.result() {
-                    TryResult::Pending => unsettled(),
-                    result => result,
+                    TryResult::Pending => (unsettled(), one.task_run),
+                    result => (result, one.task_run),
                 });
             AttemptResult::of(task, attempt, run, tries, unsettled)
         };

@@ -1,0 +1,65 @@
+//! `proctor compare`.
+
+use anyhow::Context as _;
+use proctor_benchmarks::{Api, ApiError};
+use serde_json::{Value, json};
+
+use super::selection::selection;
+use crate::{
+    cli::Compare,
+    exit::{Exit, WrongUse},
+    report::{answers::Comparison, markdown, tables},
+    terminal,
+};
+
+/// The version of the JSON that `--json` prints.
+pub(super) const JSON_VERSION: u32 = 1;
+
+pub(crate) async fn run(arguments: Compare) -> anyhow::Result<Exit> {
+    let server = arguments.server;
+    let api = Api::new(&server.server, server.key).map_err(|bad| WrongUse(bad.to_string()))?;
+    let mut body = json!({
+        "a": selection(&arguments.a)?, "b": selection(&arguments.b)?,
+        "about": arguments.about.as_str(), "axes": arguments.axes, "even_though": arguments.even_though,
+    });
+    if let Some(clusters) = &arguments.clusters {
+        body["clusters"] = json!(clusters);
+    }
+    let answer = api.post("/comparisons", &body).await.map_err(refused)?;
+    if arguments.json {
+        terminal::print(format_args!("{}\n", versioned(answer)));
+        return Ok(Exit::Fine);
+    }
+    let found: Comparison = read(answer)?;
+    match arguments.markdown {
+        true => terminal::print(markdown::comparison(&found)),
+        false => terminal::print(tables::comparison(&found)),
+    }
+    Ok(Exit::Fine)
+}
+
+/// A server that says no was asked for something that cannot be; everything else is a failure of the platform.
+pub(super) fn refused(error: ApiError) -> anyhow::Error {
+    match &error {
+        ApiError::Refused {
+            status, message, ..
+        } if status.as_u16() == 401 => {
+            WrongUse(format!("{message}; use --key or PROCTOR_KEY")).into()
+        }
+        ApiError::Refused {
+            status, message, ..
+        } if status.is_client_error() => WrongUse(message.clone()).into(),
+        _ => error.into(),
+    }
+}
+
+/// An answer as a type of ours.
+pub(super) fn read<T: serde::de::DeserializeOwned>(answer: Value) -> anyhow::Result<T> {
+    serde_json::from_value(answer).context("the server's answer is not as expected")
+}
+
+/// An answer with the version of what is printed.
+pub(super) fn versioned(mut answer: Value) -> Value {
+    answer["version"] = JSON_VERSION.into();
+    answer
+}
