@@ -218,6 +218,10 @@ pub(crate) fn criterion(label: &str, assertion: Value) -> Criterion {
         weight: Weight::default(),
         axis: None,
         input_entity: Some(EntityId::from_uuid(Uuid::from_u128(10))),
+        key: None,
+        critical: false,
+        all: false,
+        requires: Vec::new(),
         check: Check::Assertion(assertion),
     }
 }
@@ -253,6 +257,7 @@ pub(crate) fn task(criteria: Vec<Criterion>) -> Task {
                 json!({"code": "72148", "total": 240.5, "parts": [1, 2]}),
             ),
         ],
+        capture: BTreeMap::new(),
         criteria,
         reference: Value::Null,
         validation: None,
