@@ -10,6 +10,7 @@
 //! The format is described in docs/benchmark-files.md. Nothing here prints; nothing here knows how
 //! a server works inside.
 
+mod admission;
 mod api;
 mod check;
 mod definition;
@@ -28,6 +29,7 @@ mod take_scenarios;
 mod write;
 mod yaml;
 
+pub use admission::{AdmissionError, Certificate, HarmRow, Survivor, TaskCertificate};
 pub use api::{Api, ApiError};
 pub use check::Checked;
 pub use definition::NoFile;

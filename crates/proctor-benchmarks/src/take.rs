@@ -305,7 +305,7 @@ impl Replay<'_> {
 }
 
 /// Something that templates know by name.
-fn value(name: &str, data: Value) -> Entity {
+pub(crate) fn value(name: &str, data: Value) -> Entity {
     Entity {
         id: EntityId::from_uuid(Uuid::nil()),
         kind: String::new(),
@@ -321,7 +321,7 @@ const NO_CONTEXT: Context = Context {
     now: Timestamp::from_millis(0),
 };
 
-fn filled_text(text: &str, values: &[Entity]) -> Result<String, String> {
+pub(crate) fn filled_text(text: &str, values: &[Entity]) -> Result<String, String> {
     Ok(match fill(text, values, &NO_CONTEXT)? {
         Value::String(text) => text,
         other => other.to_string(),
@@ -329,7 +329,7 @@ fn filled_text(text: &str, values: &[Entity]) -> Result<String, String> {
 }
 
 /// A value with every text in it filled.
-fn filled(value: &Value, values: &[Entity]) -> Result<Value, String> {
+pub(crate) fn filled(value: &Value, values: &[Entity]) -> Result<Value, String> {
     Ok(match value {
         Value::String(text) => fill(text, values, &NO_CONTEXT)?,
         Value::Array(items) => {

@@ -58,6 +58,21 @@ impl MemoryWorld {
         answered.response
     }
 
+    /// How often something was changed or sent so far.
+    pub fn changes(&self) -> usize {
+        self.events
+            .iter()
+            .filter(|event| &*event.kind == CHANGE)
+            .count()
+    }
+
+    /// What its journal would hold so far: the same for worlds in which the same happened.
+    pub fn journal(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.events
+            .iter()
+            .map(|event| (&*event.kind, event.payload.as_slice()))
+    }
+
     /// What happened so far.
     pub fn record(&self) -> Result<WorldRecord, BadEvent> {
         record::read(&self.origin, entries(&self.events))
