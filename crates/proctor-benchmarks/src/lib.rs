@@ -45,5 +45,5 @@ pub use report::{Report, Source};
 pub use scenarios::{PushedScenario, PushedScenarios, push_scenarios};
 pub use shipped::{SHIPPED, Shipped};
 pub use solution::Solution;
-pub use take::{Agent, TakeError, Taken, TakenCheck, TakenTask, enroll, take};
+pub use take::{Agent, TakeError, Taken, TakenCheck, TakenMiss, TakenTask, enroll, take};
 pub use take_scenarios::take_scenarios;

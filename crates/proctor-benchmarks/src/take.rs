@@ -78,6 +78,27 @@ pub struct TakenTask {
     pub verdict: String,
     /// What was checked.
     pub checks: Vec<TakenCheck>,
+    /// The critical criteria that were missed, which make the verdict `fail`.
+    #[serde(default)]
+    pub critical_misses: Vec<TakenMiss>,
+}
+
+/// A critical criterion that an agent missed.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct TakenMiss {
+    /// Its short name inside the task.
+    pub key: Option<String>,
+    /// What people call it.
+    pub label: String,
+    /// What was found, in words.
+    pub why: String,
+}
+
+impl TakenMiss {
+    /// Its key, or else its label.
+    pub fn name(&self) -> &str {
+        self.key.as_deref().unwrap_or(&self.label)
+    }
 }
 
 /// How an agent fared in a criterion.

@@ -4,7 +4,7 @@
 //! simulator says in [`Machine::writes`](crate::simulator::Machine::writes) what each of its changes is to people; one that
 //! says nothing still has its changes counted, without names.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use proctor_core::{environment::SimulatorType, id::kinds::EventId, time::Timestamp};
 use serde_json::Value;
@@ -139,6 +139,10 @@ pub struct Touched {
     pub after: Option<Value>,
     /// The thing as it was between, if it is now as it was before.
     pub between: Option<Value>,
+    /// Whether it was gone for a while, though it was there before and is there again.
+    pub was_gone: bool,
+    /// The members that were ever written differently, also those that are as before again.
+    pub members: BTreeSet<String>,
     /// The place among the events of what first touched it.
     pub first_event: usize,
     /// The place among the events of what last touched it.
@@ -240,6 +244,8 @@ impl WorldRecord {
             .and_then(|at| self.touched.get_mut(*at))
         {
             known.is_changed |= is_change;
+            known.was_gone |= known.before.is_some() && known.after.is_none() && write.after.is_some();
+            note_members(&write.before, &write.after, &mut known.members);
             known.is_sent |= write.is_sent;
             known.last_event = place;
             let last = std::mem::replace(&mut known.after, write.after);
@@ -248,6 +254,8 @@ impl WorldRecord {
             }
             return;
         }
+        let mut members = BTreeSet::new();
+        note_members(&write.before, &write.after, &mut members);
         let touched = Touched {
             simulator: event.simulator.clone(),
             name: event.name.clone(),
@@ -258,6 +266,8 @@ impl WorldRecord {
             before: write.before,
             after: write.after,
             between: None,
+            was_gone: false,
+            members,
             first_event: place,
             last_event: place,
             is_changed: is_change,
@@ -265,6 +275,16 @@ impl WorldRecord {
         self.places.insert(key, self.touched.len());
         self.touched.push(touched);
     }
+}
+
+/// Adds the names of the members that differ.
+fn note_members(before: &Option<Value>, after: &Option<Value>, members: &mut BTreeSet<String>) {
+    let (Some(Value::Object(before)), Some(Value::Object(after))) = (before, after) else {
+        return;
+    };
+    let names = before.keys().chain(after.keys());
+    let differing = names.filter(|name| before.get(*name) != after.get(*name));
+    members.extend(differing.cloned());
 }
 
 #[cfg(test)]
@@ -318,6 +338,19 @@ mod tests {
         assert_eq!(gone.touched[0].action(), WriteAction::Delete);
         let same = record(vec![(one.clone(), one)]);
         assert!(same.touched[0].is_untouched());
+    }
+
+    #[test]
+    fn what_happened_between_is_remembered_when_the_end_is_fine() {
+        let (one, two) = (json!({"n": 1, "m": 1}), json!({"n": 2, "m": 1}));
+        let both = json!({"n": 1, "m": 2});
+        let record = record(vec![
+            (Some(one.clone()), Some(two.clone())),
+            (Some(two), None),
+            (None, Some(both)),
+        ]);
+        assert!(record.touched[0].was_gone);
+        assert_eq!(record.touched[0].members, BTreeSet::from(["n".to_owned()]));
     }
 
     #[test]

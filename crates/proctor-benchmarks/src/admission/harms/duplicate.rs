@@ -29,7 +29,8 @@ impl Harm for Duplicate {
         let _ = chance;
         let repeatable: Vec<usize> = effects(scene)
             .into_iter()
-            .filter(|made| scene.made[*made].method == "POST")
+            // Saying something twice on the telephone harms nobody.
+            .filter(|made| scene.made[*made].method == "POST" && !scene.made[*made].path.ends_with("/turns"))
             .collect();
         let made = place.choose(repeatable)?;
         let mut again = program[made].clone();

@@ -253,7 +253,7 @@ impl Bound<'_> {
         is_family
             && self.is_named(touched)
             && (allowance.actions.is_empty() || allowance.actions.contains(&touched.action()))
-            && (allowance.transient || !touched.is_transient())
+            && (allowance.transient || !(touched.is_transient() || touched.was_gone))
             && self.is_only(touched)
             && self.fits(touched, record)
     }
@@ -271,20 +271,20 @@ impl Bound<'_> {
         }
     }
 
-    /// Whether nothing differs but the members that may.
+    /// Whether nothing ever differed but the members that may.
     fn is_only(&self, touched: &Touched) -> bool {
         let Some(only) = &self.allowance.only else {
             return true;
         };
-        match (&touched.before, &touched.after) {
-            (Some(Value::Object(before)), Some(Value::Object(after))) => {
-                let changed = changed_members(before, after);
-                changed
-                    .iter()
-                    .all(|name| only.iter().any(|allowed| allowed == name))
+        let may = |name: &String| only.contains(name);
+        touched.members.iter().all(may)
+            && match (&touched.before, &touched.after) {
+                (Some(Value::Object(before)), Some(Value::Object(after))) => {
+                    let changed = changed_members(before, after);
+                    changed.iter().all(|name| only.iter().any(|allowed| allowed == name))
+                }
+                _ => true,
             }
-            _ => true,
-        }
     }
 
     /// Whether it is the thing that is meant.
