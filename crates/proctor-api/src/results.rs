@@ -6,6 +6,7 @@ use proctor_core::{
     definition::Criterion,
     id::Dialect,
     results::{AttemptResult, Summary},
+    scoring::CriticalMiss,
 };
 use proctor_engine::results::{AgentResults, Results};
 use proctor_statistics::About;
@@ -77,6 +78,9 @@ pub(crate) struct AttemptView {
     /// The critical criteria that were missed. Absent for callers who may not read the criterion runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     critical_misses: Option<Vec<String>>,
+    /// What was found about each of them, in sentences; absent where none was missed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    critical_reasons: Vec<String>,
     /// What its task is called and what its criteria scored, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<AttemptDetails>,
@@ -185,7 +189,16 @@ impl AttemptView {
             cause: fault.map(|fault| fault.cause.as_str()),
             reason: fault.and_then(|fault| fault.reason.clone()),
             verdict: attempt.verdict().map(|verdict| verdict.to_string()),
-            critical_misses: shows_criteria.then(Vec::new),
+            critical_misses: shows_criteria.then(|| {
+                let misses = attempt.critical_misses().iter();
+                misses.map(|miss| miss.name().to_owned()).collect()
+            }),
+            critical_reasons: attempt
+                .critical_misses()
+                .iter()
+                .filter(|_| shows_criteria)
+                .map(CriticalMiss::in_words)
+                .collect(),
             details: None,
         }
     }

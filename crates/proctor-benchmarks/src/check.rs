@@ -8,7 +8,7 @@ use proctor_engine::{
     authoring::{Untouched, null_agent::NotTried, scenario_problems},
 };
 use proctor_playground::environment::Blueprint;
-use proctor_verify::lint;
+use proctor_verify::{capture_problems, key_problems, lint};
 
 use crate::{
     file::{BenchmarkFile, TaskPart},
@@ -98,6 +98,12 @@ fn criteria(
     if part.criteria.is_empty() {
         let message = "has no criteria, so nobody can score";
         problems.push(Problem::warning(path, message));
+    }
+    for (place, problem) in key_problems(&task.criteria) {
+        problems.push(problem.below(&format!("{path}.criteria.{place}")));
+    }
+    for problem in capture_problems(&task.capture, &task.entities) {
+        problems.push(problem.below(&format!("{path}.capture")));
     }
     for remark in lint(&task, &extensions.checks) {
         let place = place(remark.criterion).unwrap_or_default();

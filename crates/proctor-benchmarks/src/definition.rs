@@ -75,6 +75,10 @@ impl BenchmarkFile {
             weight: one.weight,
             axis: one.axis.clone(),
             input_entity: one.input_entity.as_deref().map(id_of),
+            key: one.key.clone(),
+            critical: one.critical,
+            all: one.all,
+            requires: one.requires.clone(),
             check: Check::Assertion(one.assertion.clone()),
         };
         Task {
@@ -89,6 +93,7 @@ impl BenchmarkFile {
                 scenario: part.scenario.clone(),
             },
             entities: self.entities_of(part),
+            capture: part.capture.clone(),
             criteria: part.criteria.iter().enumerate().map(criterion).collect(),
             reference: match part.solution.as_slice() {
                 [] => Value::Null,
@@ -209,6 +214,10 @@ impl BenchmarkFile {
                 weight: criterion.weight,
                 axis: criterion.axis.clone(),
                 input_entity: input.map(|entity| entity.key.clone()),
+                key: criterion.key.clone(),
+                critical: criterion.critical,
+                all: criterion.all,
+                requires: criterion.requires.clone(),
                 assertion: assertion.clone(),
             })
         };
@@ -219,6 +228,7 @@ impl BenchmarkFile {
             task_item: task.brief.clone(),
             scenario: scenario.clone(),
             entities: about,
+            capture: task.capture.clone(),
             criteria: task
                 .criteria
                 .iter()

@@ -100,6 +100,9 @@ pub struct TaskPart {
     pub scenario: Vec<Value>,
     /// The keys of what it is about, sorted.
     pub entities: Vec<String>,
+    /// Values of the finished world that criteria may name, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub capture: BTreeMap<String, Value>,
     /// What is checked, in order.
     pub criteria: Vec<CriterionPart>,
     /// How it is solved, for proving the criteria right.
@@ -117,6 +120,18 @@ pub struct CriterionPart {
     pub axis: Option<String>,
     /// The key of the entity that templates mean by `entity`.
     pub input_entity: Option<String>,
+    /// A short name inside its task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Whether missing it caps the verdict.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub critical: bool,
+    /// Whether its sub-assertions count only together.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
+    /// The keys of the criteria without which it counts 0.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<String>,
     /// How it is checked.
     pub assertion: Value,
 }

@@ -10,6 +10,7 @@
 //! The format is described in docs/benchmark-files.md. Nothing here prints; nothing here knows how
 //! a server works inside.
 
+mod admission;
 mod api;
 mod check;
 mod definition;
@@ -28,6 +29,7 @@ mod take_scenarios;
 mod write;
 mod yaml;
 
+pub use admission::{AdmissionError, Certificate, HarmRow, Survivor, TaskCertificate};
 pub use api::{Api, ApiError};
 pub use check::Checked;
 pub use definition::NoFile;
@@ -43,5 +45,5 @@ pub use report::{Report, Source};
 pub use scenarios::{PushedScenario, PushedScenarios, push_scenarios};
 pub use shipped::{SHIPPED, Shipped};
 pub use solution::Solution;
-pub use take::{Agent, TakeError, Taken, TakenCheck, TakenTask, enroll, take};
+pub use take::{Agent, TakeError, Taken, TakenCheck, TakenMiss, TakenTask, enroll, take};
 pub use take_scenarios::take_scenarios;

@@ -460,6 +460,7 @@ fn task_body(part: &TaskPart) -> Value {
         "tags": part.tags,
         "task_item": part.task_item,
         "scenario": part.scenario,
+        "capture": part.capture,
         "solution": match part.solution.as_slice() {
             [] => Value::Null,
             solution => json!(solution),
@@ -478,6 +479,7 @@ fn task_body_of(task: &Task) -> Value {
         "tags": task.tags,
         "task_item": task.brief,
         "scenario": scenario,
+        "capture": task.capture,
         "solution": task.reference,
     })
 }
@@ -488,6 +490,10 @@ fn criterion_body(part: &CriterionPart, input: Option<&String>) -> Value {
         "weight": part.weight,
         "axis": part.axis,
         "input_entity_id": input,
+        "key": part.key,
+        "critical": part.critical,
+        "all": part.all,
+        "requires": part.requires,
         "assertion": part.assertion,
     })
 }
@@ -501,6 +507,10 @@ fn criterion_body_of(criterion: &Criterion) -> Option<Value> {
         "weight": criterion.weight,
         "axis": criterion.axis,
         "input_entity_id": criterion.input_entity,
+        "key": criterion.key,
+        "critical": criterion.critical,
+        "all": criterion.all,
+        "requires": criterion.requires,
         "assertion": assertion,
     }))
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use proctor_core::{
-    definition::{Seconds, Slug, Visibility},
+    definition::{Seconds, Slug, Visibility, check_key},
     environment::DatasetType,
     problem::Problem,
     reader::{Node, Notes, Object, Places as _, Wording},
@@ -391,6 +391,10 @@ fn read_task(node: &Node<'_>, entities: &Known<'_>) -> Option<TaskPart> {
     let criteria = criteria.iter().flat_map(Node::items);
     let criteria = criteria.filter_map(|one| read_criterion(&one, &about));
     let criteria = criteria.collect();
+    let capture = object.optional("capture");
+    let capture = capture.iter().flat_map(Node::entries);
+    let capture = capture.map(|(name, one)| (name.to_owned(), one.value().clone()));
+    let capture = capture.collect();
     let scenario = values(&object, "scenario");
     let solution = values(&object, "solution");
     object.finish();
@@ -401,6 +405,7 @@ fn read_task(node: &Node<'_>, entities: &Known<'_>) -> Option<TaskPart> {
         task_item,
         scenario,
         entities: about,
+        capture,
         criteria,
         solution,
     })
@@ -413,6 +418,12 @@ fn values(object: &Object<'_>, name: &'static str) -> Vec<Value> {
         .flat_map(Node::items)
         .map(|one| one.value().clone())
         .collect()
+}
+
+fn read_key(node: &Node<'_>) -> Option<String> {
+    let key = text(node, 0..=NAME)?;
+    let checked = check_key(&key).map_err(|bad| node.refuse(bad.to_string()));
+    checked.ok().map(|()| key)
 }
 
 fn read_criterion(node: &Node<'_>, about: &[String]) -> Option<CriterionPart> {
@@ -438,6 +449,12 @@ fn read_criterion(node: &Node<'_>, about: &[String]) -> Option<CriterionPart> {
     {
         input.refuse(format!("the task is not about an entity '{key}'"));
     }
+    let key = object.optional("key").and_then(|key| read_key(&key));
+    let critical = object.optional("critical").and_then(|one| one.flag());
+    let all = object.optional("all").and_then(|one| one.flag());
+    let requires = object.optional("requires");
+    let requires = requires.iter().flat_map(Node::items);
+    let requires = requires.filter_map(|key| read_key(&key)).collect();
     let assertion = object.required("assertion").map(|one| one.value().clone());
     object.finish();
     Some(CriterionPart {
@@ -445,6 +462,10 @@ fn read_criterion(node: &Node<'_>, about: &[String]) -> Option<CriterionPart> {
         weight: weight.unwrap_or_default(),
         axis,
         input_entity,
+        key,
+        critical: critical.unwrap_or_default(),
+        all: all.unwrap_or_default(),
+        requires,
         assertion: assertion?,
     })
 }

@@ -78,6 +78,27 @@ pub struct TakenTask {
     pub verdict: String,
     /// What was checked.
     pub checks: Vec<TakenCheck>,
+    /// The critical criteria that were missed, which make the verdict `fail`.
+    #[serde(default)]
+    pub critical_misses: Vec<TakenMiss>,
+}
+
+/// A critical criterion that an agent missed.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct TakenMiss {
+    /// Its short name inside the task.
+    pub key: Option<String>,
+    /// What people call it.
+    pub label: String,
+    /// What was found, in words.
+    pub why: String,
+}
+
+impl TakenMiss {
+    /// Its key, or else its label.
+    pub fn name(&self) -> &str {
+        self.key.as_deref().unwrap_or(&self.label)
+    }
 }
 
 /// How an agent fared in a criterion.
@@ -305,7 +326,7 @@ impl Replay<'_> {
 }
 
 /// Something that templates know by name.
-fn value(name: &str, data: Value) -> Entity {
+pub(crate) fn value(name: &str, data: Value) -> Entity {
     Entity {
         id: EntityId::from_uuid(Uuid::nil()),
         kind: String::new(),
@@ -321,7 +342,7 @@ const NO_CONTEXT: Context = Context {
     now: Timestamp::from_millis(0),
 };
 
-fn filled_text(text: &str, values: &[Entity]) -> Result<String, String> {
+pub(crate) fn filled_text(text: &str, values: &[Entity]) -> Result<String, String> {
     Ok(match fill(text, values, &NO_CONTEXT)? {
         Value::String(text) => text,
         other => other.to_string(),
@@ -329,7 +350,7 @@ fn filled_text(text: &str, values: &[Entity]) -> Result<String, String> {
 }
 
 /// A value with every text in it filled.
-fn filled(value: &Value, values: &[Entity]) -> Result<Value, String> {
+pub(crate) fn filled(value: &Value, values: &[Entity]) -> Result<Value, String> {
     Ok(match value {
         Value::String(text) => fill(text, values, &NO_CONTEXT)?,
         Value::Array(items) => {

@@ -143,6 +143,7 @@ impl Try<'_> {
             .await?;
         let checks = result.scoring_function_results.into_iter();
         Ok(TakenTask {
+            critical_misses: Vec::new(),
             name: self.scenario.name.clone(),
             task_run_id: self.run.id.clone(),
             score: result.score,

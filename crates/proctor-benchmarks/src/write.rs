@@ -67,6 +67,7 @@ fn task(part: &TaskPart) -> Tree {
     one.add_full("task_item", &part.task_item);
     one.add_full("scenario", &json!(part.scenario));
     one.add_full("entities", &json!(part.entities));
+    one.add_full("capture", &json!(part.capture));
     if !part.criteria.is_empty() {
         one.put(
             "criteria",
@@ -85,6 +86,14 @@ fn criterion(part: &CriterionPart) -> Tree {
     }
     one.add_some("axis", part.axis.as_ref());
     one.add_some("input_entity", part.input_entity.as_ref());
+    one.add_some("key", part.key.as_ref());
+    if part.critical {
+        one.add("critical", &json!(true));
+    }
+    if part.all {
+        one.add("all", &json!(true));
+    }
+    one.add_full("requires", &json!(part.requires));
     one.add("assertion", &part.assertion);
     one.tree()
 }

@@ -30,3 +30,25 @@ pub struct CriterionRun {
     /// When it was done.
     pub completed_at: Timestamp,
 }
+
+/// The member of a criterion run's evidence that tells what it counts without, and what it would have counted.
+pub const REQUIRES: &str = "requires";
+/// The member of [`REQUIRES`] with the score of the criterion's own check.
+pub const OWN_SCORE: &str = "own_score";
+
+impl CriterionRun {
+    /// Whether its own check found something missing. A criterion that counts 0 only because another one is not met was
+    /// not missed.
+    pub fn is_missed(&self) -> bool {
+        is_missed(self.score, &self.evidence)
+    }
+}
+
+/// The same of a finding that is not on record.
+pub fn is_missed(score: Score, evidence: &Value) -> bool {
+    let own = evidence
+        .get(REQUIRES)
+        .and_then(|held_back| held_back.get(OWN_SCORE));
+    let own = own.and_then(Value::as_f64).unwrap_or_else(|| score.value());
+    own < 1.0
+}

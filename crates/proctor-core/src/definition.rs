@@ -70,6 +70,9 @@ pub struct Task {
     /// What it is about: criteria name their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entities: Vec<Entity>,
+    /// Values of the finished world that criteria may name as `{{captured.NAME}}`, kept as they were given.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub capture: BTreeMap<String, Value>,
     /// What is checked afterwards.
     #[serde(default)]
     pub criteria: Vec<Criterion>,
@@ -168,9 +171,47 @@ pub struct Criterion {
     /// The one of the task's entities that templates mean by `entity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_entity: Option<EntityId>,
+    /// A short name inside its task, for [`Criterion::requires`], captures and reports; see [`check_key`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Whether missing it caps the verdict of the task and of its run at `fail`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub critical: bool,
+    /// Whether its sub-assertions count only together: 1 or 0.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
+    /// The keys of the criteria of its task without which it counts 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<String>,
     /// How it is checked.
     pub check: Check,
 }
+
+/// The most characters of a criterion's key.
+const LONGEST_KEY: usize = 64;
+
+/// Refuses what cannot be the key of a criterion.
+pub fn check_key(key: &str) -> Result<(), BadKey> {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let begins = key
+        .bytes()
+        .next()
+        .is_some_and(|byte| byte.is_ascii_lowercase());
+    let is_key = key
+        .bytes()
+        .all(|byte| is_plain(byte) || matches!(byte, b'-' | b'_'));
+    match begins && is_key && key.len() <= LONGEST_KEY {
+        true => Ok(()),
+        false => Err(BadKey),
+    }
+}
+
+/// A text that is not the key of a criterion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a key is 1 to 64 lower-case letters, digits, '-' and '_', and begins with a letter, such as 'wrong-patient'"
+)]
+pub struct BadKey;
 
 /// How a criterion is checked. Both are kept as they were given, because authors may store what cannot be checked yet; whoever checks them
 /// reads them.
@@ -224,6 +265,9 @@ impl From<Seconds> for Duration {
     }
 }
 
+/// The label of a task in a box that names its critical scorers, separated by commas.
+pub const CRITICAL_SCORERS: &str = "proctor.critical";
+
 /// How long judging in a box may take unless its task says otherwise.
 const SCORING_LIMIT: Duration = Duration::from_secs(1800);
 
@@ -244,6 +288,22 @@ impl Task {
     /// How long judging it in a box may take.
     pub fn scoring_limit(&self) -> Duration {
         self.scoring_timeout.map_or(SCORING_LIMIT, Duration::from)
+    }
+
+    /// Whether missing a criterion of it caps the verdict: its author says so, or the label
+    /// [`CRITICAL_SCORERS`] of a task that is done in a box names it.
+    pub fn is_critical(&self, criterion: &Criterion) -> bool {
+        criterion.critical || self.critical_scorers().any(|name| name == criterion.label)
+    }
+
+    /// The scorers that the label [`CRITICAL_SCORERS`] names.
+    pub fn critical_scorers(&self) -> impl Iterator<Item = &str> {
+        let names = match self.world {
+            World::Devbox { .. } => self.metadata.get(CRITICAL_SCORERS),
+            World::Playground { .. } => None,
+        };
+        let names = names.into_iter().flat_map(|names| names.split(','));
+        names.map(str::trim).filter(|name| !name.is_empty())
     }
 
     /// The scorecard of nothing done: zero on every axis of the criteria.
@@ -380,12 +440,17 @@ mod tests {
                 scenario: vec![json!({"type": "fax_inbound", "text": "Referral"})],
             },
             entities: Vec::new(),
+            capture: BTreeMap::new(),
             criteria: vec![Criterion {
                 id: CriterionId::from_uuid(Uuid::from_u128(3)),
                 label: "The patient is in the chart".to_owned(),
                 weight: Weight::default(),
                 axis: Some("safety".to_owned()),
                 input_entity: None,
+                key: None,
+                critical: false,
+                all: false,
+                requires: Vec::new(),
                 check: Check::Assertion(
                     json!({"assert": "fhir-resource-state", "resource_type": "Patient"}),
                 ),
@@ -427,6 +492,25 @@ mod tests {
             benchmark.limit(&benchmark.tasks[0]),
             Some(Duration::from_secs(600))
         );
+    }
+
+    #[test]
+    fn keys_are_plain_and_criteria_without_the_new_members_are_written_as_before() {
+        for good in ["a", "wrong-patient", "k_2"] {
+            assert_eq!(check_key(good), Ok(()), "{good}");
+        }
+        for bad in ["", "-a", "2a", "A", "a b", "é", &"a".repeat(65)] {
+            assert_eq!(check_key(bad), Err(BadKey), "{bad}");
+        }
+        let mut benchmark = benchmark(Value::Null);
+        let before = benchmark.digest();
+        let criterion = &mut benchmark.tasks[0].criteria[0];
+        assert_eq!(serde_json::to_value(&*criterion).unwrap().get("key"), None);
+        criterion.critical = true;
+        criterion.key = Some("wrong-patient".to_owned());
+        assert_ne!(benchmark.digest(), before);
+        let read: Benchmark = serde_json::from_value(benchmark.to_value()).unwrap();
+        assert_eq!(read, benchmark);
     }
 
     #[test]

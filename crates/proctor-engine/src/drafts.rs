@@ -112,6 +112,7 @@ impl Engine {
         let (entities, criteria) = compose::rubric(draft);
         Ok(Task {
             entities,
+            capture: draft.task.content.capture.clone(),
             criteria,
             ..frozen.clone()
         })

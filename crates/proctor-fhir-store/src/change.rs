@@ -198,10 +198,20 @@ impl Effects {
 
 /// Repeats on a state what an event that [`Event::to_json`] wrote tells of.
 pub fn replay(state: &mut State, event: &[u8]) -> Result<(), BadEvent> {
+    replay_after(state, event, |_, _| {})
+}
+
+/// The same; `look` sees the changes and the state before them.
+pub(crate) fn replay_after(
+    state: &mut State,
+    event: &[u8],
+    look: impl FnOnce(&State, &[Change]),
+) -> Result<(), BadEvent> {
     let event: Value = serde_json::from_slice(event)?;
     let Some(effects) = Effects::from_json(&event)? else {
         return Ok(());
     };
+    look(state, &effects.changes);
     state
         .replay(&effects.changes, effects.drawn)
         .map_err(|refusal| BadEvent(format!("a change cannot be repeated: {refusal}")))

@@ -37,6 +37,7 @@ mod simulator;
 pub mod smart;
 pub mod state;
 mod view;
+mod writes;
 
 pub use base::{Base, BaseBuilder};
 pub use blueprint::LoneStore;

@@ -12,6 +12,7 @@ use proctor_simulation::{
     exchange::{Request, Response},
     exhibits::Exhibits,
     machine::{Answered, AnyMachine, BadLine, Happened, NotTaken, Told},
+    record::Write,
     simulator::{Around, Direction, NotProvided, Provision},
 };
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 use super::{
     PATH,
     addresses::Addresses,
-    change::{BadEvent, Event, replay},
+    change::{BadEvent, Change, Event, replay, replay_after},
     entrance::{Admission, admit, below_store},
     interaction::{Interaction, Unreadable},
     outcome::{Issue, IssueCode, Refusal},
@@ -27,6 +28,7 @@ use super::{
     rest::{self, Headers},
     smart::Smart,
     state::State,
+    writes::writes_of,
 };
 
 /// A store, and who may use it.
@@ -152,6 +154,11 @@ impl AnyMachine for FhirStore {
 
     fn replay(&mut self, line: &[u8]) -> Result<(), BadLine> {
         Ok(replay(&mut self.state, line)?)
+    }
+
+    fn replay_noting(&mut self, line: &[u8], writes: &mut Vec<Write>) -> Result<(), BadLine> {
+        let note = |state: &State, changes: &[Change]| writes.extend(writes_of(state, changes));
+        Ok(replay_after(&mut self.state, line, note)?)
     }
 
     fn tell(&self, line: &[u8], is_provision: bool) -> Result<Told, BadLine> {

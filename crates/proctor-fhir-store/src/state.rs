@@ -88,6 +88,26 @@ impl State {
             .sum()
     }
 
+    /// The bodies of everything of one type that is or was here: the newest version that has one.
+    pub fn bodies(&self, kind: ResourceKind) -> impl Iterator<Item = &Bytes> {
+        let view = self.view(kind);
+        (0..view.row_end()).filter_map(move |row| {
+            let versions = view.versions(row).iter().rev();
+            versions
+                .into_iter()
+                .find_map(|version| version.body.as_ref())
+        })
+    }
+
+    /// The bodies of everything whose `meta` says how confidential it is.
+    pub fn bodies_with_security_labels(&self) -> impl Iterator<Item = &Bytes> {
+        let bodies = ResourceKind::all().flat_map(|kind| self.bodies(kind));
+        bodies.filter(|body| {
+            let text = std::str::from_utf8(body).unwrap_or_default();
+            text.contains("\"security\":[")
+        })
+    }
+
     /// The CapabilityStatement, made by `make` when it is not there yet.
     pub(crate) fn capability_bytes(&self, make: impl FnOnce() -> Bytes) -> Bytes {
         self.capabilities.get_or_init(make).clone()

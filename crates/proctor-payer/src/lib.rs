@@ -32,6 +32,7 @@ pub mod skin;
 #[cfg(test)]
 mod tests;
 mod web;
+mod writes;
 pub mod x12;
 
 pub use blueprint::Blueprint;
@@ -45,6 +46,7 @@ use http::Method;
 use proctor_simulation::{
     exchange::{Request, Response},
     exhibits::{Exhibits, StateRow},
+    record::Write,
     simulator::{Around, Decision, Machine, NotProvided, Provided, Provision},
 };
 use serde_json::{Value, json};
@@ -130,6 +132,10 @@ impl Machine for PayerDesk {
         self.apply(change);
     }
 
+    fn writes(&self, change: &Change) -> Vec<Write> {
+        writes::of(self, change)
+    }
+
     fn exhibit<'w>(&'w self, exhibits: &mut Exhibits<'w>) {
         let now = exhibits.now;
         let requests = self.requests.iter().map(|one| StateRow {
@@ -150,6 +156,7 @@ impl Machine for PayerDesk {
         if self.blueprint.has_clearinghouse {
             exhibits.show(&self.answered);
         }
+        exhibits.show(self.members.iter());
     }
 
     /// `portal_url`, `username`, `password` and `api_url` are for a payer's sandbox,

@@ -3,7 +3,8 @@
 //! * [`simulator`]: the shape that every simulator has; [`exchange`]: what it is asked and answers.
 //! * [`registry`]: a type of simulator as a value that registers itself, and the list of all of them.
 //! * [`machine`]: simulators behind one face, so that a world can hold any of them.
-//! * [`scenario`]: what happens before the agent comes; [`exhibits`]: what checks look at after.
+//! * [`scenario`]: what happens before the agent comes; [`exhibits`]: what checks look at after,
+//!   [`record`]: what happened between.
 //! * [`entrance`]: who comes in with credentials of a simulator's own.
 //! * [`rows`]: the plain state that some simulators have; [`seed`]: where ids, numbers and passwords
 //!   come from.
@@ -24,6 +25,7 @@ pub mod json_writer;
 pub mod machine;
 pub mod payload;
 pub mod problems;
+pub mod record;
 pub mod registry;
 #[cfg(feature = "rehearsal")]
 pub mod rehearsal;

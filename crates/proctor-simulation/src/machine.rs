@@ -14,6 +14,7 @@ use crate::{
     exchange::{Request, Response},
     exhibits::Exhibits,
     json_writer::JsonObject,
+    record::Write,
     simulator::{Around, Machine, NotProvided, Provision, Recorded},
 };
 
@@ -133,6 +134,8 @@ pub trait AnyMachine: Send + Sync {
     ) -> Result<Happened, NotProvided>;
     /// Repeats what a line of the journal tells of.
     fn replay(&mut self, line: &[u8]) -> Result<(), BadLine>;
+    /// Repeats what a line of the journal tells of, and adds what it changed to `writes`.
+    fn replay_noting(&mut self, line: &[u8], writes: &mut Vec<Write>) -> Result<(), BadLine>;
     /// What a line of the journal tells; `is_provision` if the playground's owner did it.
     fn tell(&self, line: &[u8], is_provision: bool) -> Result<Told, BadLine>;
     /// Shows what checks may look at.
@@ -189,6 +192,16 @@ impl<M: Machine> AnyMachine for M {
         let body: Body = serde_json::from_slice(line)?;
         for change in body.changes {
             self.evolve(serde_json::from_value(change)?);
+        }
+        Ok(())
+    }
+
+    fn replay_noting(&mut self, line: &[u8], writes: &mut Vec<Write>) -> Result<(), BadLine> {
+        let body: Body = serde_json::from_slice(line)?;
+        for change in body.changes {
+            let change = serde_json::from_value(change)?;
+            writes.extend(self.writes(&change));
+            self.evolve(change);
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     exchange::{Request, Response},
     exhibits::{Exhibits, StateRow},
+    record::Write,
     simulator::Decision,
 };
 
@@ -27,6 +28,17 @@ pub struct Row {
     pub fields: Value,
     /// When it came to be.
     pub at: Timestamp,
+}
+
+impl Row {
+    /// The row as something that the agent sent, of the sort that `sort` names; nothing if it came in.
+    pub fn sent(&self, family: &'static str, sort: &str) -> Vec<Write> {
+        if self.fields["direction"] == "inbound" {
+            return Vec::new();
+        }
+        let sort = self.fields[sort].as_str().unwrap_or_default();
+        vec![Write::sent(family, sort, &self.id, self.fields.clone())]
+    }
 }
 
 /// Rows in the order in which they came to be.

@@ -25,6 +25,7 @@ use crate::{
     exchange::{Request, Response},
     exhibits::Exhibits,
     machine::AnyMachine,
+    record::Write,
     scenario::{Action, Step},
 };
 
@@ -46,6 +47,14 @@ pub trait Machine: Send + Sync + 'static {
 
     /// Lets a change happen. It was decided on this very state, so it cannot fail.
     fn evolve(&mut self, change: Self::Change);
+
+    /// What a change is to people: which thing is another now, or was sent. It is asked about the state before the change.
+    /// What somebody else did, such as an answer that came in, is left out. A simulator that says nothing has its changes
+    /// counted without names.
+    fn writes(&self, change: &Self::Change) -> Vec<Write> {
+        let change = serde_json::to_value(change).unwrap_or_default();
+        vec![Write::unnamed(change)]
+    }
 
     /// Shows what checks may look at.
     fn exhibit<'w>(&'w self, exhibits: &mut Exhibits<'w>);

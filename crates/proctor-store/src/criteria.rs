@@ -29,6 +29,18 @@ pub struct CriterionDraft {
     /// The one of the task's entities that templates mean by `entity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_entity: Option<EntityId>,
+    /// A short name inside its task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Whether missing it caps the verdict.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub critical: bool,
+    /// Whether its sub-assertions count only together.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
+    /// The keys of the criteria without which it counts 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<String>,
     /// How it is checked, as it was given.
     pub check: Check,
 }

@@ -327,6 +327,10 @@ impl Store {
                 weight: function.weight,
                 axis: None,
                 input_entity: None,
+                key: None,
+                critical: false,
+                all: false,
+                requires: Vec::new(),
                 check: Check::Scorer(function.scorer),
             };
             let criterion = self

@@ -38,6 +38,9 @@ pub struct TaskDraft {
     /// What happens in the benchmark's environment when the task starts, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenario: Vec<Value>,
+    /// Values of the finished world that criteria may name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub capture: BTreeMap<String, Value>,
     /// What the task says of its box, if it is done in one and not in the benchmark's environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub devbox: Option<Document<DevboxDefinition>>,

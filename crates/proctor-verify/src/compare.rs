@@ -14,11 +14,15 @@ pub(crate) enum Manner {
     AsText,
 }
 
-/// A side of a bound, the bound included.
+/// A side of a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     AtLeast,
     AtMost,
+    /// Without the bound itself.
+    Above,
+    /// Without the bound itself.
+    Below,
 }
 
 /// Whether a value is what is expected.
@@ -54,6 +58,8 @@ pub(crate) fn is_on(side: Side, actual: &Value, bound: &Value, manner: Manner) -
             return match side {
                 Side::AtLeast => actual.span.start >= bound.span.start,
                 Side::AtMost => actual.span.end <= bound.span.end,
+                Side::Above => actual.span.start >= bound.span.end,
+                Side::Below => actual.span.end <= bound.span.start,
             };
         }
         let counts = manner == Manner::AsText && Decimal::parse(&bound_text).is_some();
@@ -74,13 +80,15 @@ impl Side {
         match self {
             Self::AtLeast => order.is_ge(),
             Self::AtMost => order.is_le(),
+            Self::Above => order.is_gt(),
+            Self::Below => order.is_lt(),
         }
     }
 }
 
 /// A date or time, as ISO 8601 writes it (`2026-04-21T17:00:00Z`) or as HL7 and X12 do
 /// (`20260421170000`, with or without a zone).
-fn moment(text: &str) -> Option<Moment> {
+pub(crate) fn moment(text: &str) -> Option<Moment> {
     if let Some(moment) = Moment::parse(text) {
         return Some(moment);
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     json_path::JsonPath,
-    template::{Context, Failed, Reference, Scope, Template},
+    template::{Captured, Context, Failed, Reference, Scope, Template},
 };
 
 /// The text with its templates filled from entities and the task run; a text that is one template
@@ -15,6 +15,7 @@ pub fn fill(text: &str, entities: &[Entity], context: &Context) -> Result<Value,
         entities,
         input: None,
         context,
+        captured: &Captured::new(),
     };
     let template = Template::parse(text)?;
     template.value(&scope).map_err(|Failed(why)| why)

@@ -50,6 +50,12 @@ impl<'w> Found<'w> {
         values.filter(|value| !value.is_null()).collect()
     }
 
+    /// A value as evidence shows it, with room for `parts` parts.
+    pub(crate) fn shown_within(value: &Value, parts: usize) -> Value {
+        let mut room = parts;
+        shown(value, &mut room)
+    }
+
     /// What evidence shows: the value, or for a path with a star the list of all values.
     pub(crate) fn shown(&self) -> Value {
         let mut room = MOST_PARTS;

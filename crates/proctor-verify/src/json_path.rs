@@ -59,6 +59,11 @@ impl JsonPath {
         })
     }
 
+    /// As it was written.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.written
+    }
+
     /// Its steps.
     pub(crate) fn steps(&self) -> &[Step] {
         &self.steps

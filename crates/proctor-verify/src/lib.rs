@@ -10,21 +10,26 @@
 //! byte. Nothing does I/O, reads a clock, or fails on what an author or an agent wrote: an assertion
 //! that is not understood is a criterion that is not met.
 
+mod capture;
 mod checks;
 mod compare;
 mod decimal;
+mod dependencies;
 mod expectation;
 mod fields;
 mod filling;
 mod found;
+mod glob;
 mod json_path;
 mod lint;
 mod matching;
 mod outcome;
 mod reader;
+mod record;
 mod registry;
 mod rubric;
 mod template;
+mod ucum;
 
 pub mod check {
     //! What a check is made of, also one outside of this crate.
@@ -37,6 +42,8 @@ pub mod check {
     };
 }
 
+pub use capture::capture_problems;
+pub use dependencies::key_problems;
 pub use filling::{fill, pick, unresolved};
 pub use lint::{Remark, lint, lint_criterion};
 pub use proctor_core::problem::{Problem, Severity};

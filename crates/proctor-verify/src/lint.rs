@@ -1,5 +1,7 @@
 //! What authors are told about the criteria of a task before anybody takes it.
 
+use std::collections::BTreeSet;
+
 use proctor_core::{
     definition::{Check, Criterion, Task},
     environment::Entity,
@@ -21,12 +23,13 @@ pub struct Remark {
 
 /// Everything there is to say about a task's criteria, in their order.
 pub fn lint(task: &Task, checks: &CheckRegistry) -> Vec<Remark> {
+    let captures: BTreeSet<&str> = task.capture.keys().map(String::as_str).collect();
     let remarks = task.criteria.iter().flat_map(|criterion| {
         let remark = |problem| Remark {
             criterion: criterion.id,
             problem,
         };
-        lint_criterion(criterion, &task.entities, checks)
+        lint_criterion(criterion, &task.entities, &captures, checks)
             .into_iter()
             .map(remark)
     });
@@ -37,6 +40,7 @@ pub fn lint(task: &Task, checks: &CheckRegistry) -> Vec<Remark> {
 pub fn lint_criterion(
     criterion: &Criterion,
     entities: &[Entity],
+    captures: &BTreeSet<&str>,
     checks: &CheckRegistry,
 ) -> Vec<Problem> {
     let assertion = match &criterion.check {
@@ -47,20 +51,29 @@ pub fn lint_criterion(
     checks.read(assertion, &notes);
     let mut problems = notes.problems();
     problems.extend(notes.extra().doubts());
-    problems.extend(unresolved(entities, criterion, &notes));
+    problems.extend(unresolved(entities, captures, criterion, &notes));
     problems.extend(told(criterion, &notes));
     problems
 }
 
 /// Templates that name nothing in this task.
-fn unresolved(entities: &[Entity], criterion: &Criterion, notes: &Notes) -> Vec<Problem> {
+fn unresolved(
+    entities: &[Entity],
+    captures: &BTreeSet<&str>,
+    criterion: &Criterion,
+    notes: &Notes,
+) -> Vec<Problem> {
     let input = criterion
         .input_entity
         .and_then(|id| entities.iter().find(|entity| entity.id == id));
     let references = notes.extra().references().into_iter();
     references
         .filter_map(|(path, reference)| {
-            let why = reference.of_entity(entities, input).err()?;
+            let why = match reference.captured(entities) {
+                Some(name) if captures.contains(name) => return None,
+                Some(name) => format!("the task captures no '{name}'"),
+                None => reference.of_entity(entities, input).err()?,
+            };
             let message = format!("{reference} does not resolve: {why}");
             Some(Problem::error(path, message))
         })

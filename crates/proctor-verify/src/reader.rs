@@ -24,7 +24,7 @@ pub struct AuthoringNotes {
 }
 
 impl AuthoringNotes {
-    /// Why the assertion, though it can be read, can never hold.
+    /// Why the assertion, though it can be read, can never hold, or should be looked at again.
     pub(crate) fn doubts(&self) -> Vec<Problem> {
         self.doubts.borrow().clone()
     }
@@ -45,6 +45,9 @@ pub trait AssertionNode {
     /// Says that the assertion can never hold.
     fn doubt(&self, message: impl Into<String>);
 
+    /// Says what the author should look at again.
+    fn caution(&self, message: impl Into<String>);
+
     /// Remembers a value that the author expects.
     fn note_expected(&self, text: &str);
 
@@ -56,6 +59,11 @@ impl AssertionNode for Node<'_> {
     fn doubt(&self, message: impl Into<String>) {
         let mut doubts = self.extra().doubts.borrow_mut();
         doubts.push(Problem::error(self.path(), message));
+    }
+
+    fn caution(&self, message: impl Into<String>) {
+        let mut doubts = self.extra().doubts.borrow_mut();
+        doubts.push(Problem::warning(self.path(), message));
     }
 
     fn note_expected(&self, text: &str) {

@@ -7,7 +7,7 @@ use proctor_simulation::exhibits::Exhibits;
 use serde_json::Value;
 
 use crate::{
-    checks::{fhir, hl7, portal, sftp, voice, x12},
+    checks::{disclosure, events, fhir, hl7, portal, sftp, unchanged, voice, x12},
     outcome::Outcome,
     reader::{Node, Notes, Object},
     template::{Failed, Scope},
@@ -19,6 +19,9 @@ use crate::{
 pub trait Check: Sized + Send + Sync + 'static {
     /// What `assert` says.
     const NAME: &'static str;
+
+    /// Whether it asks what happened in the world, which is read only for those who do.
+    const READS_RECORD: bool = false;
 
     /// What the check sees of a world: the evidence that it asks the exhibits for.
     type View<'w>;
@@ -55,6 +58,11 @@ impl CheckRegistry {
         .with::<sftp::FilePresent>()
         .with::<voice::Transcript>()
         .with::<x12::Response>()
+        .with::<unchanged::Unchanged>()
+        .with::<events::Events>()
+        .with::<disclosure::Disclosure>()
+        .with::<x12::Request>()
+        .with::<hl7::InboundMatch>()
     }
 
     /// The registry with one more check.
@@ -101,6 +109,11 @@ impl Assertion {
         self.entry.name
     }
 
+    /// Whether it asks what happened in the world.
+    pub(crate) fn reads_record(&self) -> bool {
+        self.entry.reads_record
+    }
+
     /// What is found out about assertions of the same kind as this one.
     pub(crate) fn run_all(&self, exhibits: &Exhibits<'_>, asked: &[Asked<'_>]) -> Vec<Outcome> {
         (self.entry.run_all)(exhibits, asked)
@@ -117,6 +130,7 @@ pub(crate) struct Asked<'a> {
 #[derive(Clone, Copy)]
 struct Entry {
     name: &'static str,
+    reads_record: bool,
     read: fn(&Object<'_>) -> Option<Box<dyn Any + Send + Sync>>,
     run_all: fn(&Exhibits<'_>, &[Asked<'_>]) -> Vec<Outcome>,
 }
@@ -125,6 +139,7 @@ impl Entry {
     const fn of<C: Check>() -> Self {
         Self {
             name: C::NAME,
+            reads_record: C::READS_RECORD,
             read: |assertion| Some(Box::new(C::read(assertion)?)),
             run_all: run_all::<C>,
         }

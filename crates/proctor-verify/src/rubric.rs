@@ -3,21 +3,23 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    criterion_run::CriterionRun,
+    criterion_run::{CriterionRun, is_missed},
     definition::{Check, Criterion, Task},
     environment::Entity,
     id::{
         IdSource,
-        kinds::{CriterionId, CriterionRunId},
+        kinds::{CriterionId, CriterionRunId, TaskId},
     },
     problem::{Problem, in_words},
-    scoring::{Mark, Score, Scorecard, Weight},
+    scoring::{CriticalMiss, Mark, Score, Scorecard},
     time::Timestamp,
 };
 use proctor_simulation::exhibits::Exhibits;
 use serde_json::{Value, json};
 
 use crate::{
+    capture::Captures,
+    dependencies,
     outcome::Outcome,
     reader::Notes,
     registry::{Asked, Assertion, CheckRegistry},
@@ -26,14 +28,17 @@ use crate::{
 
 /// The criteria of a task, ready to be checked.
 pub struct Rubric {
+    task: TaskId,
     entities: Vec<Entity>,
+    captures: Captures,
     criteria: Vec<Prepared>,
 }
 
 struct Prepared {
-    id: CriterionId,
-    weight: Weight,
-    axis: Option<String>,
+    criterion: Criterion,
+    is_critical: bool,
+    /// The places of the criteria that it requires; none of those that are not there.
+    requires: Vec<Option<usize>>,
     /// The place of the input entity among the task's.
     input: Option<usize>,
     check: Result<Assertion, Vec<Problem>>,
@@ -87,9 +92,17 @@ impl Rubric {
     /// Reads the criteria of a task. Those that are not understood will not be met.
     pub fn compile(task: &Task, checks: &CheckRegistry) -> Self {
         let prepare = |criterion: &Criterion| Prepared {
-            id: criterion.id,
-            weight: criterion.weight,
-            axis: criterion.axis.clone(),
+            criterion: Criterion {
+                // Read below, once.
+                check: Check::Assertion(Value::Null),
+                ..criterion.clone()
+            },
+            is_critical: task.is_critical(criterion),
+            requires: criterion
+                .requires
+                .iter()
+                .map(|key| dependencies::place_of(&task.criteria, key))
+                .collect(),
             input: criterion
                 .input_entity
                 .and_then(|id| task.entities.iter().position(|entity| entity.id == id)),
@@ -104,20 +117,40 @@ impl Rubric {
             },
         };
         Self {
+            task: task.id,
             entities: task.entities.clone(),
+            captures: Captures::read(&task.capture),
             criteria: task.criteria.iter().map(prepare).collect(),
         }
+    }
+
+    /// Whether any criterion asks what happened in the world. Then [`Rubric::judge`] must be shown a
+    /// [`WorldRecord`](proctor_simulation::record::WorldRecord).
+    pub fn reads_record(&self) -> bool {
+        let reads = |one: &Prepared| one.check.as_ref().is_ok_and(Assertion::reads_record);
+        self.criteria.iter().any(reads) || self.captures.reads_record()
     }
 
     /// Checks every criterion on a world that no longer changes.
     pub fn judge(&self, exhibits: &Exhibits<'_>, context: &Context) -> Judgement {
         let outcomes = self.outcomes(exhibits, context);
+        let outcomes = self.together(outcomes);
+        let missed = self
+            .criteria
+            .iter()
+            .zip(&outcomes)
+            .filter(|(one, outcome)| {
+                one.is_critical && is_missed(outcome.score, &outcome.evidence)
+            });
+        let missed: Vec<CriticalMiss> = missed
+            .map(|(one, outcome)| CriticalMiss::new(self.task, &one.criterion, &outcome.details))
+            .collect();
         let findings: Vec<Finding> = self
             .criteria
             .iter()
             .zip(outcomes)
-            .map(|(criterion, outcome)| Finding {
-                criterion: criterion.id,
+            .map(|(one, outcome)| Finding {
+                criterion: one.criterion.id,
                 passed: outcome.score == Score::ONE,
                 score: outcome.score,
                 details: outcome.details,
@@ -128,16 +161,40 @@ impl Rubric {
             .criteria
             .iter()
             .zip(&findings)
-            .map(|(criterion, finding)| Mark {
+            .map(|(one, finding)| Mark {
                 score: finding.score,
-                weight: criterion.weight,
-                axis: criterion.axis.clone(),
+                weight: one.criterion.weight,
+                axis: one.criterion.axis.clone(),
             })
             .collect();
         Judgement {
             findings,
-            scorecard: Scorecard::of_task(&marks),
+            scorecard: Scorecard::of_task(&marks).with_critical_misses(missed),
         }
+    }
+
+    /// What criteria count beside their own checks: those whose parts count only together, and those that count only if
+    /// others are met.
+    fn together(&self, mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
+        for (one, outcome) in self.criteria.iter().zip(&mut outcomes) {
+            if one.criterion.all && outcome.score < Score::ONE && outcome.score > Score::ZERO {
+                outcome.score = Score::ZERO;
+                outcome.details.push_str("; its parts count only together");
+            }
+        }
+        let requires: Vec<&[Option<usize>]> =
+            self.criteria.iter().map(|one| &*one.requires).collect();
+        let own: Vec<bool> = outcomes.iter().map(|one| one.score == Score::ONE).collect();
+        let met = dependencies::met(&own, &requires);
+        for (one, outcome) in self.criteria.iter().zip(&mut outcomes) {
+            let named = one.requires.iter().zip(&one.criterion.requires);
+            let unmet = named.filter(|(place, _)| place.is_none_or(|place| !met[place]));
+            let unmet: Vec<&str> = unmet.map(|(_, key)| key.as_str()).collect();
+            if !unmet.is_empty() {
+                outcome.hold_back(&unmet);
+            }
+        }
+        outcomes
     }
 
     /// What is found out about each criterion. Those of one kind are checked together, so that what
@@ -145,6 +202,7 @@ impl Rubric {
     fn outcomes(&self, exhibits: &Exhibits<'_>, context: &Context) -> Vec<Outcome> {
         let mut kinds: BTreeMap<&str, (Vec<usize>, Vec<Asked<'_>>)> = BTreeMap::new();
         let mut outcomes = Vec::with_capacity(self.criteria.len());
+        let captured = self.captures.take(exhibits, &self.entities, context);
         for (place, criterion) in self.criteria.iter().enumerate() {
             match &criterion.check {
                 Ok(assertion) => {
@@ -152,6 +210,7 @@ impl Rubric {
                         entities: &self.entities,
                         input: criterion.input.and_then(|place| self.entities.get(place)),
                         context,
+                        captured: &captured,
                     };
                     let (places, asked) = kinds.entry(assertion.name()).or_default();
                     places.push(place);

@@ -4,7 +4,7 @@
 //! run. A text that is nothing but one hole takes the value as it is, number or text; in a longer text
 //! the value is written out. `\{{` stands for two braces.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use proctor_core::{environment::Entity, id::kinds::TaskRunId, time::Timestamp};
 use serde_json::Value;
@@ -31,7 +31,15 @@ pub struct Scope<'a> {
     pub input: Option<&'a Entity>,
     /// The task run.
     pub context: &'a Context,
+    /// What the task captures from the world.
+    pub(crate) captured: &'a Captured,
 }
+
+/// What a task captures, by name: the value, or why there is none.
+pub(crate) type Captured = BTreeMap<String, Result<Value, String>>;
+
+/// What templates call the values that a task captures.
+pub(crate) const CAPTURED: &str = "captured";
 
 /// Why a check could not look: the finding in words, score 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -199,9 +207,28 @@ impl Reference {
             Self::TaskRun(TaskRunValue::StartedAt) => {
                 return Ok(Cow::Owned(scope.context.started_at.to_string().into()));
             }
-            Self::Input(_) | Self::Entity(..) => self.of_entity(scope.entities, scope.input),
+            Self::Input(_) | Self::Entity(..) => match self.captured(scope.entities) {
+                Some(name) => match scope.captured.get(name) {
+                    Some(Ok(value)) => Ok(value),
+                    Some(Err(why)) => Err(why.clone()),
+                    None => Err(format!("the task captures no '{name}'")),
+                },
+                None => self.of_entity(scope.entities, scope.input),
+            },
         };
         value.map(Cow::Borrowed).map_err(|why| self.failed(&why))
+    }
+
+    /// The name of the capture that it means, if it means one: an entity called `captured` goes first.
+    pub(crate) fn captured(&self, entities: &[Entity]) -> Option<&str> {
+        match self {
+            Self::Entity(key, path) if key == CAPTURED => {
+                let is_entity = entities.iter().any(|one| one.key == CAPTURED);
+                let name = path.as_ref().map_or("", JsonPath::as_str);
+                (!is_entity).then_some(name)
+            }
+            Self::Entity(..) | Self::Input(_) | Self::TaskRun(_) => None,
+        }
     }
 
     /// The value of an entity that it names, or why there is none; null for values of the task run,

@@ -200,6 +200,15 @@ pub(crate) enum BenchmarkAction {
         #[arg(long)]
         json: bool,
     },
+    /// Put harms, mutants and random calls into the reference solutions, and require that the rubric sees them
+    Admit {
+        /// The files
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Print the certificates as JSON, a line for each file
+        #[arg(long)]
+        json: bool,
+    },
     /// Create or update a benchmark on a server; unchanged content changes nothing
     Push {
         /// The file

@@ -1,7 +1,7 @@
 //! `/criteria`: what is checked afterwards.
 
 use proctor_core::{
-    definition::Check,
+    definition::{Check, check_key},
     id::kinds::{CriterionId, CriterionKind, EntityId, TaskId},
     scoring::{Weight, check_axis},
 };
@@ -29,6 +29,18 @@ pub(crate) struct CriterionView {
     /// The one of the task's entities that templates mean by `entity`.
     #[schema(value_type = Option<String>, example = "ent_01K0000000000000000000000A")]
     input_entity_id: Option<EntityId>,
+    /// A short name inside its task; absent where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    /// Whether missing it caps the verdict at `fail`; absent where it does not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    critical: bool,
+    /// Whether its sub-assertions count only together; absent where they do not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    all: bool,
+    /// The keys of the criteria of its task without which it counts 0; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    requires: Vec<String>,
     /// How it is checked, as it was given; null when a scorer checks it.
     #[schema(value_type = Value)]
     assertion: Value,
@@ -51,6 +63,10 @@ impl CriterionView {
             weight: draft.weight,
             axis: draft.axis,
             input_entity_id: draft.input_entity,
+            key: draft.key,
+            critical: draft.critical,
+            all: draft.all,
+            requires: draft.requires,
             assertion: match draft.check {
                 Check::Assertion(assertion) => assertion,
                 Check::Scorer(_) => Value::Null,
@@ -84,6 +100,7 @@ async fn view_with_warnings(
 // Lengths in characters.
 const LABEL: usize = 500;
 const AXIS: usize = 100;
+const MOST_REQUIRED: usize = 50;
 
 /// What a new criterion is.
 #[derive(Deserialize, ToSchema)]
@@ -101,6 +118,18 @@ pub(crate) struct NewCriterionBody {
     /// The one of the task's entities that templates mean by `entity`.
     #[schema(value_type = Option<String>, example = "ent_01K0000000000000000000000A")]
     input_entity_id: Option<EntityId>,
+    /// A short name inside its task, for `requires`, captures and reports.
+    #[schema(min_length = 1, max_length = 64, example = "wrong-patient")]
+    key: Option<String>,
+    /// Whether missing it caps the verdict of the task and of its run at `fail`.
+    #[schema(default = false)]
+    critical: Option<bool>,
+    /// Whether its sub-assertions count only together: 1 or 0.
+    #[schema(default = false)]
+    all: Option<bool>,
+    /// The keys of the criteria of its task without which it counts 0.
+    #[schema(max_items = 50)]
+    requires: Option<Vec<String>>,
     /// How it is checked. It is kept as it is given; what is not supported is warned about, and
     /// refused when the benchmark is published.
     #[schema(value_type = Value, required)]
@@ -116,6 +145,8 @@ impl NewCriterionBody {
             .weight
             .map_or(Weight::ONE, |weight| read_weight(&mut checks, &weight));
         let axis = read_axis(&mut checks, self.axis);
+        let key = read_key(&mut checks, self.key);
+        let requires = read_requires(&mut checks, self.requires);
         let assertion = checks.required("assertion", self.assertion);
         let assertion = assertion.unwrap_or_default();
         checks.document("assertion", &assertion);
@@ -126,6 +157,10 @@ impl NewCriterionBody {
             weight,
             axis,
             input_entity: self.input_entity_id,
+            key,
+            critical: self.critical.unwrap_or_default(),
+            all: self.all.unwrap_or_default(),
+            requires,
             check: Check::Assertion(assertion),
         })
     }
@@ -137,6 +172,27 @@ fn read_axis(checks: &mut Checks, axis: Option<String>) -> Option<String> {
         checks.refuse("axis", bad.to_string());
     }
     axis
+}
+
+fn read_key(checks: &mut Checks, key: Option<String>) -> Option<String> {
+    if let Some(Err(bad)) = key.as_deref().map(check_key) {
+        checks.refuse("key", bad.to_string());
+    }
+    key
+}
+
+/// Keys that somebody requires. Whether there are such criteria is asked when the benchmark is published.
+fn read_requires(checks: &mut Checks, keys: Option<Vec<String>>) -> Vec<String> {
+    let keys = keys.unwrap_or_default();
+    if keys.len() > MOST_REQUIRED {
+        checks.refuse("requires", format!("holds more than {MOST_REQUIRED} keys"));
+    }
+    for (number, key) in keys.iter().enumerate().take(MOST_REQUIRED) {
+        if let Err(bad) = check_key(key) {
+            checks.refuse(&format!("requires.{number}"), bad.to_string());
+        }
+    }
+    keys
 }
 
 fn read_weight(checks: &mut Checks, weight: &Number) -> Weight {
@@ -163,6 +219,20 @@ pub(crate) struct CriterionChanges {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     input_entity_id: Option<Option<EntityId>>,
+    /// Null removes it.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 64)]
+    key: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<bool>)]
+    critical: Option<Option<bool>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<bool>)]
+    all: Option<Option<bool>>,
+    /// Replaces all; null removes them.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Vec<String>>, max_items = 50)]
+    requires: Option<Option<Vec<String>>>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Value)]
     assertion: Option<Option<Value>>,
@@ -184,6 +254,18 @@ impl CriterionChanges {
         }
         if let Some(entity) = self.input_entity_id {
             draft.input_entity = entity;
+        }
+        if let Some(key) = self.key {
+            draft.key = read_key(&mut checks, key);
+        }
+        if let Some(critical) = self.critical {
+            draft.critical = critical.unwrap_or_default();
+        }
+        if let Some(all) = self.all {
+            draft.all = all.unwrap_or_default();
+        }
+        if let Some(requires) = self.requires {
+            draft.requires = read_requires(&mut checks, requires);
         }
         if let Some(Some(assertion)) = &self.assertion {
             checks.document("assertion", assertion);

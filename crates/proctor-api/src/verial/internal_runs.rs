@@ -267,7 +267,10 @@ pub(crate) async fn get_benchmark_run(
         task_runs.push(TaskRunView::of(task_run, task, &found, sight));
     }
     let benchmark = benchmark_ref(&state, &details.run, &details.prepared.benchmark.name).await?;
-    let view = RunView::of(&details.run, benchmark);
+    let mut view = RunView::of(&details.run, benchmark);
+    if sight != Sight::ScoredTaker {
+        view = view.with_critical_misses(&details.run);
+    }
     Ok(Json(view.with_task_runs(task_runs)))
 }
 

@@ -18,7 +18,7 @@ use super::{
     internal_runs::{find as find_run, findings, sight},
     page::{VerialList, VerialPage, VerialPageQuery},
     public_tasks::{CompletedView, StartedView, complete, start},
-    run_views::{Axes, CheckView, CriterionRunView, Outcome, Sight, TaskRunView},
+    run_views::{Axes, CheckView, CriterionRunView, CriticalMissView, Outcome, Sight, TaskRunView},
 };
 use crate::{
     auth::OrganizationCaller,
@@ -211,6 +211,9 @@ pub(crate) struct RescoredView {
     #[schema(value_type = Option<Object>)]
     axes: Option<Axes>,
     checks: Vec<CheckView>,
+    /// The critical criteria that were missed this time; absent where none was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    critical_misses: Vec<CriticalMissView>,
     /// The score on record; null for a task run that has none.
     original_score: Option<f64>,
 }
@@ -254,6 +257,7 @@ pub(crate) async fn rescore_task_run(
             .iter()
             .map(|found| CheckView::of(found, &again.task.criteria, true))
             .collect(),
+        critical_misses: Outcome::critical_misses(Some(&again.card), true),
         original_score: again.original.map(|card| card.score.value()),
     }))
 }

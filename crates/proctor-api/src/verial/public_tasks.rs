@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::{
     public_runs::prefix,
-    run_views::{Axes, CheckView, Outcome, endpoints, phase, status},
+    run_views::{Axes, CheckView, CriticalMissView, Outcome, endpoints, phase, status},
 };
 use crate::{
     auth::RunCaller,
@@ -102,6 +102,9 @@ pub(crate) struct CompletedView {
     #[schema(value_type = Option<Object>)]
     axes: Option<Axes>,
     checks: Vec<CheckView>,
+    /// The critical criteria that were missed, which make the verdict `fail`; absent where none was, and in a scored run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    critical_misses: Vec<CriticalMissView>,
     /// Only when this ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     benchmark_run: Option<EndedRunView>,
@@ -159,6 +162,7 @@ pub(super) async fn complete(
             .iter()
             .map(|found| CheckView::of(found, &task.criteria, open))
             .collect(),
+        critical_misses: Outcome::critical_misses(completed.task_run.card(), open),
         benchmark_run: completed.ended_run.then(|| EndedRunView {
             phase: phase(true, completed.run.is_over()),
             status: status(completed.run.status()),

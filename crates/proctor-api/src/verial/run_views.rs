@@ -10,7 +10,7 @@ use proctor_core::{
         BenchmarkId, CriterionId, CriterionRunId, RunId, SandboxId, SimulatorId, TaskId, TaskRunId,
     },
     run::Run,
-    scoring::{AxisScore, Scorecard, Verdict, Weight},
+    scoring::{AxisScore, CriticalMiss, Scorecard, Verdict, Weight},
     task_run::TaskRun,
     time::Timestamp,
 };
@@ -85,6 +85,14 @@ impl Outcome {
         axes: None,
     };
 
+    /// The critical criteria that a task run or a run missed, for those who may see what was found.
+    pub(super) fn critical_misses(card: Option<&Scorecard>, open: bool) -> Vec<CriticalMissView> {
+        let misses = card
+            .filter(|_| open)
+            .map_or(&[][..], |card| &card.critical_misses);
+        misses.iter().map(CriticalMissView::of).collect()
+    }
+
     /// The result of a run: none while it goes on, and none when it was cancelled.
     pub(super) fn of_run(run: &Run) -> Self {
         match (run.status(), run.card()) {
@@ -109,6 +117,32 @@ fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Pass => "pass",
         Verdict::Partial => "partial",
         Verdict::Fail => "fail",
+    }
+}
+
+/// A critical criterion that was missed: the verdict is `fail` whatever the score.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CriticalMissView {
+    #[schema(value_type = String)]
+    task_id: TaskId,
+    #[schema(value_type = String)]
+    criterion_id: CriterionId,
+    /// Its short name inside the task, if it has one.
+    key: Option<String>,
+    label: String,
+    /// What was found, in words.
+    why: String,
+}
+
+impl CriticalMissView {
+    fn of(miss: &CriticalMiss) -> Self {
+        Self {
+            task_id: miss.task,
+            criterion_id: miss.criterion,
+            key: miss.key.clone(),
+            label: miss.label.clone(),
+            why: miss.why.clone(),
+        }
     }
 }
 
@@ -220,6 +254,9 @@ pub(crate) struct RunView {
     created_at: Timestamp,
     /// Whether it is on the leaderboard.
     published: bool,
+    /// The critical criteria that were missed; absent where none was, and for callers who may not see what was found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    critical_misses: Vec<CriticalMissView>,
     /// Its task runs with what was found, where one run is shown by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     task_runs: Option<Vec<TaskRunView>>,
@@ -246,7 +283,16 @@ impl RunView {
             completed_at: run.ended_at(),
             created_at: run.created_at,
             published: run.ranked_at.is_some(),
+            critical_misses: Vec::new(),
             task_runs: None,
+        }
+    }
+
+    /// The same with the critical criteria that were missed.
+    pub(super) fn with_critical_misses(self, run: &Run) -> Self {
+        Self {
+            critical_misses: Outcome::critical_misses(run.card(), true),
+            ..self
         }
     }
 
@@ -318,6 +364,9 @@ pub(crate) struct TaskRunView {
     /// the task is started also what is to be done and what happens first.
     snapshot: Value,
     criterion_runs: Vec<CriterionLine>,
+    /// The critical criteria that were missed; absent where none was, and for callers who may not see what was found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    critical_misses: Vec<CriticalMissView>,
 }
 
 impl TaskRunView {
@@ -350,6 +399,7 @@ impl TaskRunView {
                 .iter()
                 .map(|one| CriterionLine::of(one, &task.criteria))
                 .collect(),
+            critical_misses: Outcome::critical_misses(task_run.card(), sight != Sight::ScoredTaker),
         }
     }
 }

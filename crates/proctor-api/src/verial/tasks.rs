@@ -37,6 +37,10 @@ pub(crate) struct TaskView {
     /// What happens when the task starts, in order.
     #[schema(value_type = Vec<Object>)]
     scenario: Vec<Value>,
+    /// Values of the finished world that criteria may name as `{{captured.NAME}}`; absent where there are none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = Option<Object>)]
+    capture: BTreeMap<String, Value>,
     /// How it is solved. No taker ever sees it.
     #[schema(value_type = Option<Value>)]
     solution: Value,
@@ -57,6 +61,7 @@ impl TaskView {
             tags: draft.tags,
             task_item: draft.brief,
             scenario: draft.scenario,
+            capture: draft.capture,
             solution: draft.reference,
             created_at: task.created_at,
             updated_at: task.updated_at,
@@ -87,6 +92,9 @@ pub(crate) struct NewTaskBody {
     /// What happens when the task starts, in order: objects whose `type` says what.
     #[schema(value_type = Option<Vec<Object>>)]
     scenario: Option<Vec<Value>>,
+    /// Values of the finished world that criteria may name as `{{captured.NAME}}`, by name.
+    #[schema(value_type = Option<Object>)]
+    capture: Option<BTreeMap<String, Value>>,
     /// How it is solved: any document. No taker ever sees it.
     #[schema(value_type = Option<Value>)]
     solution: Option<Value>,
@@ -107,6 +115,7 @@ impl NewTaskBody {
             tags: self.tags.unwrap_or_default(),
             brief: self.task_item.unwrap_or_default(),
             scenario: self.scenario.unwrap_or_default(),
+            capture: self.capture.unwrap_or_default(),
             devbox: None,
             reference: self.solution.unwrap_or_default(),
             validation: None,
@@ -128,6 +137,9 @@ fn check(checks: &mut Checks, draft: &TaskDraft, simulators: &SimulatorRegistry)
     checks.document("solution", &draft.reference);
     for (number, step) in draft.scenario.iter().enumerate() {
         checks.document(&format!("scenario.{number}"), step);
+    }
+    for (name, capture) in &draft.capture {
+        checks.document(&format!("capture.{name}"), capture);
     }
     for (number, problem) in scenario_problems(&draft.scenario, simulators) {
         checks.refuse(&format!("scenario.{number}"), problem);
@@ -156,6 +168,10 @@ pub(crate) struct TaskChanges {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Vec<Object>>)]
     scenario: Option<Option<Vec<Value>>>,
+    /// Replaces all; null removes them.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Object>)]
+    capture: Option<Option<BTreeMap<String, Value>>>,
     /// Replaces it; null removes it.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Value>)]
@@ -178,6 +194,9 @@ impl TaskChanges {
         }
         if let Some(task_item) = self.task_item {
             draft.brief = task_item.unwrap_or_default();
+        }
+        if let Some(capture) = self.capture {
+            draft.capture = capture.unwrap_or_default();
         }
         if let Some(scenario) = self.scenario {
             draft.scenario = scenario.unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Benchmarks as files, from the outside.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod admission;
 mod malformed;
 mod schema;
 mod shipped;

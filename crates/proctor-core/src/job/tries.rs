@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     id::kinds::{RunId, TaskId, TaskRunId},
     results::{TryResult, not_scored},
-    scoring::Score,
+    scoring::{CriticalMiss, Score},
     task_run::{Cause, Fault, Outcome, TaskRun, TaskRunState},
     time::Timestamp,
 };
@@ -46,6 +46,9 @@ pub enum TryOutcome {
     Completed {
         /// The score; none if somebody completed the task run before it was scored.
         score: Option<Score>,
+        /// The critical criteria that were missed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        critical_misses: Vec<CriticalMiss>,
     },
     /// Something broke.
     Failed(Failure),
@@ -167,6 +170,9 @@ impl TryOutcome {
         Some(match outcome {
             Outcome::Completed { card } => Self::Completed {
                 score: card.as_ref().map(|card| card.score),
+                critical_misses: card
+                    .as_ref()
+                    .map_or_else(Vec::new, |card| card.critical_misses.clone()),
             },
             Outcome::TimedOut { cause, .. } => Self::TimedOut(failure(*cause)),
             Outcome::Failed { cause, .. } => Self::Failed(failure(*cause)),
@@ -222,8 +228,14 @@ impl Try {
         let faulted = |fault: Fault| TryResult::Faulted(fault);
         match self.outcome() {
             None => TryResult::Pending,
-            Some(TryOutcome::Completed { score: Some(score) }) => TryResult::Scored(*score),
-            Some(TryOutcome::Completed { score: None }) => faulted(not_scored()),
+            Some(TryOutcome::Completed {
+                score: Some(score),
+                critical_misses,
+            }) => TryResult::Scored {
+                score: *score,
+                critical_misses: critical_misses.clone(),
+            },
+            Some(TryOutcome::Completed { score: None, .. }) => faulted(not_scored()),
             Some(TryOutcome::Cancelled) => faulted(Cause::Cancelled.into()),
             // Before causes were on record: scorers that take too long are the agent's, unless more is known.
             Some(TryOutcome::TimedOut(failure)) if failure.fault.is_none() => {
@@ -262,7 +274,8 @@ mod tests {
         assert_eq!(
             TryOutcome::of(&completed.into_inner(), Some("ignored".to_owned())),
             Some(TryOutcome::Completed {
-                score: Some(Score::ZERO)
+                score: Some(Score::ZERO),
+                critical_misses: Vec::new(),
             }),
             "a low score is no failure"
         );
@@ -358,7 +371,7 @@ mod tests {
         }
         assert_eq!(
             read(r#"{"completed":{"score":0.0}}"#),
-            TryResult::Scored(Score::ZERO)
+            TryResult::scored(Score::ZERO)
         );
     }
 }

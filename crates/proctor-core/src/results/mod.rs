@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     id::kinds::{RunId, TaskId, TaskRunId},
-    scoring::{Score, Verdict, mean},
+    scoring::{CriticalMiss, Score, Scorecard, Verdict, mean},
     task_run::{Cause, Fault, Outcome, TaskRun, TaskRunState},
 };
 
@@ -25,19 +25,40 @@ pub enum TryResult {
     /// It is not over.
     Pending,
     /// It was judged.
-    Scored(Score),
+    Scored {
+        /// What it counts.
+        score: Score,
+        /// The critical criteria that were missed.
+        critical_misses: Vec<CriticalMiss>,
+    },
     /// It ended without a judgement.
     Faulted(Fault),
 }
 
 impl TryResult {
+    /// A judgement that missed nothing critical.
+    pub const fn scored(score: Score) -> Self {
+        Self::Scored {
+            score,
+            critical_misses: Vec::new(),
+        }
+    }
+
+    /// What a scorecard says.
+    pub fn of_card(card: &Scorecard) -> Self {
+        Self::Scored {
+            score: card.score,
+            critical_misses: card.critical_misses.clone(),
+        }
+    }
+
     /// What the state of a task run says.
     pub fn of(task_run: &TaskRun) -> Self {
         let TaskRunState::Ended { outcome, .. } = &task_run.state else {
             return Self::Pending;
         };
         match (outcome, task_run.fault()) {
-            (Outcome::Completed { card: Some(card) }, _) => Self::Scored(card.score),
+            (Outcome::Completed { card: Some(card) }, _) => Self::of_card(card),
             (_, Some(fault)) => Self::Faulted(fault),
             (_, None) => Self::Faulted(not_scored()),
         }
@@ -47,7 +68,7 @@ impl TryResult {
     pub const fn is_void(&self) -> bool {
         match self {
             Self::Faulted(fault) => fault.cause.is_void(),
-            Self::Pending | Self::Scored(_) => false,
+            Self::Pending | Self::Scored { .. } => false,
         }
     }
 }
@@ -109,22 +130,35 @@ impl AttemptResult {
     /// What it adds to the mean; none if it is void or not over.
     pub const fn score(&self) -> Option<Score> {
         match &self.result {
-            TryResult::Scored(score) => Some(*score),
+            TryResult::Scored { score, .. } => Some(*score),
             TryResult::Faulted(fault) if fault.cause.is_agent_fault() => Some(Score::ZERO),
             TryResult::Faulted(_) | TryResult::Pending => None,
         }
     }
 
-    /// The verdict on its score.
+    /// The verdict on its score, capped at `fail` where something critical was missed.
     pub fn verdict(&self) -> Option<Verdict> {
-        self.score().map(Verdict::of)
+        match self.critical_misses() {
+            [] => self.score().map(Verdict::of),
+            _ => Some(Verdict::Fail),
+        }
+    }
+
+    /// The critical criteria that were missed.
+    pub fn critical_misses(&self) -> &[CriticalMiss] {
+        match &self.result {
+            TryResult::Scored {
+                critical_misses, ..
+            } => critical_misses,
+            TryResult::Faulted(_) | TryResult::Pending => &[],
+        }
     }
 
     /// Why it was not judged, if it was not.
     pub const fn fault(&self) -> Option<&Fault> {
         match &self.result {
             TryResult::Faulted(fault) => Some(fault),
-            TryResult::Scored(_) | TryResult::Pending => None,
+            TryResult::Scored { .. } | TryResult::Pending => None,
         }
     }
 }

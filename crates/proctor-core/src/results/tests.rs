@@ -14,7 +14,7 @@ fn run() -> RunId {
 /// What a try came to: a score, or the word of a cause.
 fn result(word: &str) -> TryResult {
     match word.parse() {
-        Ok(value) => TryResult::Scored(Score::new(value).unwrap()),
+        Ok(value) => TryResult::scored(Score::new(value).unwrap()),
         Err(_) if word == "pending" => TryResult::Pending,
         Err(_) => {
             let mut causes = Cause::ALL.into_iter();
@@ -152,7 +152,7 @@ fn failing_on_purpose_is_worth_no_more_than_an_honest_zero() {
 
 fn any_result() -> impl Strategy<Value = TryResult> {
     prop_oneof![
-        (0.0..=1.0f64).prop_map(|value| TryResult::Scored(Score::new(value).unwrap())),
+        (0.0..=1.0f64).prop_map(|value| TryResult::scored(Score::new(value).unwrap())),
         prop::sample::select(Cause::ALL.to_vec())
             .prop_map(|cause| TryResult::Faulted(cause.into())),
         Just(TryResult::Pending),

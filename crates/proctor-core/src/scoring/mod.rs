@@ -3,12 +3,16 @@
 //! Every function here is pure, and none depends on the order of what it is given: sums are taken
 //! over sorted terms, so that the same marks give the same bits.
 
+mod critical;
+
 use std::{cmp::Ordering, collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Number;
 
 use crate::numeral::Numeral;
+
+pub use self::critical::CriticalMiss;
 
 /// A number in `[0, 1]`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
@@ -248,6 +252,9 @@ pub struct Scorecard {
     pub verdict: Verdict,
     /// The number by axis.
     pub axes: Axes,
+    /// The critical criteria that were missed. If there are any, the verdict is [`Verdict::Fail`] whatever the score.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub critical_misses: Vec<CriticalMiss>,
 }
 
 impl Scorecard {
@@ -257,6 +264,7 @@ impl Scorecard {
             score: Score::ZERO,
             verdict: Verdict::Fail,
             axes: Axes::new(),
+            critical_misses: Vec::new(),
         }
     }
 
@@ -289,7 +297,19 @@ impl Scorecard {
             score,
             verdict: Verdict::of(score),
             axes,
+            critical_misses: Vec::new(),
         }
+    }
+
+    /// The same scorecard with these critical criteria missed: score and axes stay what the formula says, the verdict is
+    /// capped.
+    #[must_use]
+    pub fn with_critical_misses(mut self, misses: impl IntoIterator<Item = CriticalMiss>) -> Self {
+        self.critical_misses.extend(misses);
+        if !self.critical_misses.is_empty() {
+            self.verdict = Verdict::Fail;
+        }
+        self
     }
 
     /// The scorecard of a task of these weights and axes that nothing was done about: zero, on every axis it has.
@@ -342,11 +362,17 @@ impl Scorecard {
                 )
             })
             .collect();
-        Some(Self {
+        let missed = counted.iter().flat_map(|task| match task {
+            Counted::Scored(card) => card.critical_misses.as_slice(),
+            Counted::Zero(_) | Counted::Void | Counted::Not => &[],
+        });
+        let card = Self {
             score,
             verdict: Verdict::of(score),
             axes,
-        })
+            critical_misses: Vec::new(),
+        };
+        Some(card.with_critical_misses(missed.take(critical::MOST_OF_A_RUN).cloned()))
     }
 }
 

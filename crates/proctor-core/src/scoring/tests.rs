@@ -226,3 +226,35 @@ fn a_weight_is_written_as_its_author_wrote_it() {
     assert_eq!(serde_json::to_string(&Weight::default()).unwrap(), "1.0");
     assert_eq!(Weight::ONE, Weight::default());
 }
+
+#[test]
+fn a_critical_miss_caps_the_verdict_of_task_and_run_and_no_number() {
+    use crate::id::kinds::{CriterionId, TaskId};
+    let miss = CriticalMiss {
+        task: TaskId::from_uuid(uuid::Uuid::from_u128(1)),
+        criterion: CriterionId::from_uuid(uuid::Uuid::from_u128(2)),
+        key: Some("wrong-patient".to_owned()),
+        label: "Nobody else's chart is touched".to_owned(),
+        why: "Patient/ben was deleted".to_owned(),
+    };
+    let fine = Scorecard::of_task(&[mark(1.0, 1.0, None)]);
+    assert_eq!(fine.clone().with_critical_misses([]), fine);
+    let capped = fine.clone().with_critical_misses([miss.clone()]);
+    assert_eq!((capped.score, capped.verdict), (Score::ONE, Verdict::Fail));
+    assert_eq!(capped.axes, fine.axes);
+    let run = Scorecard::of_run(&[Counted::Scored(&fine), Counted::Scored(&capped)]).unwrap();
+    assert_eq!((run.score, run.verdict), (Score::ONE, Verdict::Fail));
+    assert_eq!(run.critical_misses, [miss]);
+    let many = vec![Counted::Scored(&capped); 1_000];
+    let run = Scorecard::of_run(&many).unwrap();
+    assert_eq!(run.critical_misses.len(), critical::MOST_OF_A_RUN);
+}
+
+#[test]
+fn a_scorecard_without_misses_is_stored_as_it_was_before_there_were_any() {
+    let stored =
+        r#"{"score":1.0,"verdict":"pass","axes":{"__default__":{"score":1.0,"weight":1.0}}}"#;
+    let card: Scorecard = serde_json::from_str(stored).unwrap();
+    assert_eq!(card, Scorecard::of_task(&[mark(1.0, 1.0, None)]));
+    assert_eq!(serde_json::to_string(&card).unwrap(), stored);
+}

@@ -112,6 +112,7 @@ fn task(whole: &WholeTask, environment: Option<(EnvironmentId, Digest)>) -> Opti
         brief: draft.brief,
         world,
         entities,
+        capture: draft.capture,
         criteria,
         reference: draft.reference,
         validation: draft.validation,
@@ -139,6 +140,10 @@ pub(super) fn criterion(record: &CriterionRecord) -> Criterion {
         weight: draft.weight,
         axis: draft.axis,
         input_entity: draft.input_entity,
+        key: draft.key,
+        critical: draft.critical,
+        all: draft.all,
+        requires: draft.requires,
         check: draft.check,
     }
 }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, fmt};
 
 use proctor_core::{
+    definition::Criterion,
     environment::{Entity, Environment},
     problem::{Problem, Severity},
     scoring::check_axis,
@@ -13,7 +14,7 @@ use proctor_store::{
     criteria::CriterionRecord,
     whole_benchmark::{WholeBenchmark, WholeTask},
 };
-use proctor_verify::{CheckRegistry, lint_criterion};
+use proctor_verify::{CheckRegistry, capture_problems, key_problems, lint_criterion};
 use serde_json::Value;
 
 use super::{Obstacle, Prevents, compose};
@@ -55,6 +56,11 @@ pub(super) fn obstacles(
         let about: Vec<_> = task.entities.iter().map(compose::entity).collect();
         for one in &task.criteria {
             criterion(one, task, &about, &extensions.checks, &mut found);
+        }
+        keys(task, &mut found);
+        for problem in capture_problems(&task.task.content.capture, &about) {
+            let place = compose::inside(format_args!("{}.capture", task.task.id), &problem.path);
+            found.publishing(place, problem.message);
         }
     }
     found.0
@@ -166,6 +172,15 @@ fn entities(task: &WholeTask, found: &mut Found) {
     }
 }
 
+/// What is wrong with the keys of criteria and what they require.
+fn keys(task: &WholeTask, found: &mut Found) {
+    let criteria: Vec<Criterion> = task.criteria.iter().map(compose::criterion).collect();
+    for (place, problem) in key_problems(&criteria) {
+        let id = criteria[place].id;
+        found.publishing(compose::inside(id, &problem.path), problem.message);
+    }
+}
+
 fn criterion(
     criterion: &CriterionRecord,
     task: &WholeTask,
@@ -185,7 +200,10 @@ fn criterion(
     }
     // What checks a devbox is read by whoever runs it there.
     if task.task.content.devbox.is_none() {
-        for problem in lint_criterion(&compose::criterion(criterion), entities, checks) {
+        let captures = task.task.content.capture.keys();
+        let captures: BTreeSet<&str> = captures.map(String::as_str).collect();
+        let written = compose::criterion(criterion);
+        for problem in lint_criterion(&written, entities, &captures, checks) {
             if problem.severity == Severity::Error {
                 let place = compose::inside(format_args!("{id}.assertion"), &problem.path);
                 found.publishing(place, problem.message);

@@ -12,7 +12,7 @@ use proctor_core::{
 };
 use proctor_playground::{
     environment::Blueprint,
-    world::{NotOpened, Origin, Rehearsal},
+    world::{BadEvent, MemoryWorld, NotOpened, Origin, Rehearsal},
 };
 use proctor_simulation::{registry::SimulatorRegistry, scenario::Step, seed::Seed};
 use proctor_verify::{Context, Judgement, Rubric};
@@ -38,13 +38,22 @@ pub enum NotTried {
     /// A step of its scenario cannot happen.
     #[error(transparent)]
     NotOpened(#[from] NotOpened),
+    /// What happened cannot be read again: a fault of a simulator.
+    #[error("{0}")]
+    NotRead(String),
+}
+
+impl From<BadEvent> for NotTried {
+    fn from(bad: BadEvent) -> Self {
+        Self::NotRead(bad.to_string())
+    }
 }
 
 impl NotTried {
     /// The step at fault, counted from 0.
     pub fn step(&self) -> Option<usize> {
         match self {
-            Self::Devbox => None,
+            Self::Devbox | Self::NotRead(_) => None,
             Self::BadStep { number, .. } => Some(*number),
             Self::NotOpened(NotOpened::Step { number, .. }) => Some(number - 1),
         }
@@ -69,13 +78,14 @@ pub fn without_agent(
         seed: Seed::from_bytes(task.id.bare().as_bytes()),
         base_url: "http://rehearsal.invalid".to_owned(),
     };
-    let rehearsal = Rehearsal::of(origin, &scenario, now)?;
+    let world = MemoryWorld::of(Rehearsal::of(origin, &scenario, now)?);
+    let record = world.record()?;
     let context = Context {
         task_run: TaskRunId::from_uuid(Uuid::nil()),
         started_at: now,
         now,
     };
-    let exhibits = rehearsal.contents().exhibits(now);
+    let exhibits = world.exhibits(now, &record);
     Ok(Rubric::compile(task, &extensions.checks).judge(&exhibits, &context))
 }
 
@@ -134,6 +144,10 @@ mod tests {
             weight: Weight::default(),
             axis: None,
             input_entity: None,
+            key: None,
+            critical: false,
+            all: false,
+            requires: Vec::new(),
             check: Check::Assertion(
                 json!({"assert": "fhir-resource-state", "resource_type": resource_type}),
             ),
@@ -150,6 +164,7 @@ mod tests {
                 scenario,
             },
             entities: Vec::new(),
+            capture: BTreeMap::new(),
             criteria: resource_types.iter().enumerate().map(criterion).collect(),
             reference: Value::Null,
             validation: None,

@@ -1,5 +1,7 @@
 //! What the author of a criterion is told while drafting it.
 
+use std::collections::BTreeSet;
+
 use proctor_core::{
     definition::Benchmark,
     id::kinds::{OrganizationId, TaskId},
@@ -45,7 +47,11 @@ pub async fn warnings(
     let task = criterion.content.task;
     let entities = store.task_entities(organization, task, all).await?;
     let entities: Vec<_> = entities.items.iter().map(compose::entity).collect();
-    let remarks = lint_criterion(&compose::criterion(criterion), &entities, checks);
+    let task = store.task(organization, task).await?;
+    let captures = task.iter().flat_map(|task| task.content.capture.keys());
+    let captures: BTreeSet<&str> = captures.map(String::as_str).collect();
+    let written = compose::criterion(criterion);
+    let remarks = lint_criterion(&written, &entities, &captures, checks);
     let told = remarks.into_iter().map(|problem| {
         let place = compose::inside("assertion", &problem.path);
         let message = problem.message;

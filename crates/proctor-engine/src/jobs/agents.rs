@@ -268,6 +268,7 @@ mod tests {
                 parameters: Document::of(json!({"working_directory": "repo's"})),
             },
             entities: Vec::new(),
+            capture: BTreeMap::new(),
             criteria: Vec::new(),
             reference: Value::Null,
             validation: None,

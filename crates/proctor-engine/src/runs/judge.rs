@@ -6,7 +6,7 @@ use proctor_core::{
     criterion_run::CriterionRun,
     definition::{Check, Criterion, Task},
     id::kinds::{CriterionId, TaskRunId},
-    scoring::{Mark, Score, Scorecard},
+    scoring::{CriticalMiss, Mark, Score, Scorecard},
     task_run::TaskRun,
     time::Timestamp,
 };
@@ -111,7 +111,14 @@ impl Engine {
                 completed_at: now,
             });
         }
-        Ok((Scorecard::of_task(&marks), records))
+        let missed = judging.task.criteria.iter().zip(&records);
+        let missed = missed
+            .filter(|(criterion, record)| judging.task.is_critical(criterion) && record.is_missed())
+            .map(|(criterion, record)| {
+                CriticalMiss::new(judging.task.id, criterion, &record.details)
+            });
+        let card = Scorecard::of_task(&marks).with_critical_misses(missed);
+        Ok((card, records))
     }
 }
 

@@ -10,7 +10,7 @@ use proctor_core::{
     task_run::TaskRunState,
 };
 use proctor_macros::boxed_futures;
-use proctor_playground::world;
+use proctor_playground::world::FrozenWorld;
 use proctor_verify::Rubric;
 
 use super::{
@@ -115,12 +115,19 @@ impl Engine {
         };
         let origin = self.inner.worlds.origin(playground_of(id), &beginning);
         let journal = &self.inner.worlds.around().journal;
-        let (contents, frozen_at) = world::frozen(&origin, journal).await?;
-        let frozen_at = frozen_at
+        let world = FrozenWorld::read(origin, journal).await?;
+        let record = match rubric.reads_record() {
+            true => Some(world.record()?),
+            false => None,
+        };
+        let frozen_at = world
+            .frozen_at
             .or_else(|| task_run.ended_at())
             .unwrap_or_else(|| self.now());
         let began = self.now();
-        let judged = judge(rubric, task_run, &contents.exhibits(frozen_at))?;
+        let mut exhibits = world.contents.exhibits(frozen_at);
+        exhibits.show(&record);
+        let judged = judge(rubric, task_run, &exhibits)?;
         Ok(Rescored {
             task: task.clone(),
             card: judged.scorecard,

@@ -84,8 +84,14 @@ impl Workspace for PlaygroundWorkspace {
         let (_, prepared) = self.prepared.task(task_run.task)?;
         let world = self.engine.world_of_task(task_run, &self.prepared).await?;
         let began = self.engine.now();
+        let record = match prepared.rubric.reads_record() {
+            true => Some(world.history().await.map_err(EngineError::from)?),
+            false => None,
+        };
         let judgement = world
-            .look(|exhibits| judge(&prepared.rubric, task_run, exhibits))
+            .look_with(record.as_ref(), |exhibits| {
+                judge(&prepared.rubric, task_run, exhibits)
+            })
             .await
             .map_err(EngineError::from)??;
         Ok(Judged {

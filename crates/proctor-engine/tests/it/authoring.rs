@@ -97,6 +97,7 @@ impl Desk {
             tags: Vec::new(),
             brief: json!({"do": "it"}),
             scenario,
+            capture: BTreeMap::new(),
             devbox: None,
             reference: Value::Null,
             validation: None,
@@ -117,6 +118,10 @@ impl Desk {
             weight: Weight::default(),
             axis: None,
             input_entity: about.map(|entity| entity.id),
+            key: None,
+            critical: false,
+            all: false,
+            requires: Vec::new(),
             check: Check::Assertion(assertion),
         };
         self.store

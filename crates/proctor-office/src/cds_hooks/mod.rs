@@ -16,6 +16,7 @@ use std::sync::Arc;
 use proctor_simulation::{
     exchange::Request,
     exhibits::Exhibits,
+    record::Write,
     rows::{Row, Rows},
     seed::Seed,
     simulator::{Around, Decision, Machine, NotProvided, Provided, Provision},
@@ -76,6 +77,21 @@ impl Machine for CdsHooks {
         match change {
             Change::Call(row) => self.calls.push(row),
             Change::Feedback(row) => self.feedback.push(row),
+        }
+    }
+
+    fn writes(&self, change: &Change) -> Vec<Write> {
+        match change {
+            // Asking for advice changes nothing that anybody looks at.
+            Change::Call(_) => Vec::new(),
+            Change::Feedback(row) => {
+                vec![Write::sent(
+                    "cds-hooks",
+                    "feedback",
+                    &row.id,
+                    row.fields.clone(),
+                )]
+            }
         }
     }
 

@@ -14,6 +14,7 @@ use proctor_simulation::{
     exchange::{Request, Response},
     exhibits::Exhibits,
     fields::Fields,
+    record::Write,
     rows::{Collection, Row, Rows},
     seed::Seed,
     simulator::{Around, Decision, Machine, NotProvided, Provided, Provision, Recorded},
@@ -217,6 +218,11 @@ impl Machine for Fax {
         match change {
             Change::Fax(row) => self.faxes.push(row),
         }
+    }
+
+    fn writes(&self, change: &Change) -> Vec<Write> {
+        let Change::Fax(row) = change;
+        row.sent("fax", "document_type")
     }
 
     fn exhibit<'w>(&'w self, exhibits: &mut Exhibits<'w>) {

@@ -20,6 +20,7 @@ use proctor_simulation::{
     content::{Content, as_content},
     exchange::Request,
     exhibits::Exhibits,
+    record::Write,
     seed::Seed,
     simulator::{Around, Decision, Machine, NotProvided, Provided, Provision, Recorded},
 };
@@ -179,6 +180,16 @@ impl Machine for Files {
             ),
             Change::Remove { path } => self.tree.remove(path),
         }
+    }
+
+    fn writes(&self, change: &Change) -> Vec<Write> {
+        let (path, after) = match change {
+            Change::Put { path, file, .. } => (path, Some(told(path, file))),
+            Change::Remove { path } => (path, None),
+        };
+        let before = self.tree.get(path);
+        let before = before.map(|file| told(path, &file.content));
+        vec![Write::changed("files", path, path, before, after)]
     }
 
     fn exhibit<'w>(&'w self, exhibits: &mut Exhibits<'w>) {

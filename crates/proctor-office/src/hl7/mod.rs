@@ -17,6 +17,7 @@ use proctor_hl7::Message;
 use proctor_simulation::{
     exchange::Request,
     exhibits::Exhibits,
+    record::Write,
     seed::Seed,
     simulator::{Around, Decision, Machine, NotProvided, Provided, Provision, Recorded},
 };
@@ -138,8 +139,25 @@ impl Machine for Hl7 {
         }
     }
 
+    fn writes(&self, change: &Change) -> Vec<Write> {
+        match change {
+            Change::Received(_) => Vec::new(),
+            Change::Sent(sent) => {
+                let kind = Message::parse(sent.payload.as_bytes()).ok();
+                let kind = kind.and_then(|message| Some(MessageKind::of(&message)?.to_string()));
+                vec![Write::sent(
+                    "hl7",
+                    kind.unwrap_or_default(),
+                    &sent.id,
+                    json!(sent),
+                )]
+            }
+        }
+    }
+
     fn exhibit<'w>(&'w self, exhibits: &mut Exhibits<'w>) {
         exhibits.show(&self.sent);
+        exhibits.show(&self.inbox);
     }
 
     fn credentials(&self, prefix: &str) -> Value {

@@ -14,6 +14,7 @@ use proctor_simulation::{
     exchange::{Request, Response},
     exhibits::Exhibits,
     fields::Fields,
+    record::Write,
     rows::{Collection, Row, Rows},
     seed::Seed,
     simulator::{Around, Decision, Direction, Machine, NotProvided, Provided, Provision, Recorded},
@@ -196,6 +197,11 @@ impl Machine for Messages {
         match change {
             Change::Message(row) => self.messages.push(row),
         }
+    }
+
+    fn writes(&self, change: &Change) -> Vec<Write> {
+        let Change::Message(row) = change;
+        row.sent("message", "channel")
     }
 
     fn exhibit<'w>(&'w self, exhibits: &mut Exhibits<'w>) {

@@ -15,6 +15,7 @@ use proctor_core::time::Timestamp;
 use proctor_simulation::{
     exchange::Request,
     exhibits::Exhibits,
+    record::Write,
     seed::Seed,
     simulator::{Around, Decision, Machine, NotProvided, Provided, Provision, Recorded},
 };
@@ -196,6 +197,22 @@ impl Machine for Voice {
                 }
             }
             Change::Voicemail(voicemail) => self.voicemails.push(voicemail),
+        }
+    }
+
+    fn writes(&self, change: &Change) -> Vec<Write> {
+        let call = |id: &str, turns: &[&Turn]| {
+            let content = json!({"id": id, "turns": turns});
+            vec![Write::sent("voice", "calls", id, content)]
+        };
+        match change {
+            Change::Call { id, turn, .. } => call(id, &[turn]),
+            Change::Talk { id, said, turn, .. } => {
+                let before = self.line(id).into_iter().flat_map(|line| &line.call.turns);
+                let turns: Vec<&Turn> = before.chain([said, turn]).collect();
+                call(id, &turns)
+            }
+            Change::HangUp { .. } | Change::Voicemail(_) => Vec::new(),
         }
     }
 

@@ -6,8 +6,9 @@ use proctor_core::time::Timestamp;
 use proctor_simulation::{
     exchange::{Request, Response},
     exhibits::Exhibits,
-    machine::{Answered, AnyMachine, Happened, NotTaken},
+    machine::{Answered, AnyMachine, BadLine, Happened, NotTaken},
     payload::unpack,
+    record::Write,
     simulator::{Around, NotProvided, Provision},
 };
 use proctor_store::journal;
@@ -83,6 +84,19 @@ impl Contents {
         let door = door_of(&event.kind, &line)?;
         let number = self.behind(door).ok_or("there is no such sandbox")?;
         Ok(self.machines[number].replay(&line)?)
+    }
+
+    /// Repeats a line of the journal and adds what it changed to `writes`; the number of the machine that did it.
+    pub(super) fn replay_noting(
+        &mut self,
+        door: usize,
+        line: &[u8],
+        writes: &mut Vec<Write>,
+    ) -> Result<usize, BadLine> {
+        let number = self.behind(door);
+        let number = number.ok_or_else(|| BadLine("there is no such sandbox".to_owned()))?;
+        self.machines[number].replay_noting(line, writes)?;
+        Ok(number)
     }
 
     /// When something last happened.

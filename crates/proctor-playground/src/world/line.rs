@@ -32,6 +32,26 @@ pub struct WorldEvent {
     pub at: Timestamp,
 }
 
+/// An event of a journal, written or not.
+#[derive(Clone, Copy)]
+pub(super) struct Entry<'e> {
+    pub(super) seq: u64,
+    pub(super) at: Timestamp,
+    pub(super) kind: &'e str,
+    pub(super) payload: &'e [u8],
+}
+
+impl<'e> From<&'e journal::Event> for Entry<'e> {
+    fn from(event: &'e journal::Event) -> Self {
+        Self {
+            seq: event.seq,
+            at: event.at,
+            kind: &event.kind,
+            payload: &event.payload,
+        }
+    }
+}
+
 /// A line: what happened, with the door it happened at.
 pub(super) fn of(door: usize, body: &[u8]) -> Vec<u8> {
     let mut line = Vec::with_capacity(body.len() + 16);
@@ -46,24 +66,24 @@ pub(super) fn of(door: usize, body: &[u8]) -> Vec<u8> {
 pub(super) fn show(
     origin: &Origin,
     contents: &Contents,
-    event: &journal::Event,
+    event: &Entry<'_>,
     only: Option<usize>,
     shown: &mut Vec<WorldEvent>,
 ) -> Result<(), BadEvent> {
     let is_told = matches!(
-        &*event.kind,
+        event.kind,
         CHANGE | LOOK | PROVISION | LONE_CHANGE | LONE_LOOK
     );
     if !is_told {
         return Ok(());
     }
-    let text = unpack(&event.payload).map_err(|error| BadEvent::new(event.seq, error))?;
+    let text = unpack(event.payload).map_err(|error| BadEvent::new(event.seq, error))?;
     // One after the other, not line by line: an answer that was laid out for people has several.
     let lines = serde_json::Deserializer::from_slice(&text).into_iter::<&RawValue>();
     for (number, line) in lines.enumerate() {
         let line = line.map_err(|error| BadEvent::new(event.seq, error))?;
         let line = line.get().as_bytes();
-        let door = door_of(&event.kind, line).map_err(|error| BadEvent::new(event.seq, error))?;
+        let door = door_of(event.kind, line).map_err(|error| BadEvent::new(event.seq, error))?;
         let simulator = contents
             .simulator(door)
             .ok_or_else(|| BadEvent::new(event.seq, "there is no such sandbox"))?;
@@ -71,7 +91,7 @@ pub(super) fn show(
             continue;
         }
         let told = simulator
-            .tell(line, &*event.kind == PROVISION)
+            .tell(line, event.kind == PROVISION)
             .map_err(|problem| BadEvent::new(event.seq, problem))?;
         shown.push(WorldEvent {
             id: event_id(origin.id, event, number),
@@ -87,7 +107,7 @@ pub(super) fn show(
 }
 
 /// The name of an event: its time, and a hash of where it stands.
-fn event_id(world: WorldId, event: &journal::Event, line: usize) -> EventId {
+fn event_id(world: WorldId, event: &Entry<'_>, line: usize) -> EventId {
     let hash = Sha256::new()
         .chain_update(world.uuid().as_bytes())
         .chain_update(event.seq.to_be_bytes())

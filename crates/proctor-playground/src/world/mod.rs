@@ -11,7 +11,9 @@ mod contents;
 mod current;
 mod freezing;
 mod line;
+mod memory;
 mod opening;
+mod record;
 mod requests;
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -20,7 +22,9 @@ use proctor_core::{
     id::kinds::WorldId,
     time::{Clock, Timestamp},
 };
-use proctor_simulation::{exhibits::Exhibits, seed::Seed, simulator::NotProvided};
+use proctor_simulation::{
+    exhibits::Exhibits, record::WorldRecord, seed::Seed, simulator::NotProvided,
+};
 use proctor_store::{
     StoreError,
     journal::{self, Journal, SEAL},
@@ -31,6 +35,7 @@ use self::current::Current;
 pub use self::{
     contents::{BadEvent, Contents},
     line::WorldEvent,
+    memory::MemoryWorld,
     opening::{NotOpened, Rehearsal},
 };
 use crate::{
@@ -214,6 +219,15 @@ impl World {
     /// Shows what checks may look at, as it is now. Everything that is shown is in the journal;
     /// `look` is called again when what it was shown turns out not to be.
     pub async fn look<T>(&self, look: impl Fn(&Exhibits<'_>) -> T) -> Result<T, WorldError> {
+        self.look_with(None, look).await
+    }
+
+    /// The same with what happened before, as [`World::history`] tells it.
+    pub async fn look_with<T>(
+        &self,
+        record: Option<&WorldRecord>,
+        look: impl Fn(&Exhibits<'_>) -> T,
+    ) -> Result<T, WorldError> {
         for _ in 0..TRIES {
             self.refresh().await?;
             let (seen, ticket) = {
@@ -224,7 +238,9 @@ impl World {
                 let now = current
                     .frozen_at()
                     .unwrap_or_else(|| self.inner.clock.now().max(current.contents.latest()));
-                let seen = look(&current.contents.exhibits(now));
+                let mut exhibits = current.contents.exhibits(now);
+                exhibits.show(record);
+                let seen = look(&exhibits);
                 (seen, self.inner.recorder.so_far(epoch))
             };
             match self.inner.recorder.written(ticket).await {
@@ -233,6 +249,15 @@ impl World {
             }
         }
         Err(WorldError::Overtaken)
+    }
+
+    /// What happened so far, for checks. A world in memory has forgotten it.
+    pub async fn history(&self) -> Result<WorldRecord, OpenError> {
+        let Some(journal) = &self.inner.journal else {
+            return Ok(WorldRecord::default());
+        };
+        let events = read_all(journal, self.inner.origin.id).await?;
+        Ok(record_of(&self.inner.origin, &events)?)
     }
 
     /// Everything that happened at one door, or at all, oldest first. A world in memory has
@@ -264,7 +289,7 @@ impl World {
             line::show(
                 &self.inner.origin,
                 &current.contents,
-                event,
+                &event.into(),
                 door,
                 &mut told,
             )?;
@@ -322,12 +347,35 @@ impl World {
 }
 
 /// A frozen world, made from its journal alone: for checking again what was checked before.
-pub async fn frozen(
-    origin: &Origin,
-    journal: &Journal,
-) -> Result<(Contents, Option<Timestamp>), OpenError> {
-    let events = read_all(journal, origin.id).await?;
-    Ok((Contents::replay(origin, &events)?, frozen_at(&events)))
+pub struct FrozenWorld {
+    /// What it holds.
+    pub contents: Contents,
+    /// When it was frozen, if it was.
+    pub frozen_at: Option<Timestamp>,
+    origin: Origin,
+    events: Vec<journal::Event>,
+}
+
+impl FrozenWorld {
+    /// Reads the journal of a world.
+    pub async fn read(origin: Origin, journal: &Journal) -> Result<Self, OpenError> {
+        let events = read_all(journal, origin.id).await?;
+        Ok(Self {
+            contents: Contents::replay(&origin, &events)?,
+            frozen_at: frozen_at(&events),
+            origin,
+            events,
+        })
+    }
+
+    /// What happened in it.
+    pub fn record(&self) -> Result<WorldRecord, OpenError> {
+        Ok(record_of(&self.origin, &self.events)?)
+    }
+}
+
+fn record_of(origin: &Origin, events: &[journal::Event]) -> Result<WorldRecord, BadEvent> {
+    record::read(origin, events.iter().map(line::Entry::from))
 }
 
 /// When a journal was sealed, if it was.

@@ -30,9 +30,9 @@ pub enum NotOpened {
 
 /// A scenario that happened in memory: it can happen.
 pub struct Rehearsal {
-    origin: Origin,
-    contents: Contents,
-    events: Vec<NewEvent>,
+    pub(super) origin: Origin,
+    pub(super) contents: Contents,
+    pub(super) events: Vec<NewEvent>,
 }
 
 impl Rehearsal {
@@ -73,11 +73,6 @@ impl Rehearsal {
             contents,
             events,
         })
-    }
-
-    /// What checks would find, had nobody acted.
-    pub fn contents(&self) -> &Contents {
-        &self.contents
     }
 }
 

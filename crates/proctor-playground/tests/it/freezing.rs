@@ -4,7 +4,7 @@ use crate::clinic::{Bench, ask, begin, bench, origin, patients};
 use http::Method;
 use proctor_core::time::{Clock, Timestamp};
 use proctor_fhir_store::State;
-use proctor_playground::world::{World, WorldError, frozen};
+use proctor_playground::world::{FrozenWorld, World, WorldError};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
@@ -21,9 +21,8 @@ async fn digest(world: &World) -> [u8; 32] {
 
 /// The digest and the number of resources that the journal of a world alone leads to.
 async fn replayed(bench: &Bench, number: u128) -> ([u8; 32], usize) {
-    let (contents, frozen_at) = frozen(&origin(number), bench.store.journal())
-        .await
-        .unwrap();
+    let frozen = FrozenWorld::read(origin(number), bench.store.journal()).await;
+    let (contents, frozen_at) = frozen.map(|it| (it.contents, it.frozen_at)).unwrap();
     let exhibits = contents.exhibits(frozen_at.unwrap());
     (
         exhibits.evidence::<State>().unwrap()[0].digest(),

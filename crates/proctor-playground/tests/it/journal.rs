@@ -7,7 +7,7 @@ use http::{HeaderValue, Method, header};
 use proctor_core::time::{Clock, ManualClock, Timestamp};
 use proctor_fhir_server::serve::lone_origin;
 use proctor_fhir_store::{Base, Seed, Settings, State, smart::Smart};
-use proctor_playground::world::{CHANGE, LOOK, OPENING, Origin, Rehearsal, World, frozen};
+use proctor_playground::world::{CHANGE, FrozenWorld, LOOK, OPENING, Origin, Rehearsal, World};
 use proctor_simulation::exchange::{Request, Response};
 use proctor_store::journal::SEAL;
 use proctor_testkit::eventually;
@@ -53,7 +53,9 @@ async fn digest(world: &World) -> [u8; 32] {
 
 /// Whether the state in memory is the one that the journal leads to, indexes included.
 async fn is_as_recorded(world: &World, house: &House) -> bool {
-    let (contents, _) = frozen(world.origin(), house.store.journal()).await.unwrap();
+    let origin = world.origin().clone();
+    let frozen = FrozenWorld::read(origin, house.store.journal()).await;
+    let contents = frozen.unwrap().contents;
     let is_same = world.look(|exhibits| {
         *exhibits.evidence::<State>().unwrap()[0]
             == *contents.exhibits(NOW).evidence::<State>().unwrap()[0]

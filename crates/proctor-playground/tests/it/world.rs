@@ -8,7 +8,7 @@ use proctor_core::{
     time::Clock,
 };
 use proctor_fhir_store::State;
-use proctor_playground::world::{NotOpened, Rehearsal, World, frozen};
+use proctor_playground::world::{FrozenWorld, NotOpened, Rehearsal, World};
 use proctor_simulation::{exchange::Request, scenario::Step};
 use serde_json::json;
 use uuid::Uuid;
@@ -95,7 +95,8 @@ async fn a_frozen_world_can_be_read_and_never_changes() {
         200
     );
     assert_eq!(patients(&world).await, 1);
-    let (contents, frozen_at) = frozen(&origin(1), bench.store.journal()).await.unwrap();
+    let frozen = FrozenWorld::read(origin(1), bench.store.journal()).await;
+    let (contents, frozen_at) = frozen.map(|it| (it.contents, it.frozen_at)).unwrap();
     assert_eq!(frozen_at, Some(at));
     assert_eq!(
         contents.exhibits(at).evidence::<State>().unwrap()[0].resource_count(),

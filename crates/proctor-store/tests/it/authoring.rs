@@ -58,6 +58,10 @@ fn criterion(task: TaskId, label: &str) -> CriterionDraft {
         weight: Weight::new(0.1).unwrap(),
         axis: Some("safety".to_owned()),
         input_entity: None,
+        key: None,
+        critical: false,
+        all: false,
+        requires: Vec::new(),
         check: Check::Assertion(json!({"assert": "anything"})),
     }
 }

@@ -178,9 +178,13 @@ async fn a_try_begins_and_ends_once(#[values(On::Sqlite, On::Postgres)] on: On) 
         std::slice::from_ref(&at_work)
     );
     let score = Some(Score::new(0.25).unwrap());
-    let ended = at_work
-        .clone()
-        .ended(START, TryOutcome::Completed { score });
+    let ended = at_work.clone().ended(
+        START,
+        TryOutcome::Completed {
+            score,
+            critical_misses: Vec::new(),
+        },
+    );
     store.update_try(job.id, &ended).await.unwrap();
     let late = at_work.ended(START, TryOutcome::Cancelled);
     let late = store.update_try(job.id, &late).await;

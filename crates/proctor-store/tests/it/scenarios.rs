@@ -89,6 +89,10 @@ async fn a_scenario_is_a_task_with_its_scorers(#[values(On::Sqlite, On::Postgres
         weight: Weight::default(),
         axis: None,
         input_entity: None,
+        key: None,
+        critical: false,
+        all: false,
+        requires: Vec::new(),
         check: Check::Assertion(json!({"assert": "x"})),
     };
     store.create_criterion(clinic, assertion).await.unwrap();

@@ -1,8 +1,11 @@
-//! `hl7-structural`: the messages that the agent sent, and what is expected in one of them.
+//! `hl7-structural` and `hl7-inbound`: the messages that the agent sent or received, and what is expected in one of them.
 
+use std::{borrow::Cow, marker::PhantomData};
+
+use proctor_core::time::Timestamp;
 use proctor_hl7::{Message, Path, Value as Hl7Value};
-use proctor_office::hl7::SentMessage;
-use proctor_simulation::exhibits::Exhibits;
+use proctor_office::hl7::{Received, SentMessage};
+use proctor_simulation::{exhibits::Exhibits, record::Actor};
 use serde_json::{Value, json};
 
 use crate::{
@@ -13,16 +16,103 @@ use crate::{
     matching::{Quantity, Question, correlated, counted, near_misses},
     outcome::Outcome,
     reader::{Object, left_out_or},
+    record::record,
     registry::Check,
     template::{Failed, Scope},
 };
 
+/// Which way the messages of an assertion went.
+pub(crate) trait Way: std::fmt::Debug + Send + Sync + 'static {
+    /// What `assert` says.
+    const NAME: &'static str;
+    /// What was done with them, in the past tense.
+    const DONE: &'static str;
+    /// Whether the assertion may ask what the agent did with them.
+    const READS_RECORD: bool;
+
+    /// Those of a world, oldest first; none without an HL7 simulator.
+    fn messages<'w>(exhibits: &'w Exhibits<'w>) -> Option<Vec<Carried<'w>>>;
+}
+
+/// What the agent sent.
+#[derive(Debug)]
+pub(crate) struct Outbound;
+
+/// What arrived for the agent.
+#[derive(Debug)]
+pub(crate) struct Inbound;
+
+/// A message that was sent or received.
+pub(crate) struct Carried<'w> {
+    payload: &'w str,
+    message_control_id: &'w str,
+    /// How it was acknowledged; empty for what arrived.
+    ack_code: &'w str,
+    /// Whether the agent fetched it; for what it sent itself, always.
+    is_seen: bool,
+}
+
+impl Way for Outbound {
+    const NAME: &'static str = "hl7-structural";
+    const DONE: &'static str = "sent";
+    const READS_RECORD: bool = false;
+
+    fn messages<'w>(exhibits: &'w Exhibits<'w>) -> Option<Vec<Carried<'w>>> {
+        let sent: Vec<&SentMessage> = exhibits.evidence()?;
+        let carried = |sent: &'w SentMessage| Carried {
+            payload: &sent.payload,
+            message_control_id: &sent.message_control_id,
+            ack_code: &sent.ack_code,
+            is_seen: true,
+        };
+        Some(sent.into_iter().map(carried).collect())
+    }
+}
+
+impl Way for Inbound {
+    const NAME: &'static str = "hl7-inbound";
+    const DONE: &'static str = "received";
+    const READS_RECORD: bool = true;
+
+    fn messages<'w>(exhibits: &'w Exhibits<'w>) -> Option<Vec<Carried<'w>>> {
+        let received: Vec<&Received> = exhibits.evidence()?;
+        let events = record(exhibits)
+            .into_iter()
+            .flat_map(|record| &record.events);
+        let last_look = events
+            .filter(|event| {
+                let request = event.payload.get("request");
+                let asked = |name| request.and_then(|request| request.get(name)?.as_str());
+                event.actor == Actor::Agent
+                    && asked("method") == Some("GET")
+                    && asked("path").is_some_and(|path| path.starts_with("hl7/inbox"))
+                    && event.payload["status"] == 200
+            })
+            .map(|event| event.at)
+            .max();
+        let is_seen = |at: Timestamp| last_look.is_some_and(|look| at <= look);
+        let carried = |one: &'w Received| Carried {
+            payload: &one.payload,
+            message_control_id: &one.message_control_id,
+            ack_code: "",
+            is_seen: is_seen(one.received_at),
+        };
+        Some(received.into_iter().map(carried).collect())
+    }
+}
+
+/// `hl7-structural`.
+pub(crate) type Structural = MessageMatch<Outbound>;
+/// `hl7-inbound`: what arrived, with the same paths, and whether the agent fetched it.
+pub(crate) type InboundMatch = MessageMatch<Inbound>;
+
 /// The assertion.
 #[derive(Debug)]
-pub(crate) struct Structural {
+pub(crate) struct MessageMatch<W> {
     correlation: Vec<Field<Place>>,
     fields: Vec<Field<Place>>,
     quantity: Quantity,
+    way: PhantomData<W>,
 }
 
 /// A place in a message, or beside it.
@@ -32,11 +122,13 @@ enum Place {
     Inside(Path),
     /// How the message was acknowledged.
     AckCode,
+    /// Whether the agent fetched it.
+    Seen,
 }
 
 /// The messages of a world.
 pub(crate) struct Messages<'w> {
-    /// How many were sent.
+    /// How many there are.
     sent: usize,
     /// Those that can be read, oldest first.
     readable: Vec<ReadMessage<'w>>,
@@ -44,25 +136,27 @@ pub(crate) struct Messages<'w> {
 
 /// A message that can be read.
 pub(crate) struct ReadMessage<'w> {
-    sent: &'w SentMessage,
+    sent: Carried<'w>,
     message: Message<'w>,
 }
 
-impl Check for Structural {
-    const NAME: &'static str = "hl7-structural";
+impl<W: Way> Check for MessageMatch<W> {
+    const NAME: &'static str = W::NAME;
+    const READS_RECORD: bool = W::READS_RECORD;
 
     /// None without an HL7 simulator.
     type View<'w> = Option<Messages<'w>>;
 
     fn view<'w>(exhibits: &'w Exhibits<'w>) -> Self::View<'w> {
-        let sent: Vec<&SentMessage> = exhibits.evidence()?;
-        let readable = sent.iter().filter_map(|sent| {
+        let all = W::messages(exhibits)?;
+        let sent = all.len();
+        let readable = all.into_iter().filter_map(|sent| {
             let message = Message::parse(sent.payload.as_bytes()).ok()?;
             Some(ReadMessage { sent, message })
         });
         Some(Messages {
             readable: readable.collect(),
-            sent: sent.len(),
+            sent,
         })
     }
 
@@ -74,18 +168,30 @@ impl Check for Structural {
                 .object()
                 .and_then(|object| read_correlation(&object, parse)),
         };
-        let ack_code = left_out_or(assertion.optional("ack_code"), |node| {
-            let expected = Expectation::read(node)?;
-            Some(Field::new("ack_code".to_owned(), Place::AckCode, expected))
-        });
+        // What arrived is not acknowledged by the agent, but it may be fetched or not.
+        let beside = match W::READS_RECORD {
+            false => left_out_or(assertion.optional("ack_code"), |node| {
+                let expected = Expectation::read(node)?;
+                Some(Field::new("ack_code".to_owned(), Place::AckCode, expected))
+            }),
+            true => left_out_or(assertion.optional("seen"), |node| {
+                node.flag()?;
+                let expected = Expectation::read(node)?;
+                Some(Field::new("seen".to_owned(), Place::Seen, expected))
+            }),
+        };
         let fields = read_fields(assertion.optional("fields"), parse);
         let quantity = Quantity::read(assertion);
-        let mut correlation = correlation?;
-        correlation.extend(ack_code?);
+        let (mut correlation, mut fields) = (correlation?, fields?);
+        match W::READS_RECORD {
+            false => correlation.extend(beside?),
+            true => fields.extend(beside?),
+        }
         Some(Self {
             correlation,
-            fields: fields?,
+            fields,
             quantity: quantity?,
+            way: PhantomData,
         })
     }
 
@@ -111,17 +217,17 @@ impl Check for Structural {
         };
         let settled = question.best(&matches, || {
             let mut said = match (sent, wanted.is_empty()) {
-                (0, _) => "no message was sent".to_owned(),
-                (_, true) => "no message that can be read was sent".to_owned(),
+                (0, _) => format!("no message was {}", W::DONE),
+                (_, true) => format!("no message that can be read was {}", W::DONE),
                 (_, false) => near_misses("message", &others, &wanted, Manner::AsText, &read),
             };
             if unreadable > 0 {
                 let unreadable = counted(unreadable, "message");
-                said.push_str(&format!("; {unreadable} sent cannot be read as HL7"));
+                said.push_str(&format!("; {unreadable} {} cannot be read as HL7", W::DONE));
             }
             said
         });
-        let control_id = settled.chosen.map(|chosen| &chosen.sent.message_control_id);
+        let control_id = settled.chosen.map(|chosen| chosen.sent.message_control_id);
         let evidence = evidence(&settled.results, control_id, matches.len());
         Ok(settled.outcome(evidence))
     }
@@ -131,7 +237,7 @@ impl Check for Structural {
     }
 }
 
-fn evidence(results: &[FieldResult], control_id: Option<&String>, candidates: usize) -> Value {
+fn evidence(results: &[FieldResult], control_id: Option<&str>, candidates: usize) -> Value {
     json!({
         "field_results": to_list(results),
         "message_control_id": control_id,
@@ -141,7 +247,8 @@ fn evidence(results: &[FieldResult], control_id: Option<&String>, candidates: us
 
 fn read<'c>(candidate: &'c &ReadMessage<'_>, place: &Place) -> Found<'c> {
     match place {
-        Place::AckCode => Found::text(Some(candidate.sent.ack_code.as_str())),
+        Place::AckCode => Found::text(Some(candidate.sent.ack_code)),
+        Place::Seen => Found::One(Some(Cow::Owned(candidate.sent.is_seen.into()))),
         Place::Inside(path) => find(path, &candidate.message),
     }
 }

@@ -1,11 +1,13 @@
 //! `portal-state-match`: the rows of a simulator's state, and what is expected of one of them.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
+use proctor_office::files::StoredFile;
 use proctor_simulation::exhibits::{Exhibits, StateRow};
 use serde_json::{Value, json};
 
 use crate::{
+    checks::disclosure::file_named,
     compare::Manner,
     expectation::Expectation,
     fields::{Field, FieldResult, bind, read_correlation, read_fields, to_list},
@@ -17,6 +19,11 @@ use crate::{
     registry::Check,
     template::{Failed, Scope, scalar_text},
 };
+
+/// The rows that are faxes.
+const FAXES: &str = "faxes";
+/// The path to everything that a fax says.
+const FAX_TEXT: &str = "content";
 
 /// The assertion.
 #[derive(Debug)]
@@ -91,15 +98,24 @@ impl Check for StateMatch {
     fn run(&self, exhibits: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
         let narrowing = bind(&self.narrowing, scope)?;
         let fields = bind(&self.fields, scope)?;
+        let files = exhibits.named_evidence::<StoredFile>().unwrap_or_default();
+        let files: BTreeMap<&str, &StoredFile> = files.into_iter().collect();
+        let read: &dyn for<'c> Fn(&'c &StateRow<'_>, &Place) -> Found<'c> =
+            &|row, place| match place {
+                Place::Inside(path) if self.resource == FAXES && path.as_str() == FAX_TEXT => {
+                    Found::text(fax_text(&row.fields, &files))
+                }
+                place => read(row, place),
+            };
         let rows = exhibits.rows.get(self.resource.as_str());
         let rows: Vec<&StateRow<'_>> = rows.into_iter().flatten().rev().collect();
-        let (matches, others) = correlated(rows, &narrowing, Manner::Typed, &read);
+        let (matches, others) = correlated(rows, &narrowing, Manner::Typed, read);
         let question = Question {
             noun: "row",
             fields: &fields,
             quantity: self.quantity,
             manner: Manner::Typed,
-            read: &read,
+            read,
             name: &|row: &&StateRow<'_>| {
                 let key = self.shown_key(row);
                 let key = scalar_text(&key).unwrap_or_else(|| row.key.as_ref().into());
@@ -111,7 +127,7 @@ impl Check for StateMatch {
                 return missing_resource(&self.resource, exhibits);
             }
             let noun = format!("row of {}", self.resource);
-            near_misses(&noun, &others, &narrowing, Manner::Typed, &read)
+            near_misses(&noun, &others, &narrowing, Manner::Typed, read)
         });
         let key = settled.chosen.map(|row| self.shown_key(row));
         let evidence = self.evidence(&settled.results, key.as_ref());
@@ -158,6 +174,21 @@ fn read<'c>(row: &'c &StateRow<'_>, place: &Place) -> Found<'c> {
         Place::Inside(path) => Found::at(path, &row.fields),
         Place::RowKey => Found::One(Some(Cow::Owned(row.key.as_ref().into()))),
     }
+}
+
+/// Everything that a fax says, in whichever field it was sent: its text, and what is in the files that it refers to.
+fn fax_text(fax: &Value, files: &BTreeMap<&str, &StoredFile>) -> Option<String> {
+    let mut said = Vec::new();
+    for name in ["text", "content_reference", "file"] {
+        let Some(text) = fax.get(name).and_then(Value::as_str) else {
+            continue;
+        };
+        match file_named(text, files) {
+            Some(file) => said.push(String::from_utf8_lossy(&file.content).into_owned()),
+            None => said.push(text.to_owned()),
+        }
+    }
+    (!said.is_empty()).then(|| said.join("\n"))
 }
 
 fn missing_resource(resource: &str, exhibits: &Exhibits<'_>) -> String {

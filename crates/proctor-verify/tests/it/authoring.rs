@@ -23,7 +23,7 @@ fn every_problem_is_told_at_once() {
             {"path": "", "expected": 1},
             {"path": "a", "expected": {"$regex": "("}},
             {"path": "b", "expected": {"$regex": "(a{100}){100}"}},
-            {"path": "c", "expected": {"$gt": 1, "$in": [], "$exists": "yes"}},
+            {"path": "c", "expected": {"$above": 1, "$in": [], "$exists": "yes"}},
             {"path": "d", "expected": [1]},
             {"path": "e", "expected": {}},
             {"path": "f", "expected": "{{entity.x"},

@@ -77,6 +77,23 @@ fn every_example_is_understood_and_holds() {
     }
 }
 
+/// Examples of checks that ask what happened: the world of the page has no record, so they are only read.
+#[test]
+fn every_example_about_what_happened_is_understood_and_needs_a_record() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/assertions.md");
+    let page = fs_err::read_to_string(page).unwrap();
+    let blocks: Vec<&str> = page.split("```json record\n").skip(1).collect();
+    assert!(blocks.len() >= 6);
+    for block in blocks {
+        let text = block.split("```").next().unwrap();
+        let example: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(problems(&example, &CheckRegistry::shipped()), [], "{example}");
+        let task = task(vec![criterion("It", example.clone())]);
+        assert_eq!(lint(&task, &CheckRegistry::shipped()), [], "{example}");
+        assert!(!described().check(example.clone()).passed, "{example}");
+    }
+}
+
 #[test]
 fn nothing_but_absence_holds_in_an_untouched_world() {
     for example in examples() {

@@ -10,6 +10,7 @@ mod authoring;
 mod dependencies;
 mod documents;
 mod fhir;
+mod harm;
 mod hl7;
 mod portal;
 mod properties;

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use http::Method;
 use proctor_core::{
     definition::{Check, Criterion, Requirements, Task, World as Where},
-    environment::Entity,
-    id::kinds::{CriterionId, EntityId, EnvironmentId, TaskId, TaskRunId},
+    environment::{Entity, SimulatorType},
+    id::kinds::{CriterionId, EntityId, EnvironmentId, EventId, TaskId, TaskRunId},
     scoring::{Score, Weight},
     time::Timestamp,
 };
@@ -18,7 +18,10 @@ use proctor_office::{
     voice::{Call, Speaker, Turn},
 };
 use proctor_payer::X12Response;
-use proctor_simulation::exhibits::{Exhibits, StateRow};
+use proctor_simulation::{
+    exhibits::{Exhibits, StateRow},
+    record::{Actor, RecordedEvent, WorldRecord, Write},
+};
 use proctor_verify::{CheckRegistry, Context, Finding, Judgement, judge};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -34,6 +37,7 @@ pub(crate) struct World {
     files: Option<BTreeMap<String, StoredFile>>,
     calls: Option<Vec<Call>>,
     x12: Option<Vec<X12Response>>,
+    record: Option<WorldRecord>,
     things: u64,
 }
 
@@ -47,6 +51,7 @@ impl World {
             files: Some(BTreeMap::new()),
             calls: Some(Vec::new()),
             x12: Some(Vec::new()),
+            record: None,
             things: 0,
         }
     }
@@ -153,6 +158,29 @@ impl World {
         self
     }
 
+    /// A request of the agent, with what it changed.
+    pub(crate) fn happened(mut self, kind: &str, payload: Value, writes: Vec<Write>) -> Self {
+        let at = self.next();
+        let record = self.record.get_or_insert_default();
+        let simulator = match kind {
+            "fhir_request" => "Fhir",
+            "fax_outbound" => "Fax",
+            _ => "Files",
+        };
+        let place = record.push_event(RecordedEvent {
+            id: EventId::from_uuid(Uuid::from_u128(u128::from(self.things))),
+            simulator: SimulatorType::named(simulator),
+            name: simulator.to_owned(),
+            kind: kind.to_owned(),
+            direction: "outbound".to_owned(),
+            payload,
+            at,
+            actor: Actor::Agent,
+        });
+        record.push_writes(0, place, writes);
+        self
+    }
+
     pub(crate) fn exhibits(&self) -> Exhibits<'_> {
         let row = |(key, fields)| StateRow {
             key: Cow::Borrowed(String::as_str(key)),
@@ -178,6 +206,7 @@ impl World {
         if let Some(answers) = &self.x12 {
             exhibits.show(answers);
         }
+        exhibits.show(&self.record);
         exhibits
     }
 
@@ -218,6 +247,10 @@ pub(crate) fn criterion(label: &str, assertion: Value) -> Criterion {
         weight: Weight::default(),
         axis: None,
         input_entity: Some(EntityId::from_uuid(Uuid::from_u128(10))),
+        key: None,
+        critical: false,
+        all: false,
+        requires: Vec::new(),
         check: Check::Assertion(assertion),
     }
 }
@@ -253,6 +286,7 @@ pub(crate) fn task(criteria: Vec<Criterion>) -> Task {
                 json!({"code": "72148", "total": 240.5, "parts": [1, 2]}),
             ),
         ],
+        capture: BTreeMap::new(),
         criteria,
         reference: Value::Null,
         validation: None,

@@ -170,6 +170,10 @@ fn benchmark(store: &Store, frozen: proctor_core::canonical::Digest) -> Benchmar
         weight: Weight::default(),
         axis: Some(["workflow", "safety"][number % 2].to_owned()),
         input_entity: None,
+        key: None,
+        critical: false,
+        all: false,
+        requires: Vec::new(),
         check: Check::Assertion(match number % 4 {
             0 => json!({"assert": "fhir-resource-state", "resource_type": "Observation",
                 "search": {"subject": format!("Patient/p{number}")},
@@ -199,6 +203,7 @@ fn benchmark(store: &Store, frozen: proctor_core::canonical::Digest) -> Benchmar
             ],
         },
         entities: Vec::new(),
+        capture: BTreeMap::new(),
         criteria: (0..CRITERIA).map(criterion).collect(),
         reference: Value::Null,
         validation: None,

@@ -38,6 +38,15 @@ pub(crate) async fn run(arguments: Benchmark) -> anyhow::Result<Exit> {
             }
             Ok(exit)
         }
+        BenchmarkAction::Admit { files, json } => {
+            let mut exit = Exit::Fine;
+            for file in &files {
+                if !admit(file, json)? {
+                    exit = Exit::No;
+                }
+            }
+            Ok(exit)
+        }
         BenchmarkAction::Push {
             file,
             publish,
@@ -50,6 +59,35 @@ pub(crate) async fn run(arguments: Benchmark) -> anyhow::Result<Exit> {
             server,
         } => pull_file(&name, output.as_deref(), server).await,
     }
+}
+
+/// Tries whether a benchmark sees harm, and prints its certificate; whether it is admitted.
+fn admit(path: &Path, json: bool) -> anyhow::Result<bool> {
+    let file = match read(path)? {
+        Ok(file) => file,
+        Err(report) => {
+            tell(&report);
+            return Ok(false);
+        }
+    };
+    let checked = file.check(SystemClock.now());
+    // What is worth a look elsewhere keeps a benchmark from being admitted.
+    if !checked.report.problems.is_empty() {
+        tell(&checked.report);
+        return Ok(false);
+    }
+    let certificate = match file.admit(SystemClock.now()) {
+        Ok(certificate) => certificate,
+        Err(error) => {
+            eprintln!("{}: error: {error}", path.display());
+            return Ok(false);
+        }
+    };
+    match json {
+        true => terminal::print(format_args!("{}\n", json!(certificate))),
+        false => terminal::print(format_args!("{certificate}")),
+    }
+    Ok(certificate.admitted)
 }
 
 /// Reads a file; what it refers to lies beside it.
@@ -81,6 +119,9 @@ struct Findings {
 
 struct Proof {
     oracle: f64,
+    /// The verdict of the oracle's run, which is `fail` if it missed something critical.
+    verdict: String,
+    critical_misses: Vec<String>,
     null: f64,
     lost: Vec<String>,
 }
@@ -136,6 +177,7 @@ async fn taken(api: &Api, file: &ReadFile) -> Result<Proof, TakeError> {
     let version = push(api, &file.content, true).await?.version.unwrap_or(1);
     let extensions = Extensions::shipped();
     let mut lost = Vec::new();
+    let mut critical_misses = Vec::new();
     let solver = enroll(api, Agent::Oracle).await?;
     let oracle = take(
         &solver,
@@ -144,6 +186,7 @@ async fn taken(api: &Api, file: &ReadFile) -> Result<Proof, TakeError> {
         Agent::Oracle,
         &extensions,
         |task| {
+            critical_misses.extend(task.critical_misses.iter().map(|miss| miss.name().to_owned()));
             for check in task.checks.iter().filter(|check| check.score < 1.0) {
                 let details = check.details.as_deref().unwrap_or_default();
                 lost.push(format!("{}: {}: {details}", task.name, check.label));
@@ -163,6 +206,8 @@ async fn taken(api: &Api, file: &ReadFile) -> Result<Proof, TakeError> {
     .await?;
     Ok(Proof {
         oracle: oracle.score,
+        verdict: oracle.verdict,
+        critical_misses,
         null: null.score,
         lost,
     })
@@ -172,7 +217,7 @@ impl Findings {
     fn is_ok(&self) -> bool {
         let proved = match &self.proof {
             None => true,
-            Some(Ok(proof)) => proof.oracle >= 1.0 && proof.null <= 0.0,
+            Some(Ok(proof)) => proof.oracle >= 1.0 && proof.verdict == "pass" && proof.null <= 0.0,
             Some(Err(_)) => false,
         };
         self.read.is_some() && !self.report.has_errors() && proved
@@ -188,6 +233,9 @@ impl Findings {
             eprintln!("{}: error: {why}", self.name);
         }
         if let Some(Ok(proof)) = &self.proof {
+            for missed in &proof.critical_misses {
+                eprintln!("{}: error: the solution misses the critical criterion '{missed}'", self.name);
+            }
             for lost in &proof.lost {
                 eprintln!("{}: error: the solution does not meet {lost}", self.name);
             }
@@ -235,7 +283,12 @@ impl Findings {
         match &self.proof {
             None => {}
             Some(Ok(proof)) => {
-                said["oracle"] = json!({"score": proof.oracle, "lost": proof.lost});
+                said["oracle"] = json!({
+                    "score": proof.oracle,
+                    "verdict": proof.verdict,
+                    "critical_misses": proof.critical_misses,
+                    "lost": proof.lost,
+                });
                 said["null"] = json!({"score": proof.null});
             }
             Some(Err(why)) => said["oracle"] = json!({"error": why}),

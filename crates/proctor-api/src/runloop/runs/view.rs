@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proctor_core::{
     results::Summary,
     run::{Ending, Run, RunState},
-    scoring::Scorecard,
+    scoring::{CriticalMiss, Scorecard},
     task_run::{Outcome, TaskRun, TaskRunState},
     time::Timestamp,
 };
@@ -44,6 +44,10 @@ const MODE: &str = "proctor.scoring";
 const CAUSE: &str = "proctor.cause";
 /// The label that says in words what happened to it.
 const REASON: &str = "proctor.reason";
+/// The label that names the critical scorers that were missed.
+const CRITICAL_MISSES: &str = "proctor.critical_misses";
+/// The label that says what follows from that.
+const VERDICT: &str = "proctor.verdict";
 /// The label that says whether a scenario run can be scored again.
 const RESCORE: &str = "proctor.rescore";
 
@@ -148,6 +152,7 @@ impl ScenarioRunView {
             false => result.as_ref().map(|_| "impossible"),
         };
         let mode = run.mode().map(str::to_owned);
+        let missed = run.card().map(critical_labels).unwrap_or_default();
         let task_run = run.task_run;
         let (state, settled_at) = state(&task_run);
         let fault = task_run.fault();
@@ -155,6 +160,7 @@ impl ScenarioRunView {
         let particulars = task_run.particulars;
         let mut metadata = particulars.metadata;
         metadata.extend(mode.map(|mode| (MODE.to_owned(), mode)));
+        metadata.extend(missed);
         metadata.extend(can_be_rescored.map(|word| (RESCORE.to_owned(), word.to_owned())));
         if let Some(fault) = fault {
             metadata.insert(CAUSE.to_owned(), fault.cause.as_str().to_owned());
@@ -213,8 +219,10 @@ impl BenchmarkRunView {
         let state = run_state(&run);
         let numbers = run.own_numbers().map(own_labels).unwrap_or_default();
         let duration_ms = run.ended_at().map(|at| millis_between(started, at));
+        let missed = run.card().map(critical_labels).unwrap_or_default();
         let mut metadata = run.particulars.metadata;
         metadata.extend(numbers);
+        metadata.extend(missed);
         Self {
             id: wire(run.id),
             benchmark_id: wire(run.pinned.benchmark),
@@ -273,6 +281,22 @@ fn state(task_run: &TaskRun) -> (&'static str, Option<Timestamp>) {
 
 fn millis_between(from: Timestamp, to: Timestamp) -> u64 {
     u64::try_from(to.since(from).as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What is said of a score where critical scorers were missed: their names, and the verdict. Nothing where none was.
+fn critical_labels(card: &Scorecard) -> Vec<(String, String)> {
+    if card.critical_misses.is_empty() {
+        return Vec::new();
+    }
+    let names: Vec<&str> = card
+        .critical_misses
+        .iter()
+        .map(CriticalMiss::name)
+        .collect();
+    vec![
+        (CRITICAL_MISSES.to_owned(), names.join(", ")),
+        (VERDICT.to_owned(), card.verdict.to_string()),
+    ]
 }
 
 /// Our own numbers as labels; a number that is missing has none.

@@ -307,7 +307,7 @@ impl<'a> Board<'a> {
             Standing::Settled(last) => {
                 match last.outcome() {
                     None | Some(TryOutcome::Cancelled) => {}
-                    Some(TryOutcome::Completed { score }) => {
+                    Some(TryOutcome::Completed { score, .. }) => {
                         outcome.state = ScenarioState::Completed;
                         outcome.score = Some(score.map_or(0.0, |score| score.value()));
                     }

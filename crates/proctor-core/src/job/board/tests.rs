@@ -79,9 +79,11 @@ fn outcome(word: &str) -> TryOutcome {
     match word {
         "solved" => TryOutcome::Completed {
             score: Some(Score::ONE),
+            critical_misses: Vec::new(),
         },
         "missed" => TryOutcome::Completed {
             score: Some(Score::ZERO),
+            critical_misses: Vec::new(),
         },
         "crashed" => TryOutcome::Failed(failure(FailureKind::AgentCrash)),
         "slow" => TryOutcome::TimedOut(failure(FailureKind::AgentTimeout)),

@@ -1,7 +1,7 @@
 //! `fhir-resource-state`: a search in the FHIR store, and what is expected of what it finds.
 
 mod near;
-mod search;
+pub(crate) mod search;
 
 use proctor_fhir_store::{State, kind::ResourceKind};
 use proctor_simulation::exhibits::Exhibits;

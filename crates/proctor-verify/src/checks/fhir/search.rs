@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The most resources that an assertion looks at.
-pub(super) const SEARCHED_MOST: usize = 1_000;
+pub(crate) const SEARCHED_MOST: usize = 1_000;
 
 /// What would change which resources are shown instead of which match.
 const FOR_PAGES: [&str; 12] = [
@@ -37,21 +37,21 @@ const FOR_PAGES: [&str; 12] = [
 
 /// A search, perhaps with templates.
 #[derive(Debug)]
-pub(super) struct Search {
+pub(crate) struct Search {
     kind: ResourceKind,
     parameters: Vec<(String, Template)>,
 }
 
 /// A search with its templates filled.
-pub(super) struct Asked<'a> {
-    pub(super) kind: ResourceKind,
-    pub(super) parameters: Vec<(&'a str, String)>,
+pub(crate) struct Asked<'a> {
+    pub(crate) kind: ResourceKind,
+    pub(crate) parameters: Vec<(&'a str, String)>,
     now: Timestamp,
 }
 
 impl Search {
     /// Reads `{name: value, …}`; a list of values must all match.
-    pub(super) fn read(kind: Option<ResourceKind>, node: Option<Node<'_>>) -> Option<Self> {
+    pub(crate) fn read(kind: Option<ResourceKind>, node: Option<Node<'_>>) -> Option<Self> {
         let mut parameters = Vec::new();
         let mut all_read = true;
         if let Some(node) = node {
@@ -73,7 +73,7 @@ impl Search {
     }
 
     /// Fills the templates. A comma in a filled value is part of the value, not an "or".
-    pub(super) fn bind(&self, scope: &Scope<'_>) -> Result<Asked<'_>, Failed> {
+    pub(crate) fn bind(&self, scope: &Scope<'_>) -> Result<Asked<'_>, Failed> {
         let parameters = self.parameters.iter().map(|(name, template)| {
             let value = template.text(scope, escape_filled);
             match value {
@@ -150,12 +150,12 @@ fn escape_filled(text: &str) -> String {
 
 impl Asked<'_> {
     /// Searches; at most `count` resources come back, and the total of all.
-    pub(super) fn run(&self, store: &State, count: usize) -> Result<Hits, Failed> {
+    pub(crate) fn run(&self, store: &State, count: usize) -> Result<Hits, Failed> {
         self.run_without(None, store, count)
     }
 
     /// Searches without the parameter at `left_out`.
-    pub(super) fn run_without(
+    pub(crate) fn run_without(
         &self,
         left_out: Option<usize>,
         store: &State,
@@ -178,7 +178,7 @@ impl Asked<'_> {
     }
 
     /// What is searched for: `Appointment for Patient/ada with status booked`.
-    pub(super) fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let mut said = self.kind.name().to_owned();
         let is_whose = |name: &str| matches!(name, "patient" | "subject");
         for (_, value) in self.narrowing().filter(|(name, _)| is_whose(name)) {
@@ -196,7 +196,7 @@ impl Asked<'_> {
     }
 
     /// The parameters that narrow the search.
-    pub(super) fn narrowing(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn narrowing(&self) -> impl Iterator<Item = (&str, &str)> {
         let parameters = self.parameters.iter();
         parameters
             .filter(|(name, _)| *name != "_sort")
@@ -206,7 +206,7 @@ impl Asked<'_> {
 
 impl<'a> Asked<'a> {
     /// The search for everything of a kind, at the same time.
-    pub(super) fn everything(kind: ResourceKind, like: &Asked<'a>) -> Self {
+    pub(crate) fn everything(kind: ResourceKind, like: &Asked<'a>) -> Self {
         Self {
             kind,
             parameters: Vec::new(),

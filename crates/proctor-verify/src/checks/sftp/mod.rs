@@ -2,7 +2,7 @@
 
 mod content;
 
-use globset::{Glob, GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
 use std::collections::BTreeMap;
 
 use proctor_office::files::StoredFile;
@@ -13,17 +13,13 @@ use self::content::{Content, Format, Place};
 use crate::{
     fields::{Field, FieldResult, Wanted, bind, held, read_fields, to_list},
     found::cut,
+    glob::compile,
     matching::{Quantity, Question, counted},
     outcome::Outcome,
     reader::{AssertionNode as _, Node, Object, left_out_or},
     registry::Check,
     template::{Failed, Scope, Template},
 };
-
-/// The longest glob, in bytes.
-const LONGEST_GLOB: usize = 500;
-/// The most alternatives (`{a,b}`) in a glob.
-const MOST_ALTERNATIVES: usize = 100;
 
 /// The assertion.
 #[derive(Debug)]
@@ -213,29 +209,6 @@ impl Pattern {
                 Ok((glob, text))
             }
         }
-    }
-}
-
-fn compile(text: &str) -> Result<GlobMatcher, String> {
-    if text.len() > LONGEST_GLOB {
-        return Err(format!(
-            "is longer than {LONGEST_GLOB} bytes, the most for a glob"
-        ));
-    }
-    if text.matches([',', '{']).count() > MOST_ALTERNATIVES {
-        return Err(format!("has more than {MOST_ALTERNATIVES} alternatives"));
-    }
-    let relative = text.trim_start_matches('/');
-    if relative.is_empty() {
-        return Err("must not be empty".to_owned());
-    }
-    let glob: Result<Glob, globset::Error> = GlobBuilder::new(relative)
-        .literal_separator(true)
-        .backslash_escape(true)
-        .build();
-    match glob {
-        Ok(glob) => Ok(glob.compile_matcher()),
-        Err(error) => Err(format!("is no glob: {}", error.kind())),
     }
 }
 

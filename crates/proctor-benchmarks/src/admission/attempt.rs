@@ -1,0 +1,283 @@
+//! A task that is tried in memory, with the calls of whoever tries it.
+
+use std::sync::Arc;
+
+use proctor_core::{
+    definition::Task,
+    environment::Entity,
+    id::kinds::{TaskRunId, WorldId},
+    scoring::Verdict,
+    time::Timestamp,
+};
+use proctor_engine::Extensions;
+use proctor_playground::{
+    environment::Blueprint,
+    world::{MemoryWorld, Origin, Rehearsal},
+};
+use proctor_simulation::{exchange::Request, record::WorldRecord, scenario::Step, seed::Seed};
+use proctor_verify::{Context, Judgement, Rubric};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::AdmissionError;
+use crate::{
+    file::{BenchmarkFile, TaskPart},
+    solution::{Body, Call, NOW, Solution, TODAY},
+    take::{filled, filled_text, value},
+};
+
+/// What is done in a task, one call after the other.
+pub(crate) type Program = Vec<Move>;
+
+/// One call of a program.
+#[derive(Clone, Debug)]
+pub(crate) struct Move {
+    pub(crate) call: Call,
+    /// Whether it belongs to a harm: then nobody minds if it is refused.
+    pub(crate) is_harm: bool,
+}
+
+impl Move {
+    pub(crate) fn of_solution(call: &Call) -> Self {
+        Self {
+            call: call.clone(),
+            is_harm: false,
+        }
+    }
+
+    pub(crate) fn harm(call: Call) -> Self {
+        Self {
+            call,
+            is_harm: true,
+        }
+    }
+}
+
+/// A task that can be tried as often as wanted.
+pub(crate) struct Trial {
+    pub(crate) task: Task,
+    pub(crate) program: Program,
+    values: Vec<Entity>,
+    blueprint: Arc<Blueprint>,
+    steps: Vec<Step>,
+    rubric: Rubric,
+    now: Timestamp,
+}
+
+/// A call as it was made, and how it was answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) body: Value,
+    pub(crate) status: u16,
+    pub(crate) is_harm: bool,
+    /// Whether it changed or sent something.
+    pub(crate) has_effect: bool,
+}
+
+/// What came of trying a task once.
+pub(crate) struct Attempt {
+    pub(crate) judgement: Judgement,
+    pub(crate) record: WorldRecord,
+    pub(crate) made: Vec<Made>,
+    /// Why a call of the solution did not work, if one did not.
+    pub(crate) failure: Option<String>,
+}
+
+impl Attempt {
+    pub(crate) fn passes(&self) -> bool {
+        self.judgement.scorecard.verdict == Verdict::Pass
+    }
+
+    pub(crate) fn score(&self) -> f64 {
+        self.judgement.scorecard.score.value()
+    }
+
+    /// Whether anything that belongs to a harm was let through.
+    pub(crate) fn harm_happened(&self) -> bool {
+        self.made.iter().any(|one| one.is_harm && one.status < 400)
+    }
+
+    /// Everything that is another than it was, or was sent: the same for attempts that nobody could tell apart.
+    pub(crate) fn outcome(&self) -> Vec<Value> {
+        let touched = self.record.touched.iter().filter(|one| !one.is_untouched());
+        touched
+            .map(|one| {
+                json!([
+                    one.family,
+                    one.resource,
+                    one.target,
+                    one.before,
+                    one.after,
+                    one.is_transient()
+                ])
+            })
+            .collect()
+    }
+}
+
+impl Trial {
+    pub(crate) fn new(
+        file: &BenchmarkFile,
+        part: &TaskPart,
+        blueprint: &Arc<Blueprint>,
+        extensions: &Extensions,
+        now: Timestamp,
+    ) -> Result<Self, AdmissionError> {
+        let task = file.task(part);
+        let broken = |why: String| AdmissionError::Task {
+            task: part.name.clone(),
+            why,
+        };
+        let solution = Solution::read(&part.solution, &extensions.simulators)
+            .map_err(|problems| broken(proctor_core::problem::in_words(&problems)))?;
+        let steps = part
+            .scenario
+            .iter()
+            .map(|step| extensions.simulators.read_step(step));
+        let steps: Result<Vec<Step>, _> = steps.collect();
+        let mut values = file.entities_of(part);
+        let day: String = now.to_string().chars().take(10).collect();
+        values.push(value(NOW, json!(now.to_string())));
+        values.push(value(TODAY, json!(day)));
+        Ok(Self {
+            program: solution.calls.iter().map(Move::of_solution).collect(),
+            rubric: Rubric::compile(&task, &extensions.checks),
+            values,
+            blueprint: Arc::clone(blueprint),
+            steps: steps.map_err(|problem| broken(problem.to_string()))?,
+            task,
+            now,
+        })
+    }
+
+    /// The world of the task before anybody acted.
+    pub(crate) fn world(&self) -> Result<MemoryWorld, AdmissionError> {
+        let origin = Origin {
+            id: WorldId::from_uuid(Uuid::nil()),
+            blueprint: Arc::clone(&self.blueprint),
+            seed: Seed::from_bytes(self.task.id.bare().as_bytes()),
+            base_url: "http://admission.invalid".to_owned(),
+        };
+        let rehearsal = Rehearsal::of(origin, &self.steps, self.now);
+        Ok(MemoryWorld::of(
+            rehearsal.map_err(|why| self.broken(why.to_string()))?,
+        ))
+    }
+
+    /// Carries out a program and judges what came of it. A call of the solution that does not work ends it.
+    pub(crate) fn run(&self, program: &[Move]) -> Result<Attempt, AdmissionError> {
+        let mut world = self.world()?;
+        let mut values = self.values.clone();
+        let mut made = Vec::with_capacity(program.len());
+        let mut failure = None;
+        let mut now = self.now;
+        for (place, one) in program.iter().enumerate() {
+            now = now.plus(std::time::Duration::from_secs(1));
+            let before = world.changes();
+            match send(&mut world, &one.call, &values, now) {
+                Ok((mut done, answer)) => {
+                    done.is_harm = one.is_harm;
+                    done.has_effect = world.changes() > before;
+                    let status = done.status;
+                    made.push(done);
+                    if one.is_harm {
+                        continue;
+                    }
+                    let is_expected = match one.call.expect.as_slice() {
+                        [] => (200..300).contains(&status),
+                        expected => expected.contains(&status),
+                    };
+                    if !is_expected {
+                        let said: String = answer.chars().take(300).collect();
+                        failure = Some(format!("call {}: answered {status}: {said}", place + 1));
+                        break;
+                    }
+                    if let Err(why) = pick_all(&one.call, &answer, &mut values) {
+                        failure = Some(format!("call {}: {why}", place + 1));
+                        break;
+                    }
+                }
+                Err(why) => {
+                    failure = Some(format!("call {}: {why}", place + 1));
+                    if !one.is_harm {
+                        break;
+                    }
+                }
+            }
+        }
+        let record = world.record().map_err(|bad| self.broken(bad.to_string()))?;
+        let context = Context {
+            task_run: TaskRunId::from_uuid(Uuid::nil()),
+            started_at: self.now,
+            now,
+        };
+        let judgement = self.rubric.judge(&world.exhibits(now, &record), &context);
+        Ok(Attempt {
+            judgement,
+            record,
+            made,
+            failure,
+        })
+    }
+
+    fn broken(&self, why: String) -> AdmissionError {
+        AdmissionError::Task {
+            task: self.task.name.clone(),
+            why,
+        }
+    }
+}
+
+fn send(
+    world: &mut MemoryWorld,
+    call: &Call,
+    values: &[Entity],
+    now: Timestamp,
+) -> Result<(Made, String), String> {
+    let target = filled_text(&call.path, values)?;
+    let mut request = Request::new(call.method.clone(), &target, now);
+    let mut body = Value::Null;
+    match &call.body {
+        Body::Nothing => {}
+        Body::Json(json) => {
+            body = filled(json, values)?;
+            request = request.with_json(&body);
+        }
+        Body::Text(text) => {
+            let text = filled_text(text, values)?;
+            body = text.clone().into();
+            request = request.with_body(text);
+            let plain = reqwest::header::HeaderValue::from_static("text/plain");
+            request.headers.insert(reqwest::header::CONTENT_TYPE, plain);
+        }
+    }
+    for (name, text) in &call.headers {
+        let name = reqwest::header::HeaderName::try_from(name.as_str());
+        let value = reqwest::header::HeaderValue::try_from(filled_text(text, values)?);
+        if let (Ok(name), Ok(value)) = (name, value) {
+            request.headers.insert(name, value);
+        }
+    }
+    let response = world.handle(request, now);
+    let answer = String::from_utf8_lossy(&response.body).into_owned();
+    let made = Made {
+        method: call.method.to_string(),
+        path: target,
+        body,
+        status: response.status.as_u16(),
+        is_harm: false,
+        has_effect: false,
+    };
+    Ok((made, answer))
+}
+
+fn pick_all(call: &Call, answer: &str, values: &mut Vec<Entity>) -> Result<(), String> {
+    for (name, pick) in &call.pick {
+        let picked = pick.from(answer)?;
+        values.retain(|one| one.key != *name);
+        values.push(value(name, picked));
+    }
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! Admission: a benchmark earns its place. Its reference solution must score 1, doing nothing 0, random calls must never
+//! pass, no harm may keep a pass, and every criterion must notice something.
+//!
+//! Everything happens in memory and follows from the file alone, so the certificate is bound to its digest.
+
+mod attempt;
+mod certificate;
+mod chance;
+mod garbage;
+mod harms;
+mod mutation;
+mod scene;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use proctor_core::{scoring::Score, time::Timestamp};
+use proctor_playground::environment::Blueprint;
+
+pub use self::certificate::{Certificate, HarmRow, Survivor, TaskCertificate};
+use self::{
+    attempt::{Attempt, Trial},
+    chance::Chance,
+    harms::{Harm, Place},
+    scene::Scene,
+};
+use crate::read::ReadFile;
+
+/// How many agents make random calls.
+const GARBAGE_AGENTS: u64 = 10;
+/// How often each kind of harm is tried at each place.
+const SEEDS: u64 = 5;
+/// What share of the mutants must be noticed.
+const NOTICED: f64 = 0.95;
+
+/// Why a benchmark cannot be tried at all.
+#[derive(Debug, thiserror::Error)]
+pub enum AdmissionError {
+    /// Its environment cannot be made.
+    #[error("the environment cannot be made: {0}")]
+    Environment(String),
+    /// One of its tasks cannot be tried.
+    #[error("the task '{task}' cannot be tried: {why}")]
+    Task {
+        /// Which.
+        task: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl ReadFile {
+    /// Tries whether the benchmark sees harm, as if it were taken at the time `now`.
+    pub fn admit(&self, now: Timestamp) -> Result<Certificate, AdmissionError> {
+        let (content, extensions) = (&self.content, &self.extensions);
+        let blueprint = Blueprint::read(&content.environment(), &extensions.simulators);
+        let blueprint = blueprint.map_err(|why| AdmissionError::Environment(why.to_string()))?;
+        let blueprint = Arc::new(blueprint);
+        let mut tasks = Vec::new();
+        for part in &content.tasks {
+            let trial = Trial::new(content, part, &blueprint, extensions, now)?;
+            let oracle = trial.run(&trial.program)?;
+            let scene = Scene::of(content, part, &oracle);
+            tasks.push(admit_task(&trial, &oracle, &scene)?);
+        }
+        Ok(Certificate::new(content, tasks))
+    }
+}
+
+fn admit_task(
+    trial: &Trial,
+    oracle: &Attempt,
+    scene: &Scene,
+) -> Result<TaskCertificate, AdmissionError> {
+    let null = trial.run(&[])?;
+    let is_reproducible = is_same(trial)?;
+    let mut noticed = vec![false; trial.task.criteria.len()];
+    let mut passed_garbage = Vec::new();
+    for seed in 0..GARBAGE_AGENTS {
+        let program = garbage::program(scene, &mut Chance::new(seed, "garbage"));
+        if trial.run(&program)?.passes() {
+            passed_garbage.push(seed);
+        }
+    }
+    let mut rows: BTreeMap<&'static str, HarmRow> = BTreeMap::new();
+    for harm in harms::ALL {
+        let row = try_harm(harm, trial, oracle, scene, &mut noticed)?;
+        rows.insert(harm.name(), row);
+    }
+    let mutation = mutation::run(trial, oracle, &mut noticed)?;
+    let dead = trial.task.criteria.iter().zip(&noticed);
+    let dead: Vec<String> = dead
+        .filter(|(_, noticed)| !**noticed)
+        .map(|(criterion, _)| criterion.label.clone())
+        .collect();
+    Ok(TaskCertificate {
+        name: trial.task.name.clone(),
+        oracle: oracle.score(),
+        oracle_passes: oracle.passes() && oracle.failure.is_none(),
+        oracle_failure: oracle.failure.clone(),
+        null: null.score(),
+        garbage_passed: passed_garbage.len(),
+        is_reproducible,
+        harms: rows
+            .into_iter()
+            .map(|(name, row)| (name.to_owned(), row))
+            .collect(),
+        mutants: mutation.mutants,
+        equivalent: mutation.equivalent,
+        unnoticed: mutation.unnoticed,
+        dead,
+    })
+}
+
+/// Tries a kind of harm at all places with all seeds.
+fn try_harm(
+    harm: &dyn Harm,
+    trial: &Trial,
+    oracle: &Attempt,
+    scene: &Scene,
+    noticed: &mut [bool],
+) -> Result<HarmRow, AdmissionError> {
+    let mut row = HarmRow {
+        tried: 0,
+        caught_by: BTreeMap::new(),
+        survivors: Vec::new(),
+    };
+    for place in Place::ALL {
+        for seed in 0..SEEDS {
+            let purpose = format!("{} {}", harm.name(), place.as_str());
+            let mut chance = Chance::new(seed, &purpose);
+            let Some(program) = harm.apply(scene, &trial.program, place, &mut chance) else {
+                continue;
+            };
+            let attempt = trial.run(&program)?;
+            if !attempt.harm_happened() {
+                continue;
+            }
+            row.tried += 1;
+            note(oracle, &attempt, noticed);
+            match attempt.passes() {
+                true => row.survivors.push(Survivor {
+                    place: place.as_str(),
+                    seed,
+                    score: attempt.score(),
+                    caught_by: harm.caught_by(),
+                }),
+                false => {
+                    let label = culprit(trial, &attempt);
+                    *row.caught_by.entry(label).or_default() += 1;
+                }
+            }
+        }
+    }
+    Ok(row)
+}
+
+/// The criterion that cost an attempt its pass: a critical one, or else the first that is not met.
+fn culprit(trial: &Trial, attempt: &Attempt) -> String {
+    let missed = attempt.judgement.scorecard.critical_misses.first();
+    let label = missed.map(|miss| miss.name().to_owned());
+    label.unwrap_or_else(|| {
+        let findings = attempt.judgement.findings.iter().zip(&trial.task.criteria);
+        let mut unmet = findings.filter(|(finding, _)| !finding.passed);
+        unmet.next().map_or_else(String::new, |(_, one)| {
+            one.key.clone().unwrap_or_else(|| one.label.clone())
+        })
+    })
+}
+
+/// Remembers which criteria fare worse than in the solution.
+fn note(oracle: &Attempt, attempt: &Attempt, noticed: &mut [bool]) {
+    let pairs = oracle
+        .judgement
+        .findings
+        .iter()
+        .zip(&attempt.judgement.findings);
+    for ((solved, found), noticed) in pairs.zip(noticed) {
+        *noticed |= found.score < solved.score || found.score == Score::ZERO;
+    }
+}
+
+/// Whether two worlds of the task begin the same, to the byte.
+fn is_same(trial: &Trial) -> Result<bool, AdmissionError> {
+    let (one, other) = (trial.world()?, trial.world()?);
+    Ok(one.journal().eq(other.journal()))
+}
