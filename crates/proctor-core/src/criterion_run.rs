@@ -40,15 +40,15 @@ impl CriterionRun {
     /// Whether its own check found something missing. A criterion that counts 0 only because another one is not met was
     /// not missed.
     pub fn is_missed(&self) -> bool {
-        is_missed(self.score, &self.evidence)
+        is_missed(self.score.value(), &self.evidence)
     }
 }
 
 /// The same of a finding that is not on record.
-pub fn is_missed(score: Score, evidence: &Value) -> bool {
+pub fn is_missed(score: f64, evidence: &Value) -> bool {
     let own = evidence
         .get(REQUIRES)
         .and_then(|held_back| held_back.get(OWN_SCORE));
-    let own = own.and_then(Value::as_f64).unwrap_or_else(|| score.value());
+    let own = own.and_then(Value::as_f64).unwrap_or(score);
     own < 1.0
 }

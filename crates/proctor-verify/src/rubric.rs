@@ -140,7 +140,7 @@ impl Rubric {
             .iter()
             .zip(&outcomes)
             .filter(|(one, outcome)| {
-                one.is_critical && is_missed(outcome.score, &outcome.evidence)
+                one.is_critical && is_missed(outcome.score.value(), &outcome.evidence)
             });
         let missed: Vec<CriticalMiss> = missed
             .map(|(one, outcome)| CriticalMiss::new(self.task, &one.criterion, &outcome.details))

@@ -8,8 +8,8 @@ use proctor_core::id::kinds::{CredentialId, OrganizationId, SolverId, WorldId};
 use secrecy::SecretString;
 
 use crate::{
-    image_settings::{MirrorSetting, RegistrySetting},
     exit::WrongUse,
+    image_settings::{MirrorSetting, RegistrySetting},
     settings::{ServeSettings, Settings, address},
 };
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{
     ComparisonProblem, Side,
-    criteria::{ScoresByTaskRun, rubric_marks},
+    criteria::ScoresByTaskRun,
     report::{
         AxisReport, ComparisonReport, CriterionFlip, DifferenceReport, FlipReport, SideReport,
         SideScore, TaskOnOneSide, VoidReport,
@@ -416,7 +416,7 @@ fn criteria_of(
             difference,
             CriterionFlip {
                 criterion: criterion.id,
-                key: rubric_marks(criterion).key,
+                key: criterion.key.clone(),
                 label: criterion.label.clone(),
                 axis: criterion.axis.clone(),
                 a,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use proctor_core::{
+    criterion_run,
     definition::{Benchmark, Criterion, Task},
     id::kinds::{CriterionId, TaskId, TaskRunId},
     scoring::DEFAULT_AXIS,
@@ -14,29 +15,11 @@ use crate::{engine::Engine, error::EngineError};
 
 use super::Side;
 
-/// What a rubric says of a criterion besides how it is checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct RubricMarks {
-    /// Its short name in its task.
-    pub(super) key: Option<String>,
-    /// Whether missing it fails the task.
-    pub(super) critical: bool,
-}
-
-/// Reads the members `key` and `critical` of a criterion from its stored form.
-pub(super) fn rubric_marks(criterion: &Criterion) -> RubricMarks {
-    let stored = serde_json::to_value(criterion).unwrap_or_default();
-    RubricMarks {
-        key: stored["key"].as_str().map(str::to_owned),
-        critical: stored["critical"] == true,
-    }
-}
-
 /// Whether a policy that says `name` means this criterion: by its key, its id or its label.
 pub(super) fn is_called(criterion: &Criterion, name: &str) -> bool {
     criterion.label == name
         || criterion.id.to_string() == name
-        || rubric_marks(criterion).key.as_deref() == Some(name)
+        || criterion.key.as_deref() == Some(name)
 }
 
 /// What every criterion scored in every task run. Of several judgements of one task run the last counts.
@@ -131,12 +114,8 @@ pub(super) fn is_on(criterion: &Criterion, axis: &str) -> bool {
 
 /// Whether a criterion was missed by its own check: a 0 that comes only from what it requires is no miss.
 pub(super) fn is_missed(found: &CriterionScore) -> bool {
-    let own = found
-        .evidence
-        .as_ref()
-        .map(|evidence| &evidence["requires"]["own_score"]);
-    let own = own.and_then(Value::as_f64).unwrap_or(found.score);
-    own < 1.0
+    let evidence = found.evidence.as_ref().unwrap_or(&Value::Null);
+    criterion_run::is_missed(found.score, evidence)
 }
 
 impl Engine {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{
     ComparisonProblem, NewComparison, Side,
     compare::{Sides, headline, name_of},
-    criteria::{KeyedScores, ScoresByTaskRun, is_called, is_missed, is_on, rubric_marks},
+    criteria::{KeyedScores, ScoresByTaskRun, is_called, is_missed, is_on},
     report::{GateReport, LineReport, ViolationReport},
     side::{Restriction, pairs},
 };
@@ -321,7 +321,7 @@ fn measure(
         Rule::Never { critical, max_rate } => {
             let is_meant = |criterion: &Criterion| {
                 let is_named = match (critical, line.keys.is_empty()) {
-                    (true, _) => rubric_marks(criterion).critical,
+                    (true, _) => criterion.critical,
                     (false, true) => true,
                     (false, false) => line.keys.iter().any(|key| is_called(criterion, key)),
                 };

@@ -133,7 +133,7 @@ impl Place {
     }
 
     /// The first, one in the middle, or the last.
-    fn choose(self, all: Vec<usize>) -> Option<usize> {
+    fn choose(self, all: &[usize]) -> Option<usize> {
         let at = match self {
             Self::Before => 0,
             Self::Middle => all.len() / 2,
