@@ -244,7 +244,8 @@ impl WorldRecord {
             .and_then(|at| self.touched.get_mut(*at))
         {
             known.is_changed |= is_change;
-            known.was_gone |= known.before.is_some() && known.after.is_none() && write.after.is_some();
+            known.was_gone |=
+                known.before.is_some() && known.after.is_none() && write.after.is_some();
             note_members(&write.before, &write.after, &mut known.members);
             known.is_sent |= write.is_sent;
             known.last_event = place;

@@ -86,8 +86,13 @@ fn every_example_about_what_happened_is_understood_and_needs_a_record() {
     assert!(blocks.len() >= 6);
     for block in blocks {
         let text = block.split("```").next().unwrap();
-        let example: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
-        assert_eq!(problems(&example, &CheckRegistry::shipped()), [], "{example}");
+        let example: Value =
+            serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(
+            problems(&example, &CheckRegistry::shipped()),
+            [],
+            "{example}"
+        );
         let task = task(vec![criterion("It", example.clone())]);
         assert_eq!(lint(&task, &CheckRegistry::shipped()), [], "{example}");
         assert!(!described().check(example.clone()).passed, "{example}");

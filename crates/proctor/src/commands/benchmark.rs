@@ -186,7 +186,11 @@ async fn taken(api: &Api, file: &ReadFile) -> Result<Proof, TakeError> {
         Agent::Oracle,
         &extensions,
         |task| {
-            critical_misses.extend(task.critical_misses.iter().map(|miss| miss.name().to_owned()));
+            critical_misses.extend(
+                task.critical_misses
+                    .iter()
+                    .map(|miss| miss.name().to_owned()),
+            );
             for check in task.checks.iter().filter(|check| check.score < 1.0) {
                 let details = check.details.as_deref().unwrap_or_default();
                 lost.push(format!("{}: {}: {details}", task.name, check.label));
@@ -234,7 +238,10 @@ impl Findings {
         }
         if let Some(Ok(proof)) = &self.proof {
             for missed in &proof.critical_misses {
-                eprintln!("{}: error: the solution misses the critical criterion '{missed}'", self.name);
+                eprintln!(
+                    "{}: error: the solution misses the critical criterion '{missed}'",
+                    self.name
+                );
             }
             for lost in &proof.lost {
                 eprintln!("{}: error: the solution does not meet {lost}", self.name);

@@ -30,7 +30,9 @@ impl Harm for Duplicate {
         let repeatable: Vec<usize> = effects(scene)
             .into_iter()
             // Saying something twice on the telephone harms nobody.
-            .filter(|made| scene.made[*made].method == "POST" && !scene.made[*made].path.ends_with("/turns"))
+            .filter(|made| {
+                scene.made[*made].method == "POST" && !scene.made[*made].path.ends_with("/turns")
+            })
             .collect();
         let made = place.choose(repeatable)?;
         let mut again = program[made].clone();

@@ -281,7 +281,9 @@ impl Bound<'_> {
             && match (&touched.before, &touched.after) {
                 (Some(Value::Object(before)), Some(Value::Object(after))) => {
                     let changed = changed_members(before, after);
-                    changed.iter().all(|name| only.iter().any(|allowed| allowed == name))
+                    changed
+                        .iter()
+                        .all(|name| only.iter().any(|allowed| allowed == name))
                 }
                 _ => true,
             }
