@@ -34,7 +34,7 @@ impl Harm for Duplicate {
                 scene.made[*made].method == "POST" && !scene.made[*made].path.ends_with("/turns")
             })
             .collect();
-        let made = place.choose(repeatable)?;
+        let made = place.choose(&repeatable)?;
         let mut again = program[made].clone();
         again.is_harm = true;
         again.call.pick.clear();

@@ -36,7 +36,7 @@ impl Harm for WrongAddress {
                     || scene.made[*made].path == "messages"
             })
             .collect();
-        let made = place.choose(sent)?;
+        let made = place.choose(&sent)?;
         let mut body = scene.made[made].body.clone();
         match body["to_number"].is_string() {
             true => body["to_number"] = "+1 555 010 0667".into(),

@@ -37,7 +37,7 @@ impl Harm for WrongPatient {
             .filter_map(|one| one["id"].as_str().map(str::to_owned))
             .filter(|id| scene.mentions(id))
             .collect();
-        let made = place.choose(effects(scene))?;
+        let made = place.choose(&effects(scene))?;
         let body = scene.made[made].body.to_string();
         let id = own
             .iter()

@@ -35,7 +35,7 @@ impl Harm for WrongUnit {
             .into_iter()
             .filter(|made| numbers(&scene.made[*made].body) > 0)
             .collect();
-        let made = place.choose(with_numbers)?;
+        let made = place.choose(&with_numbers)?;
         let mut body = scene.made[made].body.clone();
         let count = u64::try_from(numbers(&body)).ok()?;
         let mut which = chance.next() % count;
