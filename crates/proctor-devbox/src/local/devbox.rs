@@ -347,8 +347,13 @@ impl Devbox for LocalBox {
         if may_be_there && let Ok(known) = self.execution(&spec.id).await {
             return Ok(known);
         }
+        let is_sealed = spec.view.as_ref().is_some_and(|view| view.sealed);
+        if is_sealed && self.plan().ids == Ids::Single {
+            return Err(Error::NotOffered("programs that nothing in the box can see"));
+        }
         let (id, program) = (spec.id.clone(), spec.argv[0].clone());
         let link = self.running_link().await?;
+        let mut notes = Vec::new();
         match link.ask(Action::Exec(Box::new(spec)), &[]).await? {
             Answer::CannotRun(why) => return Err(Error::CannotRun { program, why }),
             Answer::NotNow(_) => {
@@ -357,12 +362,14 @@ impl Devbox for LocalBox {
                     needed: "it must be running",
                 });
             }
+            Answer::Noted(found) => notes = found,
             answer => expect_done(answer)?,
         }
         Ok(Arc::new(LocalExecution {
             progress: self.watches.follow_new(&id),
             within: self.this(),
             id,
+            notes,
         }))
     }
 
@@ -384,6 +391,7 @@ impl Devbox for LocalBox {
             progress: self.watches.follow_new(id),
             within: self.this(),
             id: id.clone(),
+            notes: Vec::new(),
         }))
     }
 

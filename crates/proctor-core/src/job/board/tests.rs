@@ -39,6 +39,9 @@ pub(crate) fn plan(agents: u128, scenarios: u128, retries: u32) -> JobPlan {
                 environment: BTreeMap::new(),
                 secrets: BTreeMap::new(),
                 program: Program::Nop,
+                attempt: 1,
+                entry: u32::try_from(number).unwrap_or_default(),
+                at_once: None,
             })
             .collect(),
         orchestration: Orchestration {
@@ -72,6 +75,8 @@ fn failure(kind: FailureKind) -> Failure {
         kind,
         message: format!("{kind:?}"),
         fault: None,
+        exception: None,
+        verified: None,
     }
 }
 
