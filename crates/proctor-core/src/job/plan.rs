@@ -7,7 +7,6 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::tries::Failure;
 use crate::{
@@ -48,11 +47,6 @@ pub enum JobSource {
     },
     /// Scenarios that were named one by one.
     Scenarios,
-    /// The tasks of a Harbor job file.
-    Harbor {
-        /// The file as it was read, with what has no effect in it. `proctor-harbor` knows its form.
-        document: Value,
-    },
 }
 
 /// A scenario of a job.
@@ -173,7 +167,7 @@ pub enum TrialOrder {
     Attempts,
 }
 
-/// After which exceptions a trial is tried again, and how long it waits before.
+/// After which exceptions a trial is tried again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetryRules {
     /// After these only, if any are named.

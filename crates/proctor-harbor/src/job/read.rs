@@ -63,6 +63,8 @@ pub(crate) fn document(text: &str) -> Result<Value, Problems> {
     budget.max_documents = 1;
     let mut options = serde_saphyr::Options::default();
     options.budget = Some(budget);
+    // `n` is a name, and `no` is not said by accident.
+    options.strict_booleans = true;
     options.alias_limits.max_total_replayed_events = MOST_NODES;
     let document: Value = serde_saphyr::from_str_with_options(text, options)
         .map_err(|error| refuse(format!("is not YAML that can be read: {error}")))?;
