@@ -5,6 +5,7 @@ mod demo;
 mod doctor;
 mod embedded;
 mod fhir;
+mod harbor;
 mod import;
 mod keys;
 mod organizations;
@@ -31,6 +32,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Benchmark(arguments) => benchmark::run(arguments).await,
         Command::Import(arguments) => import::run(arguments).await,
         Command::Scenario(arguments) => scenario::run(arguments).await,
+        Command::Harbor(arguments) => harbor::run(&arguments),
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Fhir(arguments) => fhir::run(arguments).await,
         Command::Doctor(arguments) => doctor::run(arguments).await,
