@@ -11,7 +11,12 @@ use crate::{
 };
 
 /// Files of the task's own directory that count.
-const FILES: [&str; 4] = ["task.toml", "instruction.md", "README.md", "trajectory.json"];
+const FILES: [&str; 4] = [
+    "task.toml",
+    "instruction.md",
+    "README.md",
+    "trajectory.json",
+];
 /// Directories that count.
 const DIRECTORIES: [&str; 4] = ["environment", "tests", "solution", "steps"];
 /// What is left out where a task has no `.gitignore` of its own.
@@ -71,7 +76,10 @@ mod tests {
             .with("task.toml", "version = \"1.0\"\n")
             .with("instruction.md", "Say hello.\n")
             .with("environment/Dockerfile", "FROM python:3.12-slim\n")
-            .with("tests/test.sh", "#!/bin/bash\necho 1 > /logs/verifier/reward.txt\n")
+            .with(
+                "tests/test.sh",
+                "#!/bin/bash\necho 1 > /logs/verifier/reward.txt\n",
+            )
             .with("tests/.harborignore", "notes.md\n")
             .with("tests/notes.md", "not for the box\n")
             .with("solution/solve.sh", "#!/bin/bash\necho hello\n")
@@ -91,7 +99,9 @@ mod tests {
     #[test]
     fn what_is_left_out_does_not_count() {
         let base = digest(&task()).unwrap();
-        let same = task().with("tests/notes.md", "changed").with("elsewhere", "new");
+        let same = task()
+            .with("tests/notes.md", "changed")
+            .with("elsewhere", "new");
         assert_eq!(digest(&same).unwrap(), base);
         let other = task().with("tests/test.sh", "exit 1\n");
         assert_ne!(digest(&other).unwrap(), base);

@@ -84,7 +84,9 @@ fn of_text(bytes: &[u8]) -> Result<Rewards, NoRewards> {
     let text = text.trim();
     let number = python_number(text).ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
-        NoRewards::unreadable(format!("{TEXT_FILE} does not hold one number but '{shown}'"))
+        NoRewards::unreadable(format!(
+            "{TEXT_FILE} does not hold one number but '{shown}'"
+        ))
     })?;
     Ok([(REWARD.to_owned(), finite(TEXT_FILE, REWARD, number)?)].into())
 }
@@ -150,7 +152,9 @@ pub fn score(rewards: &Rewards) -> Option<f64> {
     if let Some(reward) = rewards.get(REWARD) {
         return Some(*reward);
     }
-    let count = u32::try_from(rewards.len()).ok().filter(|count| *count > 0)?;
+    let count = u32::try_from(rewards.len())
+        .ok()
+        .filter(|count| *count > 0)?;
     Some(rewards.values().sum::<f64>() / f64::from(count))
 }
 
@@ -235,7 +239,10 @@ mod tests {
     #[test]
     fn files_that_are_missing_empty_or_no_files_have_names() {
         assert_eq!(of(None, None), Err(ExceptionType::RewardFileNotFoundError));
-        assert_eq!(of(Some(""), Some("1")), Err(ExceptionType::RewardFileEmptyError));
+        assert_eq!(
+            of(Some(""), Some("1")),
+            Err(ExceptionType::RewardFileEmptyError)
+        );
         assert_eq!(of(None, Some("")), Err(ExceptionType::RewardFileEmptyError));
         let refused = RewardFile::Refused("is a link".to_owned());
         let error = read(&refused, &file("1")).unwrap_err();

@@ -35,7 +35,10 @@ impl<'t> Selection<'t> {
                 continue;
             }
             if let Some(text) = tree::read(tree, path)? {
-                rules.push((directory.to_owned(), patterns(&String::from_utf8_lossy(&text))));
+                rules.push((
+                    directory.to_owned(),
+                    patterns(&String::from_utf8_lossy(&text)),
+                ));
             }
         }
         Ok(Self { tree, rules })
@@ -229,7 +232,12 @@ mod tests {
         }
         assert_eq!(
             selection.files("tests"),
-            ["tests/keep.log", "tests/sub", "tests/sub/b.log", "tests/test.sh"]
+            [
+                "tests/keep.log",
+                "tests/sub",
+                "tests/sub/b.log",
+                "tests/test.sh"
+            ]
         );
     }
 

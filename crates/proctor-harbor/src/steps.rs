@@ -53,7 +53,11 @@ pub fn rewards_of_trial(strategy: RewardStrategy, steps: &[Option<Rewards>]) -> 
                 let values = valid.iter().map(|one| one.get(key).copied().unwrap_or(0.0));
                 values.sum::<f64>() / count
             };
-            Some(keys.into_iter().map(|key| (key.clone(), mean(key))).collect())
+            Some(
+                keys.into_iter()
+                    .map(|key| (key.clone(), mean(key)))
+                    .collect(),
+            )
         }
     }
 }
@@ -75,7 +79,11 @@ mod tests {
 
     #[test]
     fn the_mean_leaves_out_steps_without_rewards_and_counts_missing_keys_as_nothing() {
-        let steps = [step(&[("reward", 1.0), ("b", 1.0)]), None, step(&[("reward", 0.0)])];
+        let steps = [
+            step(&[("reward", 1.0), ("b", 1.0)]),
+            None,
+            step(&[("reward", 0.0)]),
+        ];
         let mean = rewards_of_trial(RewardStrategy::Mean, &steps);
         assert_eq!(mean, step(&[("reward", 0.5), ("b", 0.5)]));
         assert_eq!(rewards_of_trial(RewardStrategy::Mean, &[None, None]), None);
@@ -99,7 +107,10 @@ mod tests {
         assert!(least.failure(step(&[("other", 1.0)]).as_ref()).is_some());
         assert!(least.failure(None).is_some());
         let any = MinReward([("reward".to_owned(), f64::MIN)].into());
-        assert!(any.failure(None).is_some(), "missing is less than any number");
+        assert!(
+            any.failure(None).is_some(),
+            "missing is less than any number"
+        );
     }
 
     proptest! {

@@ -89,7 +89,11 @@ impl RetryWait {
         let power = i32::try_from(number.saturating_sub(1)).unwrap_or(i32::MAX);
         let seconds = (self.least * factor.powi(power)).min(self.most).max(0.0);
         // From one half to the whole, so that trials that failed together do not come back together.
-        let spread = if is_usual { 0.5 + jitter.clamp(0.0, 1.0) / 2.0 } else { 1.0 };
+        let spread = if is_usual {
+            0.5 + jitter.clamp(0.0, 1.0) / 2.0
+        } else {
+            1.0
+        };
         duration(seconds * spread)
     }
 }
@@ -118,7 +122,10 @@ mod tests {
         assert_eq!(seconds(Some(100.0), None, None, None), Some(200.0));
         assert_eq!(seconds(Some(100.0), Some(30.0), None, None), Some(60.0));
         assert_eq!(seconds(Some(100.0), Some(0.0), None, None), Some(200.0));
-        assert_eq!(seconds(Some(100.0), None, Some(50.0), Some(3.0)), Some(150.0));
+        assert_eq!(
+            seconds(Some(100.0), None, Some(50.0), Some(3.0)),
+            Some(150.0)
+        );
         assert_eq!(seconds(Some(10.0), None, Some(50.0), None), Some(20.0));
         assert_eq!(seconds(None, None, None, None), None);
         assert_eq!(seconds(None, None, Some(50.0), None), None);

@@ -156,7 +156,9 @@ pub fn resolve(tree: &dyn TaskTree, path: &str) -> Resolved {
 fn is_implied(tree: &dyn TaskTree, path: &str) -> bool {
     let below = format!("{path}/");
     let mut after = tree.entries().range(below.clone()..);
-    after.next().is_some_and(|(next, _)| next.starts_with(&below))
+    after
+        .next()
+        .is_some_and(|(next, _)| next.starts_with(&below))
 }
 
 fn parts(path: &str) -> impl DoubleEndedIterator<Item = &str> {

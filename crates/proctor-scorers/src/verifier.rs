@@ -124,7 +124,9 @@ pub async fn verify(
     }
     let logs = order.logs.clone();
     let read = tokio::task::spawn_blocking(move || (read_rewards(&logs), read_output(&logs)));
-    let (found, output) = read.await.map_err(|error| platform(io::Error::other(error)))?;
+    let (found, output) = read
+        .await
+        .map_err(|error| platform(io::Error::other(error)))?;
     Ok(Verification {
         rewards: match interrupted(exit, order.time_limit) {
             Some(error) => Err(error),
@@ -151,7 +153,10 @@ fn interrupted(exit: Exit, limit: Duration) -> Option<NoRewards> {
     let (exception, message) = match exit.cause {
         ExitCause::TimedOut => (
             ExceptionType::VerifierTimeoutError,
-            format!("the verifier took longer than {} seconds", limit.as_secs_f64()),
+            format!(
+                "the verifier took longer than {} seconds",
+                limit.as_secs_f64()
+            ),
         ),
         ExitCause::OutOfMemory | ExitCause::OutOfDisk => (
             ExceptionType::SandboxLikelyOutOfMemoryError,
@@ -210,7 +215,9 @@ fn read_output(logs: &Path) -> String {
         let stat = rustix::fs::fstat(&file)?;
         let mut bytes = Vec::new();
         if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
-            std::fs::File::from(file).take(SHOWN).read_to_end(&mut bytes)?;
+            std::fs::File::from(file)
+                .take(SHOWN)
+                .read_to_end(&mut bytes)?;
         }
         Ok(bytes)
     };

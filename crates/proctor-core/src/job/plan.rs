@@ -178,7 +178,10 @@ pub struct RetryRules {
 
 impl RetryRules {
     fn apply_to(&self, exception: &str) -> bool {
-        let is_included = self.include.as_ref().is_none_or(|names| names.contains(exception));
+        let is_included = self
+            .include
+            .as_ref()
+            .is_none_or(|names| names.contains(exception));
         is_included && !self.exclude.contains(exception)
     }
 }

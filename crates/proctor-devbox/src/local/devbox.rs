@@ -277,7 +277,10 @@ pub(super) fn check_program(spec: &ExecSpec) -> Result<()> {
             "a null byte in the command or an impossible variable".to_owned(),
         ));
     }
-    Ok(())
+    match &spec.view {
+        Some(view) => view.check(),
+        None => Ok(()),
+    }
 }
 
 /// Whether a supervisor holds the box's lock.
@@ -349,7 +352,9 @@ impl Devbox for LocalBox {
         }
         let is_sealed = spec.view.as_ref().is_some_and(|view| view.sealed);
         if is_sealed && self.plan().ids == Ids::Single {
-            return Err(Error::NotOffered("programs that nothing in the box can see"));
+            return Err(Error::NotOffered(
+                "programs that nothing in the box can see",
+            ));
         }
         let (id, program) = (spec.id.clone(), spec.argv[0].clone());
         let link = self.running_link().await?;

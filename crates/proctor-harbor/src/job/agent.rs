@@ -18,7 +18,8 @@ use crate::{
 /// The agent of an entry that names none.
 const USUAL: &str = "oracle";
 /// What an entry says that has no effect unless its manifest asks for it.
-const ENDPOINT: &str = "has no effect: an agent's manifest says which variables it reads; set them in env";
+const ENDPOINT: &str =
+    "has no effect: an agent's manifest says which variables it reads; set them in env";
 
 /// An agent of a job file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,7 +102,10 @@ pub(super) fn read(node: &DocumentNode<'_>) -> Option<AgentEntry> {
         let mut at_once = whole(object, "n_concurrent", 1..=u64::from(u32::MAX));
         let group = text(object, "concurrency_group");
         if group.is_some() && at_once.is_none() {
-            object.refuse("concurrency_group", "counts only together with n_concurrent");
+            object.refuse(
+                "concurrency_group",
+                "counts only together with n_concurrent",
+            );
             at_once = Some(1);
         }
         AgentEntry {

@@ -9,8 +9,8 @@ use proctor_core::{
 use serde_json::Value;
 
 use super::{
-    AgentEntry, EnvironmentRules, JobConfig, ProctorRules, RetryRules, SharedVerifier, USUAL_TRIALS,
-    VerifierRules, agent, source,
+    AgentEntry, EnvironmentRules, JobConfig, ProctorRules, RetryRules, SharedVerifier,
+    USUAL_TRIALS, VerifierRules, agent, source,
 };
 use crate::{
     exceptions::NOT_RETRIED,
@@ -156,7 +156,10 @@ fn read(node: &DocumentNode<'_>) -> Option<JobConfig> {
 fn refuse(object: &DocumentObject<'_>) {
     for (name, why) in [
         ("user_agent", "simulated users are not run"),
-        ("source_jobs", "jobs are not derived from others; score their runs again instead"),
+        (
+            "source_jobs",
+            "jobs are not derived from others; score their runs again instead",
+        ),
         (
             "extra_instruction_paths",
             "the server reads no paths; `proctor harbor run` puts the texts into extra_instructions",
@@ -171,18 +174,27 @@ fn refuse(object: &DocumentObject<'_>) {
         }
     }
     if flag(object, "install_only") == Some(true) {
-        object.refuse("install_only", "agents are installed when they are first needed");
+        object.refuse(
+            "install_only",
+            "agents are installed when they are first needed",
+        );
     }
 }
 
 /// What has no effect here.
 fn ignore(object: &DocumentObject<'_>) {
     for (name, why) in [
-        ("jobs_dir", "has no effect: results are kept by the server; proctor harbor export writes them to a directory"),
+        (
+            "jobs_dir",
+            "has no effect: results are kept by the server; proctor harbor export writes them to a directory",
+        ),
         ("quiet", "has no effect: nothing is shown by the server"),
         ("debug", "has no effect: logging is a setting of the server"),
         ("plugins", "has no effect: plugins are not loaded"),
-        ("skip_credential_checks", "has no effect: secrets are looked up when the job is made"),
+        (
+            "skip_credential_checks",
+            "has no effect: secrets are looked up when the job is made",
+        ),
     ] {
         if let Some(node) = object.optional(name) {
             warn(&node, why);
@@ -200,7 +212,8 @@ fn ignore(object: &DocumentObject<'_>) {
 }
 
 fn retry(object: &DocumentObject<'_>) -> RetryRules {
-    let usual = || -> BTreeSet<String> { NOT_RETRIED.iter().map(|name| (*name).to_owned()).collect() };
+    let usual =
+        || -> BTreeSet<String> { NOT_RETRIED.iter().map(|name| (*name).to_owned()).collect() };
     let read = object.optional("retry").and_then(|node| {
         object_of(&node, |object| {
             let names = |name: &'static str| -> Option<BTreeSet<String>> {
@@ -245,8 +258,14 @@ fn environment(object: &DocumentObject<'_>) -> EnvironmentRules {
         object_of(&node, |object| {
             for (name, why) in [
                 ("import_path", "no Python is run; boxes are Proctor's own"),
-                ("mounts", "directories of the host are not mounted into boxes"),
-                ("mounts_json", "directories of the host are not mounted into boxes"),
+                (
+                    "mounts",
+                    "directories of the host are not mounted into boxes",
+                ),
+                (
+                    "mounts_json",
+                    "directories of the host are not mounted into boxes",
+                ),
                 ("extra_docker_compose", "compose overlays are not applied"),
                 ("override_tpu", "boxes have no TPUs"),
             ] {
@@ -263,8 +282,14 @@ fn environment(object: &DocumentObject<'_>) -> EnvironmentRules {
                 ("type", "has no effect: boxes are Proctor's own"),
                 ("delete", "has no effect: boxes end with their trials"),
                 ("stream", "has no effect: logs are kept by the server"),
-                ("cpu_enforcement_policy", "has no effect: processors are limited"),
-                ("memory_enforcement_policy", "has no effect: memory is limited"),
+                (
+                    "cpu_enforcement_policy",
+                    "has no effect: processors are limited",
+                ),
+                (
+                    "memory_enforcement_policy",
+                    "has no effect: memory is limited",
+                ),
                 ("suppress_override_warnings", "has no effect"),
                 ("kwargs", "has no effect: boxes are Proctor's own"),
             ] {
@@ -295,7 +320,10 @@ fn verifier(object: &DocumentObject<'_>) -> VerifierRules {
     let read = object.optional("verifier").and_then(|node| {
         object_of(&node, |object| {
             if object.optional("import_path").is_some() {
-                object.refuse("import_path", "no Python is run; verifiers are tests/test.sh");
+                object.refuse(
+                    "import_path",
+                    "no Python is run; verifiers are tests/test.sh",
+                );
             }
             if let Some(node) = object.optional("kwargs") {
                 warn(&node, "has no effect: verifiers are tests/test.sh");
@@ -321,7 +349,9 @@ fn metrics(object: &DocumentObject<'_>) -> Vec<Metric> {
             let kind = object.required("type")?;
             match kind.text()? {
                 "uv-script" => {
-                    kind.refuse("no scripts are run for metrics; sum, min, max and mean are computed");
+                    kind.refuse(
+                        "no scripts are run for metrics; sum, min, max and mean are computed",
+                    );
                     None
                 }
                 _ => kind.word(&Metric::ALL),
@@ -355,7 +385,10 @@ fn check_agents(object: &DocumentObject<'_>, config: &JobConfig) {
         {
             object.refuse(
                 &format!("agents.{place}.n_concurrent"),
-                format!("must be at most n_concurrent_trials, {}", config.trials_at_once),
+                format!(
+                    "must be at most n_concurrent_trials, {}",
+                    config.trials_at_once
+                ),
             );
         }
         if !seen.insert(agent.identity())

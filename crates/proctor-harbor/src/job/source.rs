@@ -219,7 +219,10 @@ fn dataset_from(object: &DocumentObject<'_>) -> Option<Where> {
         object.refuse("ref", "and 'version' exclude each other");
     }
     if url.is_some() {
-        object.refuse("registry_url", "no registry is contacted; give registry_path");
+        object.refuse(
+            "registry_url",
+            "no registry is contacted; give registry_path",
+        );
     }
     match (repository, path, name) {
         (Some(_), Some(_), Some(_)) | (None, Some(_), Some(_)) => {

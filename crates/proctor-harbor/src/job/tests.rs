@@ -21,7 +21,10 @@ fn problems(text: &str) -> String {
 fn a_small_file_has_the_usual_values() {
     let (config, warnings) = read("tasks: [{path: 'object:obj_1'}]");
     assert_eq!(warnings, Vec::<String>::new());
-    assert_eq!((config.attempts, config.trials_at_once, config.retry.most), (1, 4, 0));
+    assert_eq!(
+        (config.attempts, config.trials_at_once, config.retry.most),
+        (1, 4, 0)
+    );
     assert_eq!(config.agents, [AgentEntry::default()]);
     assert!(!config.retry.applies_to("AgentTimeoutError"));
     assert!(config.retry.applies_to("NonZeroAgentExitCodeError"));
@@ -120,7 +123,13 @@ fn bombs_are_refused_before_they_grow() {
 
 #[test]
 fn paths_say_where_tasks_are() {
-    for written in ["object:obj_1", "object:obj_1/a/b", "tasks:bench", "tasks:bench/x", "./local"] {
+    for written in [
+        "object:obj_1",
+        "object:obj_1/a/b",
+        "tasks:bench",
+        "tasks:bench/x",
+        "./local",
+    ] {
         assert_eq!(TaskPath::of(written).written(), written);
     }
     assert_eq!(
@@ -137,7 +146,9 @@ fn a_data_set_is_filtered_by_names_and_then_by_number() {
     let names: Vec<String> = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"]
         .map(str::to_owned)
         .into();
-    let (config, _) = read("datasets: [{path: 'tasks:x', task_names: ['*a'], exclude_task_names: ['b*'], n_tasks: 2}]");
+    let (config, _) = read(
+        "datasets: [{path: 'tasks:x', task_names: ['*a'], exclude_task_names: ['b*'], n_tasks: 2}]",
+    );
     assert_eq!(config.datasets[0].choose(&names).unwrap(), [0, 2]);
     let (config, _) = read("datasets: [{path: 'tasks:x', task_names: ['Alpha']}]");
     let none = config.datasets[0].choose(&names).unwrap_err();

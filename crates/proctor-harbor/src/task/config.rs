@@ -192,7 +192,9 @@ impl Artifact {
 
     /// Whether it is in the agent's own box.
     pub fn is_of_main(&self) -> bool {
-        self.service.as_deref().is_none_or(|service| service == MAIN)
+        self.service
+            .as_deref()
+            .is_none_or(|service| service == MAIN)
     }
 }
 
@@ -287,8 +289,10 @@ fn schema_version(object: &DocumentObject<'_>) -> String {
 }
 
 fn strategy(object: &DocumentObject<'_>) -> RewardStrategy {
-    const STRATEGIES: [(&str, RewardStrategy); 2] =
-        [("mean", RewardStrategy::Mean), ("final", RewardStrategy::Final)];
+    const STRATEGIES: [(&str, RewardStrategy); 2] = [
+        ("mean", RewardStrategy::Mean),
+        ("final", RewardStrategy::Final),
+    ];
     let node = object.optional("multi_step_reward_strategy");
     let strategy = node.and_then(|node| node.word(&STRATEGIES));
     strategy.unwrap_or_default()
@@ -420,19 +424,25 @@ fn min_reward(node: &DocumentNode<'_>) -> Option<MinReward> {
 /// Why a step cannot have this name, if it cannot: it is a directory on every system.
 fn bad_step_name(name: &str) -> Option<&'static str> {
     const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
-    let stem = name.split('.').next().unwrap_or(name).trim_end().to_uppercase();
+    let stem = name
+        .split('.')
+        .next()
+        .unwrap_or(name)
+        .trim_end()
+        .to_uppercase();
     let is_numbered = |prefix: &str| {
         let number = stem.strip_prefix(prefix);
         number.is_some_and(|number| {
             number.chars().count() == 1 && number.chars().all(|one| "123456789¹²³".contains(one))
         })
     };
-    let is_device =
-        DEVICES.contains(&stem.as_str()) || is_numbered("COM") || is_numbered("LPT");
+    let is_device = DEVICES.contains(&stem.as_str()) || is_numbered("COM") || is_numbered("LPT");
     let is_bad = name.trim().is_empty()
         || matches!(name, "." | "..")
         || name.ends_with(['.', ' '])
-        || name.chars().any(|one| "<>:\"/\\|?*".contains(one) || one.is_ascii_control())
+        || name
+            .chars()
+            .any(|one| "<>:\"/\\|?*".contains(one) || one.is_ascii_control())
         || is_device;
     if is_bad {
         return Some(

@@ -134,7 +134,8 @@ fn every_key_that_is_ignored_is_named_with_the_nearest_known_one() {
 
 #[test]
 fn the_old_keys_mean_what_they_meant() {
-    let (config, _) = read_text("[environment]\nallow_internet = false\nmemory = \"2G\"\nstorage = \"512M\"");
+    let (config, _) =
+        read_text("[environment]\nallow_internet = false\nmemory = \"2G\"\nstorage = \"512M\"");
     assert_eq!(config.environment.network.mode, NetworkMode::NoNetwork);
     assert_eq!(config.environment.memory_mb, Some(2048));
     assert_eq!(config.environment.storage_mb, Some(512));
@@ -185,7 +186,9 @@ fn names_of_steps_are_directories_on_every_system() {
     for good in ["one", "step 1", "01-setup", "é"] {
         assert_eq!(bad_step_name(good), None, "{good}");
     }
-    for bad in ["", " ", ".", "..", "a/b", "a\\b", "CON", "com1.txt", "a.", "a ", "a\nb", "x?"] {
+    for bad in [
+        "", " ", ".", "..", "a/b", "a\\b", "CON", "com1.txt", "a.", "a ", "a\nb", "x?",
+    ] {
         assert!(bad_step_name(bad).is_some(), "{bad}");
     }
 }

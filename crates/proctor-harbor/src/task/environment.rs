@@ -124,7 +124,9 @@ pub(super) fn read(node: &DocumentNode<'_>) -> Option<Environment> {
             storage_mb: size(object, "storage_mb", "storage"),
             env: variables(object, "env", false),
             workdir: text(object, "workdir"),
-            healthcheck: object.optional("healthcheck").and_then(|node| healthcheck(&node)),
+            healthcheck: object
+                .optional("healthcheck")
+                .and_then(|node| healthcheck(&node)),
             network: network_of(object),
             mcp_servers: list(object, "mcp_servers", mcp_server),
             skills_dir: text(object, "skills_dir"),
@@ -174,13 +176,18 @@ fn size(object: &DocumentObject<'_>, name: &'static str, old: &'static str) -> O
     let Some(node) = object.optional(old) else {
         return new;
     };
-    warn(&node, format!("is the old name; {name} is the new one, in MiB"));
+    warn(
+        &node,
+        format!("is the old name; {name} is the new one, in MiB"),
+    );
     let Value::String(given) = node.value() else {
         node.refuse("must be a text such as \"2G\" or \"512M\"");
         return new;
     };
     let Some(parsed) = mebibytes(given) else {
-        node.refuse(format!("'{given}' is not a size such as \"2G\" or \"512M\""));
+        node.refuse(format!(
+            "'{given}' is not a size such as \"2G\" or \"512M\""
+        ));
         return new;
     };
     match new {

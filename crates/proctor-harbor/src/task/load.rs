@@ -200,15 +200,18 @@ fn bundles_tests(tree: &dyn TaskTree, config: &TaskConfig, step: Option<&Step>) 
     }
     let of_step = step.map(|step| (&step.verifier, format!("steps/{}/tests", step.name)));
     let of_task = (&config.verifier, "tests".to_owned());
-    of_step.into_iter().chain([of_task]).any(|(verifier, tests)| {
-        let has_image = verifier
-            .environment
-            .as_ref()
-            .is_some_and(|environment| environment.docker_image.is_some());
-        has_image
-            || tree::is_file(tree, &format!("{tests}/Dockerfile"))
-            || tree::is_file(tree, &format!("{tests}/docker-compose.yaml"))
-    })
+    of_step
+        .into_iter()
+        .chain([of_task])
+        .any(|(verifier, tests)| {
+            let has_image = verifier
+                .environment
+                .as_ref()
+                .is_some_and(|environment| environment.docker_image.is_some());
+            has_image
+                || tree::is_file(tree, &format!("{tests}/Dockerfile"))
+                || tree::is_file(tree, &format!("{tests}/docker-compose.yaml"))
+        })
 }
 
 fn check_inputs(selection: &Selection<'_>, config: &TaskConfig, problems: &mut Vec<Problem>) {
@@ -227,9 +230,8 @@ fn read_text(tree: &dyn TaskTree, path: &str) -> io::Result<Option<String>> {
         let message = format!("{path} has more than {LARGEST_TEXT} bytes");
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
-    let text = String::from_utf8(bytes).map_err(|_| {
-        io::Error::new(io::ErrorKind::InvalidData, format!("{path} is not UTF-8"))
-    })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, format!("{path} is not UTF-8")))?;
     Ok(Some(text))
 }
 

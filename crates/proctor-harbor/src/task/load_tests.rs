@@ -7,7 +7,10 @@ use crate::tree::MemoryTree;
 fn task() -> MemoryTree {
     MemoryTree::new()
         .with("task.toml", "version = \"1.0\"\n")
-        .with("instruction.md", "<!-- harbor-canary GUID -->\n\nSay hello.\n")
+        .with(
+            "instruction.md",
+            "<!-- harbor-canary GUID -->\n\nSay hello.\n",
+        )
         .with("environment/Dockerfile", "FROM host\n")
         .with("tests/test.sh", "#!/bin/bash\n")
         .with("solution/solve.sh", "#!/bin/bash\n")
@@ -29,7 +32,10 @@ fn a_task_is_what_stands_in_its_directory() {
     assert_eq!(loaded.digest.len(), 64);
     let named = task().with("task.toml", "[task]\nname = \"org/other\"\n");
     let named = Task::load(&named, "hello").unwrap();
-    assert_eq!((named.name.as_str(), named.short_name()), ("org/other", "other"));
+    assert_eq!(
+        (named.name.as_str(), named.short_name()),
+        ("org/other", "other")
+    );
 }
 
 #[test]
@@ -42,13 +48,18 @@ fn everything_that_is_missing_is_named_at_once() {
          instruction.md: is missing; tests/test.sh: is missing, and no image of the verifier brings it"
     );
     let wrong = MemoryTree::new().with("task.toml", "[environment]\ngpus = 2");
-    assert_eq!(said(&wrong), "task.toml: environment.gpus: boxes have no GPUs");
+    assert_eq!(
+        said(&wrong),
+        "task.toml: environment.gpus: boxes have no GPUs"
+    );
 }
 
 #[test]
 fn a_verifier_with_an_image_of_its_own_may_bring_the_tests() {
     let tests = "[environment]\ndocker_image = \"a\"\n[verifier]\nenvironment_mode = \"separate\"";
-    let base = MemoryTree::new().with("task.toml", tests).with("instruction.md", "x");
+    let base = MemoryTree::new()
+        .with("task.toml", tests)
+        .with("instruction.md", "x");
     assert_ne!(said(&base), "");
     assert_eq!(said(&base.clone().with("tests/Dockerfile", "FROM a")), "");
     let image = "[environment]\ndocker_image = \"a\"\n[verifier.environment]\ndocker_image = \"b\"";
@@ -57,7 +68,8 @@ fn a_verifier_with_an_image_of_its_own_may_bring_the_tests() {
 
 #[test]
 fn a_task_of_steps_needs_an_instruction_and_a_test_for_each() {
-    let toml = "[environment]\ndocker_image = \"a\"\n[[steps]]\nname = \"one\"\n[[steps]]\nname = \"two\"";
+    let toml =
+        "[environment]\ndocker_image = \"a\"\n[[steps]]\nname = \"one\"\n[[steps]]\nname = \"two\"";
     let tree = MemoryTree::new()
         .with("task.toml", toml)
         .with("steps/one/instruction.md", "# Canary: x\nFirst.")
@@ -67,7 +79,9 @@ fn a_task_of_steps_needs_an_instruction_and_a_test_for_each() {
         said(&tree),
         "steps/two/instruction.md: is missing; steps/two/tests/test.sh: is missing, and so is tests/test.sh of the task"
     );
-    let tree = tree.with("steps/two/instruction.md", "Second.").with("tests/test.sh", "");
+    let tree = tree
+        .with("steps/two/instruction.md", "Second.")
+        .with("tests/test.sh", "");
     let loaded = Task::load(&tree, "steps").unwrap();
     assert_eq!(loaded.steps[0].instruction, "First.");
     assert!(loaded.steps[0].has_setup && loaded.steps[0].has_test_script);

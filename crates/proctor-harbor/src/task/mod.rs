@@ -7,10 +7,12 @@ mod environment;
 mod load;
 mod network;
 
+pub(crate) use self::{config::artifacts, environment::mcp_server, network::allowed_hosts};
 pub use self::{
-    config::{AgentPhase, Artifact, CollectHook, Package, Step, TaskConfig, VerifierMode, VerifierPhase},
+    config::{
+        AgentPhase, Artifact, CollectHook, Package, Step, TaskConfig, VerifierMode, VerifierPhase,
+    },
     environment::{Environment, Healthcheck, McpServer, McpTransport},
     load::{BadTask, Task, TaskStep, strip_canary, with_extras},
     network::{NetworkMode, NetworkPolicy},
 };
-pub(crate) use self::{config::artifacts, environment::mcp_server, network::allowed_hosts};

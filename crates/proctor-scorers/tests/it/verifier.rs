@@ -1,6 +1,8 @@
 //! Verifiers of Harbor tasks: what an agent leaves must not decide what they say.
 
-use std::{collections::BTreeMap, os::unix::fs::PermissionsExt as _, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap, os::unix::fs::PermissionsExt as _, path::PathBuf, time::Duration,
+};
 
 use proctor_devbox::{Error, ExecId, ExecSpec, User};
 use proctor_harbor::exceptions::ExceptionType;
@@ -66,7 +68,11 @@ async fn verified(left: &str, script: &str) -> Option<Verification> {
 /// Runs a script of the agent's and lets go on what it left in the background.
 async fn leave(agent: &Agent<'_>, script: &str) {
     let id = ExecId::new("agent-work").unwrap();
-    let execution = agent.devbox.exec(ExecSpec::shell(id, script)).await.unwrap();
+    let execution = agent
+        .devbox
+        .exec(ExecSpec::shell(id, script))
+        .await
+        .unwrap();
     execution.wait().await.unwrap();
 }
 
@@ -101,7 +107,8 @@ async fn a_verifier_sees_what_the_agent_did_and_says_what_it_is_worth() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_agent_left_running_cannot_forge_the_reward() {
-    let forger = "(while :; do echo '{\"reward\": 1}' > /logs/verifier/reward.json; done) >/dev/null 2>&1 &";
+    let forger =
+        "(while :; do echo '{\"reward\": 1}' > /logs/verifier/reward.json; done) >/dev/null 2>&1 &";
     let script = format!("sleep 0.5; {PASSES_IF_SOLVED}; sleep 0.5");
     let Some(found) = verified(forger, &script).await else {
         return;
@@ -123,7 +130,8 @@ async fn what_the_agent_left_running_cannot_take_the_place_of_the_tests() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_that_were_left_in_the_places_of_the_verifier_are_covered() {
-    let left = "mkdir -p /tests; echo 'echo 1' > /tests/helper.sh; echo 1 > /logs/verifier/reward.txt";
+    let left =
+        "mkdir -p /tests; echo 'echo 1' > /tests/helper.sh; echo 1 > /logs/verifier/reward.txt";
     let Some(found) = verified(left, "ls -A /tests /logs/verifier").await else {
         return;
     };
@@ -146,8 +154,12 @@ async fn links_and_missing_directories_are_replaced_and_named() {
     };
     assert_eq!(reward(&found), Ok(0.0));
     assert!(
-        found.suspicious.contains(&"/logs was not a directory".to_owned())
-            && found.suspicious.contains(&"/tests was not a directory".to_owned()),
+        found
+            .suspicious
+            .contains(&"/logs was not a directory".to_owned())
+            && found
+                .suspicious
+                .contains(&"/tests was not a directory".to_owned()),
         "{:?}",
         found.suspicious
     );
@@ -179,7 +191,10 @@ async fn everything_of_a_verifier_has_ended_before_its_rewards_are_read() {
     let Some(found) = verified("true", script).await else {
         return;
     };
-    assert!(found.rewards.is_ok(), "a test that kills its parent is just over");
+    assert!(
+        found.rewards.is_ok(),
+        "a test that kills its parent is just over"
+    );
     let Some(found) = verified("true", "(sleep 600 &) ; sleep 600").await else {
         return;
     };
@@ -233,7 +248,10 @@ async fn tests_cannot_be_changed_and_another_user_can_still_write_rewards() {
         "echo x >> /tests/test.sh || true; rm /tests/test.sh 2>/dev/null || true; id -u; echo 1 > /logs/verifier/reward.txt",
     );
     let order = VerifierOrder {
-        user: User::Ids { uid: 1000, gid: 1000 },
+        user: User::Ids {
+            uid: 1000,
+            gid: 1000,
+        },
         environment: BTreeMap::new(),
         ..tests.order(20)
     };

@@ -127,8 +127,7 @@ impl Entrant {
                 socket: ours,
             }),
             Fork::Child => {
-                let entered =
-                    view::enter_and_become(around, &doors, part, view, theirs.as_fd());
+                let entered = view::enter_and_become(around, &doors, part, view, theirs.as_fd());
                 refuse(entered, theirs.as_fd())
             }
         }

@@ -12,6 +12,7 @@ use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::Path,
+    time::Duration,
 };
 
 use rustix::{
@@ -27,8 +28,7 @@ use rustix::{
 };
 
 use super::{
-    capabilities,
-    enter,
+    capabilities, enter,
     entrant::{NOTE, Part, become_program},
     executions::Surroundings,
     failure::{Failure, While},
@@ -43,7 +43,9 @@ use crate::{
 };
 
 /// How often a path is looked at that somebody changes at the same time.
-const PATIENCE: usize = 16;
+const PATIENCE: usize = 1000;
+/// How long to wait before it is looked at again.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Enters the box with a view of its own and becomes the program there. Returns only if that is not possible.
 pub(super) fn enter_and_become(
@@ -117,11 +119,7 @@ fn directories(view: &View) -> impl Iterator<Item = (&Shared, bool)> {
 }
 
 /// A detached copy of the mount of a host's directory, with the ids of the box.
-fn open_mount(
-    host: &Path,
-    ids: Ids,
-    users: Option<BorrowedFd<'_>>,
-) -> Result<OwnedFd, Failure> {
+fn open_mount(host: &Path, ids: Ids, users: Option<BorrowedFd<'_>>) -> Result<OwnedFd, Failure> {
     match (ids, users) {
         (Ids::Range { .. }, Some(users)) => mapped_clone(host, users),
         _ => {
@@ -155,31 +153,53 @@ fn make_way(shared: &Shared, is_pinned: bool, notes: &mut Vec<String>) -> Result
 }
 
 /// Makes a directory of a path whose parents are directories that nobody can change.
+///
+/// Whatever fails may fail because somebody changes the path at the same time: then it is looked at again.
 fn settle(path: &str, is_pinned: bool, notes: &mut Vec<String>) -> io::Result<()> {
-    for _ in 0..PATIENCE {
+    let mut last = Errno::BUSY;
+    for number in 0..PATIENCE {
+        if number > 0 {
+            std::thread::sleep(PAUSE);
+        }
         match open_directory(path) {
             Ok(_) if !is_pinned => return Ok(()),
-            Ok(found) if is_mount(found.as_fd())? => return Ok(()),
-            Ok(found) => {
-                let flags = OpenTreeFlags::OPEN_TREE_CLONE
-                    | OpenTreeFlags::OPEN_TREE_CLOEXEC
-                    | OpenTreeFlags::AT_EMPTY_PATH;
-                let itself = rustix::mount::open_tree(found.as_fd(), "", flags)?;
-                attach(itself.as_fd(), found.as_fd())?;
-                // If somebody moved it away in between, the path leads elsewhere now: look again.
-            }
+            // If somebody moved it away before it was pinned, the path leads elsewhere now.
+            Ok(found) => match pin(found.as_fd()).and_then(|()| open_directory(path)) {
+                Ok(again) if is_mount(again.as_fd())? => return Ok(()),
+                Ok(_) => {}
+                Err(errno) => last = errno,
+            },
             Err(Errno::NOENT) => {
-                notes.push(format!("{path} was missing"));
+                note(notes, format!("{path} was missing"));
                 let _ = rustix::fs::mkdir(path, Mode::from_raw_mode(0o755));
             }
             Err(Errno::LOOP | Errno::NOTDIR) => {
-                notes.push(format!("{path} was not a directory"));
+                note(notes, format!("{path} was not a directory"));
                 let _ = rustix::fs::unlink(path);
             }
-            Err(errno) => return Err(errno.into()),
+            Err(errno) => last = errno,
         }
     }
-    Err(io::Error::from(io::ErrorKind::ResourceBusy))
+    Err(last.into())
+}
+
+/// Notes something once, however often it is seen.
+fn note(notes: &mut Vec<String>, seen: String) {
+    if !notes.contains(&seen) {
+        notes.push(seen);
+    }
+}
+
+/// Makes a directory a mount of itself, unless it is one.
+fn pin(directory: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    if is_mount(directory)? {
+        return Ok(());
+    }
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    let itself = rustix::mount::open_tree(directory, "", flags)?;
+    attach(itself.as_fd(), directory)
 }
 
 /// Opens a directory that no link leads through.
@@ -196,8 +216,7 @@ fn is_mount(directory: BorrowedFd<'_>) -> rustix::io::Result<bool> {
 }
 
 fn attach(mount: BorrowedFd<'_>, place: BorrowedFd<'_>) -> rustix::io::Result<()> {
-    let flags =
-        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     rustix::mount::move_mount(mount, "", place, "", flags)
 }
 

@@ -164,11 +164,17 @@ impl<'a> Board<'a> {
             }
             (Standing::UnderWay, true) => {
                 self.under_way += 1;
-                *self.of_entry.entry(self.plan.agents[agent].entry).or_default() += 1;
+                *self
+                    .of_entry
+                    .entry(self.plan.agents[agent].entry)
+                    .or_default() += 1;
             }
             (Standing::UnderWay, false) => {
                 self.under_way -= 1;
-                let entry = self.of_entry.entry(self.plan.agents[agent].entry).or_default();
+                let entry = self
+                    .of_entry
+                    .entry(self.plan.agents[agent].entry)
+                    .or_default();
                 *entry = entry.saturating_sub(1);
             }
             (Standing::Settled(_), true) => self.settled[agent] += 1,

@@ -338,10 +338,28 @@ fn trials_begin_agent_by_agent_or_attempt_by_attempt() {
     for (agent, (entry, attempt)) in plan.agents.iter_mut().zip([(0, 1), (1, 1), (0, 2), (1, 2)]) {
         (agent.entry, agent.attempt) = (entry, attempt);
     }
-    let by_agents = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 1)];
+    let by_agents = [
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (1, 1),
+        (2, 0),
+        (2, 1),
+        (3, 0),
+        (3, 1),
+    ];
     assert_eq!(turns(&plan), by_agents);
     plan.orchestration.order = TrialOrder::Attempts;
-    let by_attempts = [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (3, 0), (2, 1), (3, 1)];
+    let by_attempts = [
+        (0, 0),
+        (1, 0),
+        (0, 1),
+        (1, 1),
+        (2, 0),
+        (3, 0),
+        (2, 1),
+        (3, 1),
+    ];
     assert_eq!(turns(&plan), by_attempts);
 }
 
@@ -366,9 +384,8 @@ fn only_the_exceptions_of_the_rules_are_tried_again_and_only_after_a_rest() {
         include: None,
         exclude: ["AgentTimeoutError".to_owned()].into(),
     });
-    let failed = |exception: &str| {
-        TryOutcome::Failed(failure(FailureKind::AgentCrash).called(exception))
-    };
+    let failed =
+        |exception: &str| TryOutcome::Failed(failure(FailureKind::AgentCrash).called(exception));
     let ended = |exception: &str| {
         let turn = Board::of(&plan, []).next_turn().unwrap();
         begin(&plan, turn, 1).ended(at(2), failed(exception))
