@@ -84,7 +84,7 @@ pub(crate) fn whole(
     let number = match node.value() {
         Value::Number(number) => number.as_u64().or_else(|| {
             let number = number.as_f64()?;
-            let is_whole = number >= 0.0 && number <= 1e15 && number.fract() == 0.0;
+            let is_whole = (0.0..=1e15).contains(&number) && number.fract() == 0.0;
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,

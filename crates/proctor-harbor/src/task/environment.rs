@@ -214,7 +214,7 @@ fn mebibytes(text: &str) -> Option<u64> {
         clippy::cast_sign_loss,
         reason = "parts of a mebibyte do not count, and the bounds were just looked at"
     )]
-    (size >= 0.0 && size < 1e9).then_some(size as u64)
+    (0.0..1e9).contains(&size).then_some(size as u64)
 }
 
 /// The policy, by the new names or by the old one.
