@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{
     error::{Error, Result},
-    spec::{BoxSpec, Limits, Shared},
+    spec::{BoxSpec, Limits, Shared, View},
 };
 
 /// How many directories of the host a box may see.
@@ -22,19 +22,32 @@ impl BoxSpec {
                 "at most {MOST_SHARED} directories of the host can be seen in a devbox"
             )));
         }
-        for (at, shared) in self.read_only.iter().enumerate() {
-            shared.check()?;
-            let overlaps = |other: &&Shared| {
-                Path::new(&other.at).starts_with(&shared.at)
-                    || Path::new(&shared.at).starts_with(&other.at)
-            };
-            if let Some(other) = self.read_only[..at].iter().find(overlaps) {
-                let (one, two) = (&shared.at, &other.at);
-                return Err(invalid(format!("{one} and {two} are in each other's way")));
-            }
-        }
-        Ok(())
+        directories(&self.read_only.iter().collect::<Vec<_>>())
     }
+}
+
+impl View {
+    /// Refuses a view that makes no sense anywhere.
+    pub fn check(&self) -> Result<()> {
+        let all: Vec<&Shared> = self.read_only.iter().chain(&self.writable).collect();
+        directories(&all)
+    }
+}
+
+/// Refuses directories that cannot be seen in a box, or not beside each other.
+fn directories(all: &[&Shared]) -> Result<()> {
+    for (at, shared) in all.iter().enumerate() {
+        shared.check()?;
+        let overlaps = |other: &&&Shared| {
+            Path::new(&other.at).starts_with(&shared.at)
+                || Path::new(&shared.at).starts_with(&other.at)
+        };
+        if let Some(other) = all[..at].iter().find(overlaps) {
+            let (one, two) = (&shared.at, &other.at);
+            return Err(invalid(format!("{one} and {two} are in each other's way")));
+        }
+    }
+    Ok(())
 }
 
 fn limits(limits: &Limits) -> Result<()> {

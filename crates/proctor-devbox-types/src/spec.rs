@@ -132,6 +132,25 @@ pub struct ExecSpec {
     /// The terminal that a session has instead of pipes.
     #[serde(default)]
     pub terminal: Option<Terminal>,
+    /// What it sees that the rest of the box does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<View>,
+}
+
+/// What one program sees of the host that the rest of its box does not, and who sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// Directories that it cannot change.
+    #[serde(default)]
+    pub read_only: Vec<Shared>,
+    /// Directories that it may write to. They are for this program alone.
+    #[serde(default)]
+    pub writable: Vec<Shared>,
+    /// Whether it has a process namespace of its own: nothing else in the box can see or signal it, it sees nothing else, and all
+    /// that it starts ends with it. What stands at its paths is replaced if it is not a directory; [`View`]s of programs that are
+    /// not sealed are for boxes whose programs can be trusted.
+    #[serde(default)]
+    pub sealed: bool,
 }
 
 /// The size of a terminal, in characters.
@@ -159,6 +178,7 @@ impl ExecSpec {
             timeout: None,
             output_limit: Self::DEFAULT_OUTPUT_LIMIT,
             terminal: None,
+            view: None,
         }
     }
 

@@ -200,6 +200,11 @@ pub trait Execution: Send + Sync {
     /// Its name.
     fn id(&self) -> &ExecId;
 
+    /// What was found when it was started, if that was just now: places of its view that were not as they should be.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+
     /// How far it is.
     fn progress(&self) -> Progress;
 

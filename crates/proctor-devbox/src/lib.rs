@@ -31,4 +31,4 @@ pub use record::{
     Property, SnapshotWay, Usage,
 };
 pub use registry::{Factory, Registry, Settings, UnknownBackend};
-pub use spec::{Base, BoxSpec, ExecSpec, FileMode, Limits, Shared, Stream, Terminal, User};
+pub use spec::{Base, BoxSpec, ExecSpec, FileMode, Limits, Shared, Stream, Terminal, User, View};

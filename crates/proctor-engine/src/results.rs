@@ -169,14 +169,9 @@ fn agents_of(details: &JobDetails) -> Vec<AgentResults> {
     let (job, board) = (&details.job, details.board());
     let mut pooled: Vec<(&JobAgent, Vec<RunId>, Vec<AttemptResult>)> = Vec::new();
     for (place, agent) in job.plan.agents.iter().enumerate() {
-        let is_same = |other: &JobAgent| {
-            *other
-                == JobAgent {
-                    run: other.run,
-                    ..agent.clone()
-                }
-        };
-        let known = pooled.iter_mut().find(|(other, ..)| is_same(other));
+        let known = pooled
+            .iter_mut()
+            .find(|(other, ..)| agent.is_same_agent(other));
         let number = known.as_ref().map_or(1, |(_, runs, _)| runs.len() + 1);
         let number = u32::try_from(number).unwrap_or(u32::MAX);
         let attempts = board.attempts(place, number, job.is_over() || board.is_done(place));

@@ -9,6 +9,8 @@
 //!          live, quiet, clone, artifacts      bash, command, tests, python, custom, ast-grep
 //! ```
 //!
+//! Verifiers of Harbor tasks are run by [`verifier::verify`], as sealed programs of a box.
+//!
 //! A new kind of scorer is a file in `kinds` and a line in [`ScorerKinds::builtin`]; one that lives elsewhere is added with [`ScorerKinds::with`].
 
 mod bench;
@@ -26,6 +28,7 @@ pub mod scored;
 mod scorer;
 pub mod settings;
 mod shell;
+pub mod verifier;
 
 pub use bench::{Bench, Ended, Ran, Script};
 pub use contract::{ScoringFunction, read_contract};

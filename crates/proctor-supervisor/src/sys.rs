@@ -127,6 +127,16 @@ pub(crate) fn seal_mount(mount: BorrowedFd<'_>) -> io::Result<()> {
     set_mount_attributes(mount, c"", SEALED, None)
 }
 
+/// Makes a detached mount and all below it one without devices and without privileges gained by running its programs.
+pub(crate) fn tame_mount(mount: BorrowedFd<'_>) -> io::Result<()> {
+    set_mount_attributes(
+        mount,
+        c"",
+        libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
+        None,
+    )
+}
+
 /// Makes the mount at `path` read-only, without devices, without privileges gained by running its programs.
 pub(crate) fn harden_mount(path: &CStr) -> io::Result<()> {
     const HARD: u64 = libc::MOUNT_ATTR_RDONLY

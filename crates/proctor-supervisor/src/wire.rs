@@ -151,6 +151,8 @@ pub enum Event {
 pub enum Answer {
     /// It is done.
     Done,
+    /// It is done, and this was found on the way.
+    Noted(Vec<String>),
     /// The program could not be started.
     CannotRun(String),
     /// There is no such execution.

@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn the_manifests_that_come_with_the_program_are_right() {
-        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../agents");
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/agents");
         let mut names = Vec::new();
         for entry in fs_err::read_dir(directory).unwrap() {
             let manifest = entry.unwrap().path();
@@ -55,7 +55,15 @@ mod tests {
             names.push(name);
         }
         names.sort();
-        let known = ["claude-code", "codex", "gemini-cli", "goose", "opencode"];
+        let known = [
+            "claude-code",
+            "codex",
+            "gemini-cli",
+            "goose",
+            "opencode",
+            "openhands",
+            "shell",
+        ];
         assert_eq!(names, known);
     }
 

@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Import(Import),
     /// Prove scenarios of a server with their references
     Scenario(Scenario),
+    /// Check Harbor's tasks, data sets and job files
+    Harbor(Harbor),
     /// See it at work: the shipped benchmarks, a reference agent and a do-nothing agent
     Demo(Demo),
     /// Serve a FHIR R4 store by itself, to try it or to test against it
@@ -429,6 +431,25 @@ pub(crate) enum ImportFormat {
     SweBench,
     /// Instances of SWE-smith
     SweSmith,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Harbor {
+    #[command(subcommand)]
+    pub(crate) action: HarborAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HarborAction {
+    /// Say everything that is wrong with tasks, data sets and job files, and every key that has no effect
+    Check {
+        /// Task directories, directories of tasks, or job files
+        #[arg(required = true, value_name = "PATH")]
+        paths: Vec<PathBuf>,
+        /// Print JSON, a line for each task, data set or job file
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, Args)]

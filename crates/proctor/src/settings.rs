@@ -249,7 +249,7 @@ impl FromStr for NamedAgent {
                 name: name.to_owned(),
                 manifest: file.into(),
             }),
-            _ => Err("expected NAME=FILE, such as claude-code=agents/claude-code.toml"),
+            _ => Err("expected NAME=FILE, such as claude-code=examples/agents/claude-code.toml"),
         }
     }
 }

@@ -16,7 +16,7 @@ pub use self::{
     board::{AgentOutcome, Board, ScenarioOutcome, ScenarioState, Turn},
     plan::{
         BUILT_IN_AGENTS, JobAgent, JobPlan, JobSource, LONGEST_AGENT_TIME, Orchestration,
-        PlannedScenario, Program,
+        PlannedScenario, Program, RetryRules, TrialOrder,
     },
     tries::{Failure, FailureKind, Try, TryEnd, TryOutcome},
 };

@@ -1,9 +1,14 @@
 //! What a job is to do: which agents take which scenarios, and how hard it tries. A plan never changes.
 
-use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroU32,
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 
+use super::tries::Failure;
 use crate::{
     id::kinds::{AgentId, BenchmarkId, RunId, TaskId},
     run::Pinned,
@@ -74,6 +79,31 @@ pub struct JobAgent {
     pub secrets: BTreeMap<String, String>,
     /// What is run.
     pub program: Program,
+    /// Which of several independent repeats this is, from 1 on.
+    #[serde(default = "first")]
+    pub attempt: u32,
+    /// The place of its entry in whatever named it: entries that differ in anything are different agents.
+    #[serde(default)]
+    pub entry: u32,
+    /// How many of the entry's trials go on at once, if that is limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<NonZeroU32>,
+}
+
+const fn first() -> u32 {
+    1
+}
+
+impl JobAgent {
+    /// Whether this is another attempt of the same agent.
+    pub fn is_same_agent(&self, other: &Self) -> bool {
+        let alike = Self {
+            run: other.run,
+            attempt: other.attempt,
+            ..self.clone()
+        };
+        *other == alike
+    }
 }
 
 /// What an agent is.
@@ -108,7 +138,7 @@ impl Program {
 }
 
 /// How the work of a job is organized; what was not said has its usual value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Orchestration {
     /// How many scenarios are taken at once, over all agents.
     pub trials_at_once: Option<NonZeroU32>,
@@ -118,6 +148,42 @@ pub struct Orchestration {
     pub timeout_multiplier: Option<f64>,
     /// Whether the client wants to hear little of it.
     pub quiet: Option<bool>,
+    /// In which order trials begin.
+    #[serde(default)]
+    pub order: TrialOrder,
+    /// After which exceptions a trial is tried again; after all of them without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_rules: Option<RetryRules>,
+}
+
+/// In which order trials begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialOrder {
+    /// One agent after the other.
+    #[default]
+    Agents,
+    /// Attempt after attempt, in each task after task, in each agent after agent.
+    Attempts,
+}
+
+/// After which exceptions a trial is tried again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RetryRules {
+    /// After these only, if any are named.
+    pub include: Option<BTreeSet<String>>,
+    /// Never after these.
+    pub exclude: BTreeSet<String>,
+}
+
+impl RetryRules {
+    fn apply_to(&self, exception: &str) -> bool {
+        let is_included = self
+            .include
+            .as_ref()
+            .is_none_or(|names| names.contains(exception));
+        is_included && !self.exclude.contains(exception)
+    }
 }
 
 impl Orchestration {
@@ -125,6 +191,14 @@ impl Orchestration {
     pub fn trials_at_once(&self) -> usize {
         let trials = self.trials_at_once.map_or(1, NonZeroU32::get);
         usize::try_from(trials).unwrap_or(usize::MAX)
+    }
+
+    /// Whether a failure is a reason to try again.
+    pub fn retries_after(&self, failure: &Failure) -> bool {
+        match (&self.retry_rules, &failure.exception) {
+            (Some(rules), Some(exception)) => rules.apply_to(exception),
+            (Some(_), None) | (None, _) => true,
+        }
     }
 
     /// How often a scenario that failed or timed out is tried again.

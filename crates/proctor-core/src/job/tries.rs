@@ -61,7 +61,7 @@ pub enum TryOutcome {
 }
 
 /// Why a try has no score.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// What broke.
     pub kind: FailureKind,
@@ -70,6 +70,12 @@ pub struct Failure {
     /// Why the try was not judged; none in records of before, where [`Failure::fault`] knows it by the kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
+    /// What the failure is called, where that is more than its kind says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exception: Option<String>,
+    /// What the agent's work was found to be worth although it failed: it counts with that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Score>,
 }
 
 /// What broke.
@@ -96,6 +102,8 @@ impl Failure {
             kind: FailureKind::Infrastructure,
             fault: Some(Fault::new(Cause::Infrastructure, message.as_str())),
             message,
+            exception: None,
+            verified: None,
         }
     }
 
@@ -105,6 +113,17 @@ impl Failure {
             kind: FailureKind::Setup,
             message,
             fault: Some(fault),
+            exception: None,
+            verified: None,
+        }
+    }
+
+    /// The same failure by the name that it has elsewhere.
+    #[must_use]
+    pub fn called(self, exception: impl Into<String>) -> Self {
+        Self {
+            exception: Some(exception.into()),
+            ..self
         }
     }
 
@@ -165,6 +184,8 @@ impl TryOutcome {
                 kind,
                 message: details.unwrap_or_else(|| kind.told().to_owned()),
                 fault: task_run.fault(),
+                exception: None,
+                verified: None,
             }
         };
         Some(match outcome {
@@ -237,6 +258,11 @@ impl Try {
             },
             Some(TryOutcome::Completed { score: None, .. }) => faulted(not_scored()),
             Some(TryOutcome::Cancelled) => faulted(Cause::Cancelled.into()),
+            Some(TryOutcome::Failed(failure) | TryOutcome::TimedOut(failure))
+                if failure.verified.is_some() =>
+            {
+                TryResult::Scored(failure.verified.unwrap_or(Score::ZERO))
+            }
             // Before causes were on record: scorers that take too long are the agent's, unless more is known.
             Some(TryOutcome::TimedOut(failure)) if failure.fault.is_none() => {
                 faulted(Fault::new(Cause::AgentTimeout, failure.message.as_str()))
@@ -293,6 +319,8 @@ mod tests {
             kind: FailureKind::AgentCrash,
             message: "status 3".to_owned(),
             fault: Some(Cause::AgentCrash.into()),
+            exception: None,
+            verified: None,
         };
         assert_eq!(outcome, Some(TryOutcome::Failed(failure)));
     }

@@ -348,6 +348,14 @@ impl<'a, X> Object<'a, X> {
         known.collect()
     }
 
+    /// The members that nobody asked for, and the names that were asked for.
+    pub fn not_asked_for(&self) -> (Vec<&'a str>, Vec<&'static str>) {
+        let asked = self.asked.borrow();
+        let names = self.map.keys().map(String::as_str);
+        let unknown = names.filter(|name| !asked.contains(name)).collect();
+        (unknown, asked.iter().copied().collect())
+    }
+
     /// Says what is wrong with a member, whether or not it is there.
     pub fn refuse(&self, name: &str, message: impl Into<String>) {
         let path = join(&self.node.path, name);

@@ -283,7 +283,10 @@ pub(super) fn check_program(spec: &ExecSpec) -> Result<()> {
             "a null byte in the command or an impossible variable".to_owned(),
         ));
     }
-    Ok(())
+    match &spec.view {
+        Some(view) => view.check(),
+        None => Ok(()),
+    }
 }
 
 /// Whether a supervisor holds the box's lock.
@@ -353,10 +356,17 @@ impl Devbox for LocalBox {
         if may_be_there && let Ok(known) = self.execution(&spec.id).await {
             return Ok(known);
         }
+        let is_sealed = spec.view.as_ref().is_some_and(|view| view.sealed);
+        if is_sealed && self.plan().ids == Ids::Single {
+            return Err(Error::NotOffered(
+                "programs that nothing in the box can see",
+            ));
+        }
         let (id, program) = (spec.id.clone(), spec.argv[0].clone());
         let link = self.running_link().await?;
         let key = self.output_key(&id);
         let key = key.as_ref().map_or(&[][..], OutputKey::as_bytes);
+        let mut notes = Vec::new();
         match link.ask(Action::Exec(Box::new(spec)), key).await? {
             Answer::CannotRun(why) => return Err(Error::CannotRun { program, why }),
             Answer::NotNow(_) => {
@@ -365,12 +375,14 @@ impl Devbox for LocalBox {
                     needed: "it must be running",
                 });
             }
+            Answer::Noted(found) => notes = found,
             answer => expect_done(answer)?,
         }
         Ok(Arc::new(LocalExecution {
             progress: self.watches.follow_new(&id),
             within: self.this(),
             id,
+            notes,
         }))
     }
 
@@ -392,6 +404,7 @@ impl Devbox for LocalBox {
             progress: self.watches.follow_new(id),
             within: self.this(),
             id: id.clone(),
+            notes: Vec::new(),
         }))
     }
 

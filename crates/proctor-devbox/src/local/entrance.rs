@@ -91,6 +91,7 @@ impl LocalBox {
             progress,
             within: self.this(),
             id,
+            notes: Vec::new(),
         });
         let streams = if terminal {
             terminal_streams(execution, fds)

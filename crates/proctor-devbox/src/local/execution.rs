@@ -26,6 +26,8 @@ pub(super) struct LocalExecution {
     pub(super) id: ExecId,
     pub(super) within: Arc<LocalBox>,
     pub(super) progress: watch::Receiver<Progress>,
+    /// What was found when it was started.
+    pub(super) notes: Vec<String>,
 }
 
 impl LocalExecution {
@@ -70,6 +72,10 @@ pub(super) fn settled(places: &BoxPlaces, id: &ExecId, last: Progress) -> Progre
 impl Execution for LocalExecution {
     fn id(&self) -> &ExecId {
         &self.id
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     fn progress(&self) -> Progress {

@@ -232,6 +232,7 @@ pub(super) fn expect_done(answer: Answer) -> Result<()> {
         }),
         Answer::Failed(why) => Err(Error::platform("in a supervisor", io::Error::other(why))),
         Answer::CannotRun(_)
+        | Answer::Noted(_)
         | Answer::NoSuchExecution
         | Answer::DiskFree
         | Answer::DiskFrozen

@@ -14,4 +14,5 @@ mod revealing;
 mod rootfs;
 mod starving;
 mod support;
+mod view;
 mod waiting;

@@ -291,6 +291,9 @@ mod tests {
             environment: BTreeMap::new(),
             secrets: BTreeMap::new(),
             program,
+            attempt: 1,
+            entry: 0,
+            at_once: None,
         }
     }
 

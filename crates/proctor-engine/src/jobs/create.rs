@@ -205,6 +205,10 @@ impl Engine {
                 environment: agent.environment,
                 secrets: agent.secrets,
                 program: chosen.program,
+                attempt: 1,
+                // Here an agent that is named twice is one agent with two attempts.
+                entry: 0,
+                at_once: None,
             };
             let brought = RunProfile {
                 environment: agent.environment.clone(),

@@ -9,3 +9,4 @@ mod python;
 mod remainders;
 mod scenarios;
 mod support;
+mod verifier;

@@ -59,6 +59,9 @@ pub(crate) async fn job_with_run(
                 environment: BTreeMap::new(),
                 secrets: BTreeMap::new(),
                 program: Program::Oracle,
+                attempt: 1,
+                entry: 0,
+                at_once: None,
             }],
             orchestration: Orchestration {
                 timeout_multiplier: Some(1.5),

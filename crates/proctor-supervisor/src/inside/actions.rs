@@ -220,7 +220,7 @@ impl Supervisor {
             return;
         };
         let mut session = execution.session.take();
-        let words = LastWords::hear(&starting.pipe);
+        let mut words = LastWords::hear(&starting.pipe);
         if let (Some(session), Some(terminal)) = (&mut session, words.terminal) {
             session.ends = vec![terminal];
         }
@@ -244,7 +244,10 @@ impl Supervisor {
         } else {
             // Also for a server that has come since it was asked for.
             self.note(id);
-            Answer::Done
+            match std::mem::take(&mut words.notes) {
+                notes if notes.is_empty() => Answer::Done,
+                notes => Answer::Noted(notes),
+            }
         };
         if let Some(session) = session {
             session.answer(&answer);

@@ -27,14 +27,14 @@ use super::{
     failure::{Failure, While},
     identity::Identity,
     launcher::{receive_at_once, receive_with_fds, send_with_fds},
-    terminal, trees,
+    terminal, trees, view,
 };
 use crate::{
     cgroup::Doors,
     network,
     network::Network,
     plan::Plan,
-    spec::{ExecSpec, Terminal, User},
+    spec::{ExecSpec, Terminal, User, View},
     sys::{self, Fork},
 };
 
@@ -43,6 +43,8 @@ const LONGEST_TOLD: usize = 64 << 10;
 
 /// What a process that waited says when it has been told what to become: one that something in the box had ended before never says it.
 const BEGUN: u8 = b'+';
+/// What stands before something that was found on the way, and is worth a note.
+pub(super) const NOTE: u8 = b'N';
 /// What comes with the server's end of a terminal.
 const TERMINAL: u8 = b'T';
 /// What stands before the reason why a process could not become its program.
@@ -91,16 +93,42 @@ impl Entrant {
                 socket: ours,
             }),
             Fork::Child => {
-                let failure = match part {
+                let entered = match part {
                     Some(part) => enter_and_become(around, &doors, part, theirs.as_fd()),
                     None => enter_and_wait(around, &doors, theirs.as_fd()),
                 };
-                if let Err(failure) = failure {
-                    let mut why = vec![REFUSED];
-                    why.extend_from_slice(failure.to_string().as_bytes());
-                    let _ = rustix::net::send(&theirs, &why, SendFlags::NOSIGNAL);
-                }
-                sys::exit_now(127);
+                refuse(entered, theirs.as_fd())
+            }
+        }
+    }
+
+    /// Has a process enter the box with a view of its own, to become `part`. If it is sealed, processes must be born outside of the box.
+    pub(super) fn start_with_view(
+        around: Surroundings<'_>,
+        group: String,
+        part: Part<'_>,
+        view: &View,
+    ) -> Result<Self, Failure> {
+        let (ours, theirs) = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .doing("making a socket")?;
+        let doors = Doors::open(&around.plan.groups, &group).doing("making a control group")?;
+        let namespaces = if view.sealed { libc::CLONE_NEWPID } else { 0 };
+        let fork = sys::fork_with(namespaces, doors.birth()).doing("making a process");
+        match fork.inspect_err(|_| drop_group(around.plan, &group))? {
+            Fork::Parent(pid) => Ok(Self {
+                pid,
+                group,
+                told: false,
+                socket: ours,
+            }),
+            Fork::Child => {
+                let entered = view::enter_and_become(around, &doors, part, view, theirs.as_fd());
+                refuse(entered, theirs.as_fd())
             }
         }
     }
@@ -131,6 +159,16 @@ impl Entrant {
     }
 }
 
+/// Says why a process could not become its program, if it could not, and ends it.
+fn refuse(entered: Result<(), Failure>, socket: BorrowedFd<'_>) -> ! {
+    if let Err(failure) = entered {
+        let mut why = vec![REFUSED];
+        why.extend_from_slice(failure.to_string().as_bytes());
+        let _ = rustix::net::send(socket, &why, SendFlags::NOSIGNAL);
+    }
+    sys::exit_now(127);
+}
+
 /// What a process said before it became its program or ended.
 #[derive(Debug, Default)]
 pub(super) struct LastWords {
@@ -140,6 +178,8 @@ pub(super) struct LastWords {
     pub(super) refusal: Option<String>,
     /// The other end of its terminal.
     pub(super) terminal: Option<OwnedFd>,
+    /// What it found on its way.
+    pub(super) notes: Vec<String>,
 }
 
 impl LastWords {
@@ -151,6 +191,10 @@ impl LastWords {
             match packet[0] {
                 BEGUN => words.begun = true,
                 TERMINAL => words.terminal = fds.pop(),
+                NOTE => {
+                    let note = String::from_utf8_lossy(&packet[1..length.min(packet.len())]);
+                    words.notes.push(note.into_owned());
+                }
                 _ => {
                     let why = String::from_utf8_lossy(&packet[1..length.min(packet.len())]);
                     words.refusal = Some(why.into_owned());
@@ -215,7 +259,11 @@ fn enter_and_wait(
 }
 
 /// Becomes the program. Returns only if that is not possible.
-fn become_program(plan: &Plan, part: Part<'_>, socket: BorrowedFd<'_>) -> Result<(), Failure> {
+pub(super) fn become_program(
+    plan: &Plan,
+    part: Part<'_>,
+    socket: BorrowedFd<'_>,
+) -> Result<(), Failure> {
     let Part { spec, streams } = part;
     let identity = enter::become_user(plan, &spec.user)?;
     let _ = rustix::process::setsid();

@@ -210,7 +210,7 @@ fn mounted_sources<'a>(places: &'a Places, plan: &'a Plan) -> [&'a Path; 2] {
     [&places.data, below]
 }
 
-fn mapped_clone(source: &Path, users: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
+pub(super) fn mapped_clone(source: &Path, users: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let mount = rustix::mount::open_tree(rustix::fs::CWD, source, flags)
         .doing(format_args!("cloning the mount of {}", source.display()))?;

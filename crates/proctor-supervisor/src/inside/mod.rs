@@ -40,6 +40,7 @@ mod system_calls;
 mod terminal;
 mod trees;
 mod usage;
+mod view;
 
 pub use launcher::{Order, receive_with_fds, run, send_order};
 pub use spool::StatusFile;

@@ -186,6 +186,11 @@ fn processes() -> Result<(), Failure> {
     directory("proc", 0o555).doing("making /proc")?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     rustix::mount::mount("proc", "proc", "proc", flags, None).doing("mounting /proc")?;
+    restrict_processes()
+}
+
+/// Takes away from the `proc` here what tells of or reaches the host.
+pub(super) fn restrict_processes() -> Result<(), Failure> {
     for path in [c"proc/sys", c"proc/irq", c"proc/bus", c"proc/fs"] {
         ignore_absent(
             rustix::mount::mount_bind(path, path)

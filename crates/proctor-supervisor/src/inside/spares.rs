@@ -6,12 +6,15 @@
 
 use std::{
     collections::VecDeque,
+    os::fd::AsFd,
     time::{Duration, Instant},
 };
 
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
 use super::{
     entrant::{Entrant, Part},
-    failure::Failure,
+    failure::{Failure, While},
     supervisor::Supervisor,
 };
 
@@ -105,7 +108,9 @@ impl Spares {
 impl Supervisor {
     /// A process that becomes `part`: one that waits, if it can be told.
     pub(super) fn entrant(&mut self, part: Part<'_>, now: Instant) -> Result<Entrant, Failure> {
-        if let Some(mut spare) = self.spares.program_begins(now) {
+        if part.spec.view.is_none()
+            && let Some(mut spare) = self.spares.program_begins(now)
+        {
             if spare.tell(part).is_ok() {
                 return Ok(spare);
             }
@@ -121,7 +126,20 @@ impl Supervisor {
             doing: "entering the box".to_owned(),
             error: std::io::ErrorKind::NotFound.into(),
         })?;
-        Entrant::start(around, group, Some(part))
+        match &part.spec.view {
+            None => Entrant::start(around, group, Some(part)),
+            Some(view) if !view.sealed => Entrant::start_with_view(around, group, part, view),
+            Some(view) => {
+                // A process namespace is born below that of the processes to come.
+                let space = Some(LinkNameSpaceType::ProcessID);
+                move_into_link_name_space(self.own_pid_space.as_fd(), space)
+                    .doing("leaving the box's processes")?;
+                let started = Entrant::start_with_view(around, group, part, view);
+                move_into_link_name_space(around.first.processes.as_fd(), space)
+                    .doing("entering the box's processes")?;
+                started
+            }
+        }
     }
 
     /// Gets a process that waits, or lets them go, if it is time.

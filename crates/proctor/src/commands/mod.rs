@@ -7,6 +7,7 @@ mod doctor;
 mod embedded;
 mod fhir;
 mod gate;
+mod harbor;
 mod image;
 mod import;
 mod keys;
@@ -38,6 +39,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Image(arguments) => image::run(arguments).await,
         Command::Import(arguments) => import::run(arguments).await,
         Command::Scenario(arguments) => scenario::run(arguments).await,
+        Command::Harbor(arguments) => harbor::run(&arguments),
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Fhir(arguments) => fhir::run(arguments).await,
         Command::Doctor(arguments) => doctor::run(arguments).await,

@@ -267,6 +267,7 @@ impl JobOrchestratorConfig {
             retries,
             timeout_multiplier: self.timeout_multiplier,
             quiet: self.quiet,
+            ..Orchestration::default()
         }
     }
 }

@@ -191,14 +191,16 @@ impl JobSpecView {
             retries,
             timeout_multiplier,
             quiet,
-        } = job.plan.orchestration;
+            order: _,
+            retry_rules: _,
+        } = &job.plan.orchestration;
         Self {
             scenario_ids: scenario_ids(job),
             orchestrator_config: JobOrchestratorConfig {
                 n_concurrent_trials: trials_at_once.map(|trials| trials.get().into()),
                 n_attempts: retries.map(i64::from),
-                timeout_multiplier,
-                quiet,
+                timeout_multiplier: *timeout_multiplier,
+                quiet: *quiet,
             },
             agent_configs: job.plan.agents.iter().map(JobAgentConfig::of).collect(),
         }

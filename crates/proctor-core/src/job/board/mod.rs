@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    plan::JobPlan,
+    plan::{JobPlan, TrialOrder},
     tries::{Failure, Try, TryOutcome},
 };
 use crate::{
@@ -32,6 +32,10 @@ pub struct Board<'a> {
     /// With how many scenarios each agent is done.
     settled: Vec<usize>,
     under_way: usize,
+    /// How many trials of each entry of agents are under way.
+    of_entry: HashMap<u32, usize>,
+    /// What waits for a while before it is tried again, by agent and scenario.
+    resting: BTreeSet<(usize, usize)>,
 }
 
 /// Something that is to be tried next.
@@ -123,6 +127,8 @@ impl<'a> Board<'a> {
             waiting: vec![places(scenarios); agents],
             settled: vec![0; agents],
             under_way: 0,
+            of_entry: HashMap::new(),
+            resting: BTreeSet::new(),
         };
         for one in tries {
             board.note(one.clone());
@@ -156,8 +162,21 @@ impl<'a> Board<'a> {
             (Standing::Waiting { retry }, false) => {
                 self.waiting[agent].remove(&(retry, scenario));
             }
-            (Standing::UnderWay, true) => self.under_way += 1,
-            (Standing::UnderWay, false) => self.under_way -= 1,
+            (Standing::UnderWay, true) => {
+                self.under_way += 1;
+                *self
+                    .of_entry
+                    .entry(self.plan.agents[agent].entry)
+                    .or_default() += 1;
+            }
+            (Standing::UnderWay, false) => {
+                self.under_way -= 1;
+                let entry = self
+                    .of_entry
+                    .entry(self.plan.agents[agent].entry)
+                    .or_default();
+                *entry = entry.saturating_sub(1);
+            }
             (Standing::Settled(_), true) => self.settled[agent] += 1,
             (Standing::Settled(_), false) => self.settled[agent] -= 1,
         }
@@ -167,17 +186,66 @@ impl<'a> Board<'a> {
         agent * self.plan.scenarios.len() + scenario
     }
 
-    /// What is to be tried next: first tries before retries, one agent after the other. None if as much is under way as may
-    /// be, or if nothing is left.
+    /// What is to be tried next: first tries before retries, in the order of the plan. None if as much is under way as may
+    /// be, or if nothing is left that does not rest.
     pub fn next_turn(&self) -> Option<Turn> {
         if self.under_way >= self.plan.orchestration.trials_at_once() {
             return None;
         }
-        (0..self.plan.agents.len()).find_map(|agent| self.next_of(agent))
+        let agents = 0..self.plan.agents.len();
+        let mut open = agents.filter(|agent| self.has_room(*agent));
+        match self.plan.orchestration.order {
+            TrialOrder::Agents => open.find_map(|agent| self.turn_of(agent, self.first_of(agent)?)),
+            TrialOrder::Attempts => {
+                let candidates = open.filter_map(|agent| Some((agent, self.first_of(agent)?)));
+                let (agent, next) = candidates.min_by_key(|(agent, (retry, scenario))| {
+                    (*retry, self.plan.agents[*agent].attempt, *scenario, *agent)
+                })?;
+                self.turn_of(agent, next)
+            }
+        }
     }
 
-    fn next_of(&self, agent: usize) -> Option<Turn> {
-        let (retry, scenario) = self.waiting[agent].first().copied()?;
+    /// Lets a scenario rest that an agent is to try again.
+    pub fn rest(&mut self, agent: usize, scenario: usize) {
+        self.resting.insert((agent, scenario));
+    }
+
+    /// Lets a scenario be tried again that rested.
+    pub fn wake(&mut self, agent: usize, scenario: usize) {
+        self.resting.remove(&(agent, scenario));
+    }
+
+    /// The retry (from 1 on) that an agent is to make next with the scenario of a try that has just ended, with its place; none if
+    /// it is settled.
+    pub fn retry_after(&self, ended: &Try) -> Option<(usize, usize, u32)> {
+        let agent = self.agents.get(&ended.run).copied()?;
+        let scenario = self.scenarios.get(&ended.task).copied()?;
+        match self.standing(agent, scenario) {
+            Standing::Waiting { retry: 0 } | Standing::UnderWay | Standing::Settled(_) => None,
+            Standing::Waiting { retry } => {
+                Some((agent, scenario, u32::try_from(retry).unwrap_or(u32::MAX)))
+            }
+        }
+    }
+
+    /// Whether another trial of the agent's entry may begin.
+    fn has_room(&self, agent: usize) -> bool {
+        let agent = &self.plan.agents[agent];
+        let under_way = self.of_entry.get(&agent.entry).copied().unwrap_or(0);
+        agent
+            .at_once
+            .is_none_or(|most| under_way < usize::try_from(most.get()).unwrap_or(usize::MAX))
+    }
+
+    /// After how many tries an agent is to try which scenario next.
+    fn first_of(&self, agent: usize) -> Option<(usize, usize)> {
+        let waiting = self.waiting[agent].iter().copied();
+        let mut awake = waiting.filter(|(_, scenario)| !self.resting.contains(&(agent, *scenario)));
+        awake.next()
+    }
+
+    fn turn_of(&self, agent: usize, (retry, scenario): (usize, usize)) -> Option<Turn> {
         let last = self.tries(agent, scenario).last();
         Some(Turn {
             agent,
@@ -351,8 +419,12 @@ impl<'a> Board<'a> {
         match last.outcome() {
             None => Standing::UnderWay,
             Some(TryOutcome::Completed { .. } | TryOutcome::Cancelled) => Standing::Settled(last),
-            Some(TryOutcome::Failed(_) | TryOutcome::TimedOut(_) | TryOutcome::Interrupted(_))
-                if counted <= self.plan.orchestration.retries() =>
+            Some(TryOutcome::Interrupted(_)) if counted <= self.plan.orchestration.retries() => {
+                Standing::Waiting { retry: counted }
+            }
+            Some(TryOutcome::Failed(failure) | TryOutcome::TimedOut(failure))
+                if counted <= self.plan.orchestration.retries()
+                    && self.plan.orchestration.retries_after(failure) =>
             {
                 Standing::Waiting { retry: counted }
             }

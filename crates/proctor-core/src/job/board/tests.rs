@@ -7,7 +7,7 @@ use super::*;
 use crate::{
     canonical::Digest,
     id::kinds::BenchmarkId,
-    job::{FailureKind, JobAgent, JobSource, Orchestration, PlannedScenario, Program},
+    job::{FailureKind, JobAgent, JobSource, Orchestration, PlannedScenario, Program, RetryRules},
     run::Pinned,
     scoring::Score,
     time::Timestamp,
@@ -39,6 +39,9 @@ pub(crate) fn plan(agents: u128, scenarios: u128, retries: u32) -> JobPlan {
                 environment: BTreeMap::new(),
                 secrets: BTreeMap::new(),
                 program: Program::Nop,
+                attempt: 1,
+                entry: u32::try_from(number).unwrap_or_default(),
+                at_once: None,
             })
             .collect(),
         orchestration: Orchestration {
@@ -72,6 +75,8 @@ fn failure(kind: FailureKind) -> Failure {
         kind,
         message: format!("{kind:?}"),
         fault: None,
+        exception: None,
+        verified: None,
     }
 }
 
@@ -313,4 +318,101 @@ proptest! {
             }
         }
     }
+}
+
+/// The turns of a plan in the order in which they begin, when every one is solved at once.
+fn turns(plan: &JobPlan) -> Vec<(usize, usize)> {
+    let mut board = Board::of(plan, []);
+    let mut turns = Vec::new();
+    while let Some(turn) = board.next_turn() {
+        turns.push((turn.agent, turn.scenario));
+        let one = begin(plan, turn, 1);
+        board.note(one.clone());
+        board.note(one.ended(at(2), outcome("solved")));
+    }
+    turns
+}
+
+#[test]
+fn trials_begin_agent_by_agent_or_attempt_by_attempt() {
+    // Two agents with two attempts each, in the order of their runs.
+    let mut plan = plan(4, 2, 0);
+    for (agent, (entry, attempt)) in plan.agents.iter_mut().zip([(0, 1), (1, 1), (0, 2), (1, 2)]) {
+        (agent.entry, agent.attempt) = (entry, attempt);
+    }
+    let by_agents = [
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (1, 1),
+        (2, 0),
+        (2, 1),
+        (3, 0),
+        (3, 1),
+    ];
+    assert_eq!(turns(&plan), by_agents);
+    plan.orchestration.order = TrialOrder::Attempts;
+    let by_attempts = [
+        (0, 0),
+        (1, 0),
+        (0, 1),
+        (1, 1),
+        (2, 0),
+        (3, 0),
+        (2, 1),
+        (3, 1),
+    ];
+    assert_eq!(turns(&plan), by_attempts);
+}
+
+#[test]
+fn an_entry_has_no_more_trials_at_once_than_it_may() {
+    let mut plan = plan(2, 3, 0);
+    plan.orchestration.trials_at_once = NonZeroU32::new(3);
+    plan.agents[0].at_once = NonZeroU32::new(1);
+    let mut board = Board::of(&plan, []);
+    let mut begun = Vec::new();
+    while let Some(turn) = board.next_turn() {
+        begun.push(turn.agent);
+        board.note(begin(&plan, turn, 1));
+    }
+    assert_eq!(begun, [0, 1, 1]);
+}
+
+#[test]
+fn only_the_exceptions_of_the_rules_are_tried_again_and_only_after_a_rest() {
+    let mut plan = plan(1, 1, 5);
+    plan.orchestration.retry_rules = Some(RetryRules {
+        include: None,
+        exclude: ["AgentTimeoutError".to_owned()].into(),
+    });
+    let failed =
+        |exception: &str| TryOutcome::Failed(failure(FailureKind::AgentCrash).called(exception));
+    let ended = |exception: &str| {
+        let turn = Board::of(&plan, []).next_turn().unwrap();
+        begin(&plan, turn, 1).ended(at(2), failed(exception))
+    };
+    let excluded = ended("AgentTimeoutError");
+    assert!(Board::of(&plan, [&excluded]).is_all_done());
+    let retried = ended("NonZeroAgentExitCodeError");
+    let mut board = Board::of(&plan, [&retried]);
+    assert_eq!(board.retry_after(&retried), Some((0, 0, 1)));
+    board.rest(0, 0);
+    assert_eq!(board.next_turn(), None);
+    board.wake(0, 0);
+    assert_eq!(board.next_turn().map(|turn| turn.number), Some(2));
+}
+
+#[test]
+fn what_was_verified_counts_although_the_agent_failed() {
+    let plan = plan(1, 1, 0);
+    let turn = Board::of(&plan, []).next_turn().unwrap();
+    let verified = Failure {
+        verified: Some(Score::ONE),
+        ..failure(FailureKind::AgentTimeout).called("AgentTimeoutError")
+    };
+    let one = begin(&plan, turn, 1).ended(at(2), TryOutcome::TimedOut(verified));
+    assert_eq!(one.result(), TryResult::Scored(Score::ONE));
+    let board = Board::of(&plan, [&one]);
+    assert_eq!(board.outcome(0).timed_out, 1);
 }
