@@ -261,7 +261,7 @@ impl Try {
             Some(TryOutcome::Failed(failure) | TryOutcome::TimedOut(failure))
                 if failure.verified.is_some() =>
             {
-                TryResult::Scored(failure.verified.unwrap_or(Score::ZERO))
+                TryResult::scored(failure.verified.unwrap_or(Score::ZERO))
             }
             // Before causes were on record: scorers that take too long are the agent's, unless more is known.
             Some(TryOutcome::TimedOut(failure)) if failure.fault.is_none() => {

@@ -412,7 +412,7 @@ fn what_was_verified_counts_although_the_agent_failed() {
         ..failure(FailureKind::AgentTimeout).called("AgentTimeoutError")
     };
     let one = begin(&plan, turn, 1).ended(at(2), TryOutcome::TimedOut(verified));
-    assert_eq!(one.result(), TryResult::Scored(Score::ONE));
+    assert_eq!(one.result(), TryResult::scored(Score::ONE));
     let board = Board::of(&plan, [&one]);
     assert_eq!(board.outcome(0).timed_out, 1);
 }
