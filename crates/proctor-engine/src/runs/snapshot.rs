@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use proctor_core::causes::with_causes;
 use proctor_core::{
+    canonical::Digest,
     criterion_run::CriterionRun,
     id::kinds::{JobId, OrganizationId, RunId, TaskRunId},
     job::Try,
@@ -122,6 +123,8 @@ pub(crate) struct StepRecord<'a> {
     pub(crate) on_disk: OnDisk,
     /// What was found.
     pub(crate) criterion_runs: Vec<CriterionRun>,
+    /// The digest of its frozen task, if its scorers took too long on the reference.
+    pub(crate) slow_reference: Option<Digest>,
     /// The end of the try that the task run belongs to, if the step ends the task run.
     pub(crate) end_of_try: Option<&'a EndOfTry<'a>>,
 }
@@ -257,7 +260,7 @@ impl Engine {
         if let TaskRunState::Scoring { .. } = snapshot.value().state
             && snapshot.value().is_due(self.now())
         {
-            snapshot.slow_scoring = Some(self.slow_scoring(snapshot.value()).await?);
+            snapshot.slow_scoring = Some(self.slow_scoring(&snapshot).await?);
         }
         Ok(snapshot)
     }
@@ -318,6 +321,7 @@ impl Engine {
             };
             let read = || self.snapshot_to_step(id);
             let changed = Box::pin(self.change(known.take(), read, decide)).await?;
+                    progress.slow_reference = record.slow_reference.map(|task| (task, id));
             self.follow_up(&changed).await;
             let Changed {
                 read,
