@@ -168,6 +168,13 @@ pub(crate) struct WholeRun {
 }
 
 impl WholeRun {
+    /// Whether a playground is at work: one that was started while its run was about to end is not judged yet.
+    pub(crate) fn has_playground_at_work(&self) -> bool {
+        self.task_runs.iter().any(|one| {
+            one.value.devbox.is_none() && matches!(one.value.state, TaskRunState::Started(_))
+        })
+    }
+
     /// All task runs after `step`, and before and after those that it changed.
     pub(crate) fn step_all(
         &self,
@@ -314,6 +321,7 @@ impl Engine {
                 };
                 if came_in_time {
                     progress.criterion_runs.clone_from(&record.criterion_runs);
+                    progress.slow_reference = record.slow_reference.map(|task| (task, id));
                     let end = record.end_of_try.filter(|_| after.is_over());
                     progress.tries = end.and_then(|end| end(&after)).into_iter().collect();
                 }
@@ -321,7 +329,6 @@ impl Engine {
             };
             let read = || self.snapshot_to_step(id);
             let changed = Box::pin(self.change(known.take(), read, decide)).await?;
-                    progress.slow_reference = record.slow_reference.map(|task| (task, id));
             self.follow_up(&changed).await;
             let Changed {
                 read,
