@@ -25,7 +25,7 @@ use crate::{change::Decision, engine::Engine, error::EngineError};
 
 /// How long to wait before a job that could not be carried on is taken up again.
 pub(super) const PAUSE: Duration = Duration::from_secs(5);
-/// The label that names the job of a run.
+/// The label that names the job of a run, and marks a benchmark that was made for a job.
 pub(super) const JOB: &str = "proctor.job";
 
 /// A job while it is carried out.

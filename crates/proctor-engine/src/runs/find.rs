@@ -180,11 +180,7 @@ impl Engine {
                     ));
                 }
                 (Some(_), Some(_)) => {
-                    return Err(EngineError::Unclear(
-                        "several task runs are started; say which with the header 'X-Task-Run: tr_…' \
-                         or the parameter task_run_id"
-                            .to_owned(),
-                    ));
+                    return Err(EngineError::SeveralStarted);
                 }
             },
         };
