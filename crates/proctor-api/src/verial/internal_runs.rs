@@ -190,7 +190,7 @@ pub(crate) async fn create_benchmark_run(
             .newest_version(caller.id(), benchmark)
             .await?
         {
-            Some(pinned) => Taken::Version(pinned),
+            Some(version) => Taken::Version(Box::new(version)),
             None => Taken::Draft(benchmark),
         }
     };

@@ -112,7 +112,7 @@ pub(crate) async fn take_benchmark(
     let agent = checks.optional_text("agent", body.agent, 1..=AGENT);
     checks.finish()?;
     let (slug, number) = read_benchmark(&named)?;
-    let pinned = state
+    let version = state
         .engine()
         .version_to_take(caller.organization.id, &slug, number)
         .await
@@ -123,7 +123,7 @@ pub(crate) async fn take_benchmark(
     let new = NewRun {
         organization: caller.organization.id,
         solver: Some(caller.solver),
-        taken: Taken::Version(pinned),
+        taken: Taken::Version(Box::new(version)),
         scored: body.scored.unwrap_or(false),
         agent,
     };
@@ -156,7 +156,7 @@ pub(super) async fn begin(state: &ApiState, new: NewRun) -> Result<NewRunView, A
         .collect();
     Ok(NewRunView {
         benchmark_run_id: run.id,
-        benchmark: benchmark_ref(state, &run, &prepared.benchmark.name).await?,
+        benchmark: BenchmarkRef::of(created.version.as_deref(), &prepared.benchmark.name),
         scored: run.scored,
         agent: run.agent.clone(),
         phase: phase(false, false),

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc, time::Duration};
 
 use proctor_core::{
-    definition::Requirements,
+    definition::{BenchmarkVersion, Requirements},
     devbox::DevboxDefinition,
     id::{
         Dialect,
@@ -22,6 +22,7 @@ use proctor_store::{
     repeatable::Made,
 };
 
+use super::find::pin;
 use crate::{
     authoring, catalog::Prepared, engine::Engine, error::EngineError, problems::NotBrought,
 };
@@ -45,7 +46,7 @@ pub struct NewRun {
 #[derive(Clone, Debug)]
 pub enum Taken {
     /// A published version.
-    Version(Pinned),
+    Version(Box<BenchmarkVersion>),
     /// The draft as it stands.
     Draft(BenchmarkId),
 }
@@ -62,6 +63,8 @@ pub struct Created {
     pub token: IssuedKey,
     /// The definition.
     pub prepared: Arc<Prepared>,
+    /// The published version; none for a draft.
+    pub version: Option<Box<BenchmarkVersion>>,
 }
 
 /// A benchmark of scenarios that is to be taken.
@@ -79,15 +82,16 @@ pub struct NewBenchmarkRun {
 impl Engine {
     /// Makes a run with its task runs and its token.
     pub async fn create_run(&self, new: NewRun) -> Result<Created, EngineError> {
-        let pinned = match new.taken {
-            Taken::Version(pinned) => pinned,
+        let (pinned, version) = match new.taken {
+            Taken::Version(version) => (pin(&version)?, Some(version)),
             Taken::Draft(benchmark) => {
                 let frozen = self.freeze(new.organization, benchmark).await?;
-                Pinned {
+                let pinned = Pinned {
                     benchmark,
                     version: None,
                     digest: frozen.digest,
-                }
+                };
+                (pinned, None)
             }
         };
         let prepared = self
@@ -130,6 +134,7 @@ impl Engine {
             doors,
             token,
             prepared,
+            version,
         })
     }
 
