@@ -21,7 +21,7 @@ use utoipa::ToSchema;
 
 use super::run_views::{
     Axes, BenchmarkRef, Outcome, RunSandboxView, TaskRunLine, endpoints, phase, run_sandboxes,
-    status,
+    status_of_run,
 };
 use crate::{
     auth::{Caller, SolverCaller},
@@ -160,7 +160,7 @@ pub(super) async fn begin(state: &ApiState, new: NewRun) -> Result<NewRunView, A
         scored: run.scored,
         agent: run.agent.clone(),
         phase: phase(false, false),
-        status: status(run.status()),
+        status: status_of_run(&run),
         bearer_token: created.token.secret.expose_secret().to_owned(),
         bearer_token_expires_at: run.expires_at,
         endpoints: endpoints(blueprint.map(|blueprint| &**blueprint), &prefix),
@@ -261,7 +261,7 @@ pub(crate) async fn get_taken_run(
         scored: run.scored,
         agent: run.agent.clone(),
         phase: phase(run.started_at().is_some(), run.is_over()),
-        status: status(run.status()),
+        status: status_of_run(run),
         verdict: result.verdict,
         score: result.score,
         axes: result.axes,
