@@ -23,9 +23,12 @@ pub enum EngineError {
     /// The state does not allow it.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// No task run is at work, or more than one is.
+    /// What was asked for cannot be done as things are.
     #[error("{0}")]
     Unclear(String),
+    /// More than one task run is at work, and nobody said which is meant.
+    #[error("several task runs are started")]
+    SeveralStarted,
     /// The scenario of the task cannot happen.
     #[error("the scenario cannot happen: {0}")]
     Scenario(String),

@@ -135,8 +135,7 @@ impl Engine {
         let place = agents.enumerate().find(|(_, agent)| agent.run == run.id);
         let (place, _) =
             place.ok_or_else(|| EngineError::Fault(format!("the job {job} has no such run")))?;
-        let is_over = run.is_over() || details.job.is_over();
-        Ok(details.board().attempts(place, 1, is_over))
+        Ok(details.board().attempts(place, &details.untried(place)))
     }
 
     /// Who takes a run: in its own words, or by its Solver's name.
@@ -153,7 +152,7 @@ impl Engine {
 }
 
 /// What is known of a task that was never begun in a run.
-fn untried(run: &Run) -> TryResult {
+pub(crate) fn untried(run: &Run) -> TryResult {
     match &run.state {
         RunState::Created | RunState::Started { .. } => TryResult::Pending,
         RunState::Ended { ending, .. } => TryResult::Faulted(match ending {
@@ -169,13 +168,11 @@ fn agents_of(details: &JobDetails) -> Vec<AgentResults> {
     let (job, board) = (&details.job, details.board());
     let mut pooled: Vec<(&JobAgent, Vec<RunId>, Vec<AttemptResult>)> = Vec::new();
     for (place, agent) in job.plan.agents.iter().enumerate() {
-        let known = pooled
+        let attempts = board.attempts(place, &details.untried(place));
+        match pooled
             .iter_mut()
-            .find(|(other, ..)| agent.is_same_agent(other));
-        let number = known.as_ref().map_or(1, |(_, runs, _)| runs.len() + 1);
-        let number = u32::try_from(number).unwrap_or(u32::MAX);
-        let attempts = board.attempts(place, number, job.is_over() || board.is_done(place));
-        match known {
+            .find(|(other, ..)| agent.is_same_agent(other))
+        {
             Some((_, runs, all)) => {
                 runs.push(agent.run);
                 all.extend(attempts);

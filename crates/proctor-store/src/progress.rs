@@ -4,8 +4,9 @@
 //! two deciders cannot both win; and every task run that begins or ends is counted in its run, in the same transaction.
 
 use proctor_core::{
+    canonical::Digest,
     criterion_run::CriterionRun,
-    id::kinds::{JobId, OrganizationId, RunId},
+    id::kinds::{JobId, OrganizationId, RunId, TaskRunId},
     job::{Job, Try},
     limits::Resource,
     run::{Run, Tally},
@@ -48,6 +49,8 @@ pub struct Progress {
     pub tries: Vec<(JobId, Try)>,
     /// Why the run is put on its leaderboard or taken off, in words.
     pub rank_reason: Option<String>,
+    /// The digest of a frozen task and the task run that shows that its scorers take too long on the reference too.
+    pub slow_reference: Option<(Digest, TaskRunId)>,
     /// How soon it must be on disk.
     pub on_disk: OnDisk,
 }
@@ -125,6 +128,14 @@ impl Store {
         }
         for (job, this_try) in &progress.tries {
             transaction.execute(update_of_try(*job, this_try)?).await?;
+        }
+        if let Some((task, task_run)) = &progress.slow_reference {
+            let query = Query::new(
+                "INSERT INTO slow_references (task_digest, task_run) VALUES ($1, $2) ON CONFLICT (task_digest) DO NOTHING",
+            )
+            .bind(task.to_string())
+            .bind(*task_run);
+            transaction.execute(query).await?;
         }
         if progress.ends_tokens
             && let Some((run, _)) = &progress.run

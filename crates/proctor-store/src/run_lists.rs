@@ -1,6 +1,7 @@
 //! Looking for runs, and for task runs that are done in boxes.
 
 use proctor_core::{
+    canonical::Digest,
     definition::Slug,
     id::kinds::{BenchmarkId, OrganizationId, RunId, RunKind, SolverId, TaskId, TaskRunKind},
     run::Run,
@@ -118,19 +119,12 @@ impl Store {
         listing.page(self.database(), page, read).await
     }
 
-    /// The newest task runs of a task that timed out.
-    pub async fn timed_out_task_runs(
-        &self,
-        task: TaskId,
-        limit: u32,
-    ) -> Result<Vec<TaskRun>, StoreError> {
-        let text = format!(
-            "SELECT {TASK_RUN_COLUMNS} FROM task_runs WHERE task = $1 AND status = 'timed_out' ORDER BY id DESC LIMIT $2"
-        );
-        let query = Query::assembled(text, vec![task.into(), limit.into()]);
-        let rows = self.database().read_all(query).await?;
-        let read = |row: &Row| read_task_run(row).map(|task_run| task_run.value);
-        rows.iter().map(read).collect()
+    /// Whether the scorers of the frozen task with this digest are known to take too long on the reference
+    /// ([`crate::progress::Progress::slow_reference`]).
+    pub async fn is_slow_on_reference(&self, task: &Digest) -> Result<bool, StoreError> {
+        let query = Query::new("SELECT 1 FROM slow_references WHERE task_digest = $1")
+            .bind(task.to_string());
+        Ok(self.database().read_optional(query).await?.is_some())
     }
 
     /// The task runs that are done in boxes and not over, each with whose it is.

@@ -26,6 +26,9 @@ impl From<EngineError> for ApiError {
             EngineError::NotFound(_) => Self::not_found(error.to_string()),
             EngineError::Refused(refused) => refused.into(),
             EngineError::Unclear(message) => state(message),
+            EngineError::SeveralStarted => state(format!(
+                "{error}; say which with the header 'X-Task-Run: tr_…' or the parameter task_run_id"
+            )),
             EngineError::Scenario(_) | EngineError::Frozen => state(error.to_string()),
             EngineError::Environment(problems) => Self::unmet(problems.into_vec()),
             EngineError::NotBrought(problems) => not_brought(problems),

@@ -208,12 +208,15 @@ pub(crate) async fn create_benchmark_run(
         (None, Some(_)) if is_draft => {
             return Err(ApiError::field("draft", "cannot be given with a version"));
         }
-        (None, Some(named)) => Taken::Version(version_named(&state, caller.id(), &named).await?),
+        (None, Some(named)) => {
+            let version = version_named(&state, caller.id(), &named).await?;
+            Taken::Version(Box::new(version))
+        }
         (Some(benchmark), None) if is_draft => Taken::Draft(benchmark),
         (Some(benchmark), None) => {
             let newest = state.engine().newest_version(caller.id(), benchmark);
             match newest.await? {
-                Some(pinned) => Taken::Version(pinned),
+                Some(version) => Taken::Version(Box::new(version)),
                 None => Taken::Draft(benchmark),
             }
         }

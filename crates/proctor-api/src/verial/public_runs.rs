@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use http::StatusCode;
 use proctor_core::{
-    definition::Slug,
+    definition::{BenchmarkVersion, Slug},
     id::kinds::{OrganizationId, RunId, TaskId, TaskRunId},
-    run::{Pinned, Run},
+    run::Run,
     time::Timestamp,
 };
 use proctor_engine::{
@@ -21,7 +21,7 @@ use utoipa::ToSchema;
 
 use super::run_views::{
     Axes, BenchmarkRef, Outcome, RunSandboxView, TaskRunLine, endpoints, phase, run_sandboxes,
-    status,
+    status_of_run,
 };
 use crate::{
     auth::{Caller, SolverCaller},
@@ -117,11 +117,11 @@ pub(crate) async fn take_benchmark(
     let agent = checks.optional_text("agent", body.agent, 1..=AGENT);
     let labels = run_labels(&mut checks, body.labels);
     checks.finish()?;
-    let pinned = version_named(&state, caller.organization.id, &named).await?;
+    let version = version_named(&state, caller.organization.id, &named).await?;
     let new = NewRun {
         organization: caller.organization.id,
         solver: Some(caller.solver),
-        taken: Taken::Version(pinned),
+        taken: Taken::Version(Box::new(version)),
         scored: body.scored.unwrap_or(false),
         agent,
         labels,
@@ -134,7 +134,7 @@ pub(super) async fn version_named(
     state: &ApiState,
     organization: OrganizationId,
     named: &str,
-) -> Result<Pinned, ApiError> {
+) -> Result<BenchmarkVersion, ApiError> {
     let (slug, number) = read_benchmark(named)?;
     let found = state.engine().version_to_take(organization, &slug, number);
     found.await.map_err(|error| match error {
@@ -182,11 +182,11 @@ pub(super) async fn begin(state: &ApiState, new: NewRun) -> Result<NewRunView, A
         .collect();
     Ok(NewRunView {
         benchmark_run_id: run.id,
-        benchmark: benchmark_ref(state, &run, &prepared.benchmark.name).await?,
+        benchmark: BenchmarkRef::of(created.version.as_deref(), &prepared.benchmark.name),
         scored: run.scored,
         agent: run.agent.clone(),
         phase: phase(false, false),
-        status: status(run.status()),
+        status: status_of_run(&run),
         bearer_token: created.token.secret.expose_secret().to_owned(),
         bearer_token_expires_at: run.expires_at,
         endpoints: endpoints(blueprint.map(|blueprint| &**blueprint), &prefix),
@@ -289,7 +289,7 @@ pub(crate) async fn get_taken_run(
         scored: run.scored,
         agent: run.agent.clone(),
         phase: phase(run.started_at().is_some(), run.is_over()),
-        status: status(run.status()),
+        status: status_of_run(run),
         verdict: result.verdict,
         score: result.score,
         axes: result.axes,

@@ -13,7 +13,10 @@ use utoipa::ToSchema;
 
 use super::{
     public_runs::prefix,
-    run_views::{Axes, CheckView, CriticalMissView, Outcome, endpoints, phase, status},
+    run_views::{
+        Axes, CheckView, CriticalMissView, Outcome, endpoints, phase, status_of_run,
+        status_of_task_run,
+    },
 };
 use crate::{
     auth::RunCaller,
@@ -78,7 +81,7 @@ pub(super) async fn start(
         task_id: task_run.task,
         name: task.name.clone(),
         phase: phase(true, false),
-        status: status(task_run.status()),
+        status: status_of_task_run(&task_run),
         started_at: task_run.started_at(),
         deadline_at: task_run.deadline(),
         task_item: task.brief.clone(),
@@ -153,7 +156,7 @@ pub(super) async fn complete(
     Ok(CompletedView {
         task_run_id: id,
         phase: phase(true, completed.task_run.is_over()),
-        status: status(completed.task_run.status()),
+        status: status_of_task_run(&completed.task_run),
         verdict: result.verdict,
         score: result.score,
         axes: result.axes,
@@ -165,7 +168,7 @@ pub(super) async fn complete(
         critical_misses: Outcome::critical_misses(completed.task_run.card(), open),
         benchmark_run: completed.ended_run.then(|| EndedRunView {
             phase: phase(true, completed.run.is_over()),
-            status: status(completed.run.status()),
+            status: status_of_run(&completed.run),
             score: of_run.score,
             verdict: of_run.verdict,
         }),

@@ -9,9 +9,9 @@ use proctor_core::{
     id::kinds::{
         BenchmarkId, CriterionId, CriterionRunId, RunId, SandboxId, SimulatorId, TaskId, TaskRunId,
     },
-    run::Run,
+    run::{Ending, Run, RunState},
     scoring::{AxisScore, CriticalMiss, Scorecard, Verdict, Weight},
-    task_run::TaskRun,
+    task_run::{Outcome as HowItEnded, TaskRun, TaskRunState},
     time::Timestamp,
 };
 use proctor_playground::environment::Blueprint;
@@ -32,11 +32,22 @@ pub(super) fn phase(is_started: bool, is_over: bool) -> &'static str {
     }
 }
 
-/// How it stands: `active` until it is over.
-pub(super) fn status(word: &'static str) -> &'static str {
-    match word {
-        "created" | "started" | "scoring" | "scored" => "active",
-        over => over,
+/// How a run stands: `active` until it is over.
+pub(super) const fn status_of_run(run: &Run) -> &'static str {
+    match &run.state {
+        RunState::Created | RunState::Started { .. } => "active",
+        RunState::Ended { .. } => run.status(),
+    }
+}
+
+/// How a task run stands: `active` until it is over.
+pub(super) const fn status_of_task_run(task_run: &TaskRun) -> &'static str {
+    match &task_run.state {
+        TaskRunState::Created
+        | TaskRunState::Started(_)
+        | TaskRunState::Scoring { .. }
+        | TaskRunState::Scored { .. } => "active",
+        TaskRunState::Ended { .. } => task_run.status(),
     }
 }
 
@@ -95,19 +106,27 @@ impl Outcome {
 
     /// The result of a run: none while it goes on, and none when it was cancelled.
     pub(super) fn of_run(run: &Run) -> Self {
-        match (run.status(), run.card()) {
-            ("completed", Some(card)) => Self::of(card),
-            ("failed", _) => Self::of(&Scorecard::zero()),
-            _ => Self::NONE,
+        match &run.state {
+            RunState::Created | RunState::Started { .. } => Self::NONE,
+            RunState::Ended { ending, .. } => match ending {
+                Ending::Completed { card } => Self::of(card),
+                Ending::Failed { .. } => Self::of(&Scorecard::zero()),
+                Ending::Cancelled { .. } => Self::NONE,
+            },
         }
     }
 
     /// The result of a task run: what timed out or failed counts zero.
     pub(super) fn of_task_run(task_run: &TaskRun) -> Self {
-        match (task_run.status(), task_run.card()) {
-            ("completed", Some(card)) => Self::of(card),
-            ("completed" | "timed_out" | "failed", None) => Self::of(&Scorecard::zero()),
-            _ => Self::NONE,
+        let TaskRunState::Ended { outcome, .. } = &task_run.state else {
+            return Self::NONE;
+        };
+        match outcome {
+            HowItEnded::Completed { card: Some(card) } => Self::of(card),
+            HowItEnded::Completed { card: None }
+            | HowItEnded::TimedOut { .. }
+            | HowItEnded::Failed { .. } => Self::of(&Scorecard::zero()),
+            HowItEnded::Cancelled { .. } => Self::NONE,
         }
     }
 }
@@ -217,7 +236,7 @@ impl TaskRunLine {
             task_id: task_run.task,
             name: name.to_owned(),
             phase: phase(task_run.started_at().is_some(), task_run.is_over()),
-            status: status(task_run.status()),
+            status: status_of_task_run(task_run),
             verdict: result.verdict,
             score: result.score,
         }
@@ -274,7 +293,7 @@ impl RunView {
             labels: run.particulars.metadata.clone(),
             solver_id: run.solver,
             phase: phase(run.started_at().is_some(), run.is_over()),
-            status: status(run.status()),
+            status: status_of_run(run),
             verdict: result.verdict,
             score: result.score,
             axes: result.axes,
@@ -383,7 +402,7 @@ impl TaskRunView {
             task_id: task_run.task,
             name: task.name.clone(),
             phase: phase(task_run.started_at().is_some(), task_run.is_over()),
-            status: status(task_run.status()),
+            status: status_of_task_run(task_run),
             verdict: result.verdict,
             score: result.score,
             axes: result.axes,

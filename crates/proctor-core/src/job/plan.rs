@@ -221,6 +221,15 @@ impl JobPlan {
         }
     }
 
+    /// Which attempt at each scenario is planned for the agent at this place: one that is asked for again, all of it the same,
+    /// has further attempts.
+    pub fn attempt_of(&self, agent: usize) -> u32 {
+        let planned = &self.agents[agent];
+        let before = self.agents[..agent].iter();
+        let same = before.filter(|other| other.is_same_agent(planned)).count();
+        u32::try_from(same).unwrap_or(u32::MAX).saturating_add(1)
+    }
+
     /// The agent that takes its scenarios in this run.
     pub fn agent_of(&self, run: RunId) -> Option<&JobAgent> {
         self.agents.iter().find(|agent| agent.run == run)
@@ -250,6 +259,17 @@ mod tests {
         assert_eq!(limits, [10.0, 15.0, 22.5]);
         let plan = limited(None, None);
         assert_eq!(plan.time_limit(&plan.agents[0], 7), USUAL_AGENT_TIME);
+    }
+
+    #[test]
+    fn an_agent_that_is_asked_for_again_has_further_attempts() {
+        let mut plan = plan(3, 1, 0);
+        for agent in &mut plan.agents {
+            agent.name = "mine".to_owned();
+        }
+        plan.agents[1].model = Some("m-1".to_owned());
+        let attempts: Vec<u32> = (0..3).map(|agent| plan.attempt_of(agent)).collect();
+        assert_eq!(attempts, [1, 1, 2]);
     }
 
     #[test]

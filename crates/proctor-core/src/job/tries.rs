@@ -239,6 +239,11 @@ impl Try {
         self.task_run.is_some() && !is_setup
     }
 
+    /// Whether anything was done about it: its run was not over before a task run came to be.
+    pub fn was_begun(&self) -> bool {
+        self.task_run.is_some() || !matches!(self.outcome(), Some(TryOutcome::Cancelled))
+    }
+
     /// How it ended, if it has.
     pub fn outcome(&self) -> Option<&TryOutcome> {
         self.end.as_ref().map(|end| &end.outcome)

@@ -82,7 +82,7 @@ pub enum RunState {
         at: Timestamp,
         /// How it ended.
         ending: Ending,
-        /// Our own numbers; none in records of before, and for what failed as a whole.
+        /// Our own numbers; none in records of before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<Summary>,
     },
@@ -260,13 +260,13 @@ impl Run {
         }
     }
 
-    /// Ends the run because it cannot be carried on. What is over stays as it is.
+    /// Ends the run because it cannot be carried on, with our own numbers of it. What is over stays as it is.
     #[must_use]
-    pub fn fail(self, now: Timestamp, cause: Cause) -> Step<Self> {
+    pub fn fail(self, now: Timestamp, cause: Cause, summary: Summary) -> Step<Self> {
         if self.is_over() {
             return Step::Unchanged(self);
         }
-        Step::Changed(self.end(now, Ending::Failed { cause }, None))
+        Step::Changed(self.end(now, Ending::Failed { cause }, Some(summary)))
     }
 
     /// The same run with these numbers of ours, if it is over: a job knows more of its tries than task runs tell.

@@ -217,7 +217,14 @@ fn a_completed_run_cannot_be_cancelled() {
         done.clone().cancel(at(4), &[], []),
         Err(Refused::RunOver("completed"))
     );
-    assert!(!done.fail(at(5), Cause::Infrastructure).is_changed());
+    let numbers = Summary::of(&[]);
+    assert!(
+        !done
+            .fail(at(5), Cause::Infrastructure, numbers.clone())
+            .is_changed()
+    );
+    let failed = run(1).fail(at(5), Cause::Infrastructure, numbers.clone());
+    assert_eq!(failed.into_inner().own_numbers(), Some(&numbers));
 }
 
 #[test]

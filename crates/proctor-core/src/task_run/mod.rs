@@ -238,6 +238,26 @@ impl TaskRun {
         }
     }
 
+    /// Gives the judge all of its time again: the server that let it work had ended. What is not being judged stays as it is.
+    #[must_use]
+    pub fn resume_scoring(self, now: Timestamp, limit: Duration) -> Step<Self> {
+        match self.state {
+            TaskRunState::Scoring {
+                work,
+                since,
+                deadline,
+            } if deadline != now.plus(limit) => {
+                let state = TaskRunState::Scoring {
+                    work,
+                    since,
+                    deadline: now.plus(limit),
+                };
+                Step::Changed(Self { state, ..self })
+            }
+            _ => Step::Unchanged(self),
+        }
+    }
+
     /// Records the judge's answer.
     pub fn record_score(self, now: Timestamp, card: Scorecard) -> Result<Step<Self>, Refused> {
         match self.state {
@@ -345,16 +365,17 @@ impl TaskRun {
     }
 
     /// Ends what is left when the run's token has expired: what was started has timed out, what
-    /// was never started has failed.
+    /// was never started has failed. What is being judged was done in time, and has a clock of its own.
     #[must_use]
     pub fn sweep(self, now: Timestamp) -> Step<Self> {
         let outcome = match self.state {
-            TaskRunState::Ended { .. } => return Step::Unchanged(self),
+            TaskRunState::Ended { .. } | TaskRunState::Scoring { .. } => {
+                return Step::Unchanged(self);
+            }
             TaskRunState::Created => {
                 Outcome::failed(Fault::new(Cause::AgentTimeout, NEVER_STARTED))
             }
             TaskRunState::Started(_) => Outcome::agent_too_slow(RUN_ENDED),
-            TaskRunState::Scoring { .. } => Outcome::scoring_too_slow(SlowScoring::Scorers),
             TaskRunState::Scored { ref card, .. } => Outcome::Completed {
                 card: Some(card.clone()),
             },

@@ -217,6 +217,23 @@ fn the_sweeper_ends_each_state_in_its_own_way() {
         .unwrap()
         .into_inner();
     assert!(!completed.sweep(at(9)).is_changed());
+    let limit = Duration::from_secs(10);
+    let scoring = started().begin_scoring(at(2), limit).unwrap().into_inner();
+    assert!(
+        !scoring.sweep(at(9)).is_changed(),
+        "its agent was done in time"
+    );
+}
+
+#[test]
+fn judging_begins_anew_after_an_outage() {
+    let limit = Duration::from_secs(10);
+    let scoring = started().begin_scoring(at(2), limit).unwrap().into_inner();
+    let resumed = scoring.resume_scoring(at(60), limit).into_inner();
+    assert_eq!(resumed.deadline(), Some(at(70)));
+    let scored = resumed.record_score(at(69), card(1.0)).unwrap();
+    assert_eq!(scored.into_inner().card(), Some(&card(1.0)));
+    assert!(!started().resume_scoring(at(60), limit).is_changed());
 }
 
 #[test]
@@ -242,6 +259,7 @@ enum Ask {
     Start,
     Complete(f64),
     BeginScoring,
+    ResumeScoring,
     RecordScore(f64),
     Finish,
     Cancel,
@@ -256,6 +274,7 @@ fn any_ask() -> impl Strategy<Value = Ask> {
         Just(Ask::Start),
         (0.0..=1.0).prop_map(Ask::Complete),
         Just(Ask::BeginScoring),
+        Just(Ask::ResumeScoring),
         (0.0..=1.0).prop_map(Ask::RecordScore),
         Just(Ask::Finish),
         Just(Ask::Cancel),
@@ -278,6 +297,7 @@ proptest! {
                 Ask::Start => before.clone().start(now, Some(limit)),
                 Ask::Complete(score) => before.clone().complete(now, now, card(score)),
                 Ask::BeginScoring => before.clone().begin_scoring(now, limit),
+                Ask::ResumeScoring => Ok(before.clone().resume_scoring(now, limit)),
                 Ask::RecordScore(score) => before.clone().record_score(now, card(score)),
                 Ask::Finish => before.clone().finish(now),
                 Ask::Cancel => Ok(before.clone().cancel(now)),

@@ -12,7 +12,7 @@ use proctor_core::{
 use proctor_macros::boxed_futures;
 use proctor_store::{benchmarks::BenchmarkDraft, repeatable::Made};
 
-use super::JobDetails;
+use super::{JobDetails, drive::JOB};
 use crate::{
     authoring::{self, Frozen},
     engine::Engine,
@@ -20,8 +20,6 @@ use crate::{
     problems::{AgentProblem, JobProblem},
 };
 
-/// The label of a benchmark that was made for a job.
-const MADE_FOR_A_JOB: &str = "proctor.job";
 /// Why a benchmark was made for a job.
 const WHY_MADE: &str = "The scenarios of a benchmark job that named them one by one.";
 
@@ -242,7 +240,7 @@ impl Engine {
             environment: None,
             timeout: None,
             concurrency: NonZeroU32::MIN,
-            metadata: [(MADE_FOR_A_JOB.to_owned(), "scenarios".to_owned())].into(),
+            metadata: [(JOB.to_owned(), "scenarios".to_owned())].into(),
             requires: Requirements::default(),
         };
         let ids: Vec<TaskId> = scenarios.iter().map(|scenario| scenario.id).collect();

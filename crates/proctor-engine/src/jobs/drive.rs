@@ -25,7 +25,7 @@ use crate::{change::Decision, engine::Engine, error::EngineError};
 
 /// How long to wait before a job that could not be carried on is taken up again.
 pub(super) const PAUSE: Duration = Duration::from_secs(5);
-/// The label that names the job of a run.
+/// The label that names the job of a run, and marks a benchmark that was made for a job.
 pub(super) const JOB: &str = "proctor.job";
 
 /// A job while it is carried out.
@@ -135,9 +135,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends the run of an agent that is done: with its scores and our numbers of it, or as failed if nothing of it could run.
-    async fn end_run(&self, agent: &JobAgent, numbers: Option<Summary>) -> Result<(), EngineError> {
-        if let Some(numbers) = numbers {
+    /// Ends the run of an agent that is done, with our numbers of it: with its scores, or as failed unless something of it `has_run`.
+    async fn end_run(
+        &self,
+        agent: &JobAgent,
+        numbers: Summary,
+        has_run: bool,
+    ) -> Result<(), EngineError> {
+        if has_run {
             return match self.complete_run_with(agent.run, Some(numbers)).await {
                 // It came to its end before.
                 Ok(_) | Err(EngineError::Refused(Refused::RunOver(_))) => Ok(()),
@@ -145,7 +150,8 @@ impl Engine {
             };
         }
         self.change_run(agent.run, |whole, now| {
-            match whole.run.value.clone().fail(now, Cause::Infrastructure) {
+            let run = whole.run.value.clone();
+            match run.fail(now, Cause::Infrastructure, numbers.clone()) {
                 Step::Unchanged(_) => Ok(Decision::Unchanged(())),
                 Step::Changed(run) => {
                     let progress = Progress {
@@ -266,9 +272,8 @@ impl JobDriver<'_> {
         for place in agents {
             if self.board.is_done(place) {
                 let agent = &self.job.plan.agents[place];
-                let has_run = self.board.has_run(place);
-                let numbers = has_run.then(|| self.board.numbers(place));
-                self.engine.end_run(agent, numbers).await?;
+                let (numbers, has_run) = (self.board.numbers(place), self.board.has_run(place));
+                self.engine.end_run(agent, numbers, has_run).await?;
             }
         }
         Ok(())

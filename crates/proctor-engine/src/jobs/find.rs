@@ -5,7 +5,9 @@ use std::time::Duration;
 use proctor_core::{
     id::kinds::{JobId, JobKind, OrganizationId, RunId},
     job::{AgentOutcome, Board, Job, JobAgent, Try},
+    results::TryResult,
     run::Run,
+    task_run::Cause,
     time::Timestamp,
 };
 use proctor_macros::boxed_futures;
@@ -14,7 +16,7 @@ use proctor_store::{
     page::{Page, PageRequest},
 };
 
-use crate::{engine::Engine, error::EngineError};
+use crate::{engine::Engine, error::EngineError, results::untried};
 
 /// A job with what came of it so far.
 pub struct JobDetails {
@@ -47,6 +49,16 @@ impl JobDetails {
     /// What follows from its plan and its tries.
     pub(crate) fn board(&self) -> Board<'_> {
         Board::of(&self.job.plan, &self.tries)
+    }
+
+    /// What is known of a scenario that an agent never began: it goes by how its run ended.
+    pub(crate) fn untried(&self, agent: usize) -> TryResult {
+        let id = self.job.plan.agents[agent].run;
+        match self.runs.iter().find(|run| run.id == id) {
+            Some(run) if run.is_over() => untried(run),
+            _ if self.job.is_over() => TryResult::Faulted(Cause::Cancelled.into()),
+            _ => TryResult::Pending,
+        }
     }
 
     /// Nothing more is done when the job is over.

@@ -30,7 +30,7 @@ use crate::{
     scenarios::{BoxEnd, BoxError, WorkEnd},
 };
 
-/// The label that says which attempt at its scenario a scenario run belongs to: every scenario is planned once.
+/// The label that says which attempt at its scenario a scenario run belongs to.
 const ATTEMPT: &str = "proctor.attempt";
 /// The label that says which try of its attempt a scenario run is.
 const TRY: &str = "proctor.try";
@@ -44,6 +44,8 @@ const ROOM_CHECK: Duration = Duration::from_millis(500);
 struct Trial<'a> {
     job: &'a Job,
     agent: &'a JobAgent,
+    /// Which of the agent's attempts at the scenario it belongs to.
+    attempt: u32,
     /// How long the agent may take.
     limit: Duration,
 }
@@ -70,6 +72,19 @@ enum CarriedOn {
     Stopped,
 }
 
+/// How a try was found by the process that carries it out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TakenUp {
+    /// It begins now.
+    New,
+    /// A former process left it, and nobody has looked at its task run yet.
+    Left,
+    /// It was left by a former process, or by this one when the store was out of reach, and its task run was not over.
+    Live,
+    /// A former process left it, and its task run was over.
+    Over,
+}
+
 /// What becomes of a try that went down with the server in the middle of the reference.
 fn interrupted() -> TryOutcome {
     let told = "the server ended while the reference was applied";
@@ -77,15 +92,15 @@ fn interrupted() -> TryOutcome {
 }
 
 impl Trial<'_> {
-    /// What came of a try. If a former process left it, nobody asked to stop an oracle whose task run was stopped because the
-    /// server had ended: versions that wrote the two ends in two commits left such tries behind.
-    fn outcome_of(&self, this_try: &Try, outcome: TryOutcome, is_resumed: bool) -> TryOutcome {
+    /// What came of a try. If a former process left it with a task run that was over, nobody asked to stop an oracle whose task
+    /// run was stopped because the server had ended: versions that wrote the two ends in two commits left such tries behind.
+    fn outcome_of(&self, this_try: &Try, outcome: TryOutcome, taken_up: TakenUp) -> TryOutcome {
         let is_oracle_at_work =
             self.agent.program == Program::Oracle && this_try.agent_began_at.is_some();
-        match outcome {
-            outcome if !is_resumed => outcome,
-            TryOutcome::Cancelled if is_oracle_at_work => interrupted(),
-            other => other.after_interruption(),
+        match (taken_up, outcome) {
+            (TakenUp::New, outcome) => outcome,
+            (TakenUp::Over, TryOutcome::Cancelled) if is_oracle_at_work => interrupted(),
+            (_, other) => other.after_interruption(),
         }
     }
 }
@@ -99,14 +114,24 @@ impl Engine {
         limit: Duration,
         mut is_resumed: bool,
     ) -> Option<Try> {
-        let agent = job.plan.agent_of(this_try.run)?;
-        let trial = Trial { job, agent, limit };
+        let mut agents = job.plan.agents.iter();
+        let place = agents.position(|agent| agent.run == this_try.run)?;
+        let trial = Trial {
+            job,
+            agent: &job.plan.agents[place],
+            attempt: job.plan.attempt_of(place),
+            limit,
+        };
+        let mut taken_up = match is_resumed {
+            true => TakenUp::Left,
+            false => TakenUp::New,
+        };
         loop {
-            let carried_on = self.carry_try_on(&trial, &mut this_try, is_resumed);
+            let carried_on = self.carry_try_on(&trial, &mut this_try, is_resumed, &mut taken_up);
             let outcome = match Box::pin(carried_on).await {
                 Ok(CarriedOn::Stopped) => return None,
                 Ok(CarriedOn::Ended(ended)) => return Some(ended),
-                Ok(CarriedOn::To(outcome)) => Ok(trial.outcome_of(&this_try, outcome, is_resumed)),
+                Ok(CarriedOn::To(outcome)) => Ok(trial.outcome_of(&this_try, outcome, taken_up)),
                 Err(error @ (EngineError::Store(_) | EngineError::SharedStore(_))) => Err(error),
                 Err(error) => Ok(self.broken(&this_try, &error).await),
             };
@@ -121,6 +146,9 @@ impl Engine {
                 }
             };
             is_resumed = true;
+            if taken_up == TakenUp::New {
+                taken_up = TakenUp::Live;
+            }
             report(
                 &error,
                 "a try could not be carried on; it will be tried again",
@@ -149,6 +177,7 @@ impl Engine {
         trial: &Trial<'_>,
         this_try: &mut Try,
         is_resumed: bool,
+        taken_up: &mut TakenUp,
     ) -> Result<CarriedOn, EngineError> {
         let Some(id) = this_try.task_run else {
             return Ok(CarriedOn::To(TryOutcome::Cancelled));
@@ -157,6 +186,12 @@ impl Engine {
             true => self.store().task_run(id).await?,
             false => None,
         };
+        if *taken_up == TakenUp::Left {
+            *taken_up = match &found {
+                Some(found) if found.value.is_over() => TakenUp::Over,
+                _ => TakenUp::Live,
+            };
+        }
         let task_run = match found {
             Some(found) => found.value,
             None => match self.set_up(trial, this_try, id).await? {
@@ -179,7 +214,7 @@ impl Engine {
         }
         let end = |task_run: &TaskRun| {
             let outcome = TryOutcome::of(task_run, details.clone())?;
-            let outcome = trial.outcome_of(this_try, outcome, is_resumed);
+            let outcome = trial.outcome_of(this_try, outcome, *taken_up);
             let ended = this_try.clone().ended(task_run.ended_at()?, outcome);
             Some((trial.job.id, ended))
         };
@@ -209,7 +244,7 @@ impl Engine {
                 name: Some(format!("{}: {}", trial.agent.name, task.name)),
                 metadata: [
                     label(JOB, trial.job.id.wire(Dialect::Runloop)),
-                    label(ATTEMPT, "1".to_owned()),
+                    label(ATTEMPT, trial.attempt.to_string()),
                     label(TRY, this_try.number.to_string()),
                 ]
                 .into(),

@@ -14,7 +14,11 @@ use proctor_core::{
 use proctor_macros::boxed_futures;
 use proctor_store::{OnDisk, progress::Progress};
 
-use super::{Asked, ScenarioRun, TaskRunSnapshot, score::AfterScoring, snapshot::ActiveRun};
+use super::{
+    Asked, ScenarioRun, TaskRunSnapshot,
+    score::AfterScoring,
+    snapshot::{ActiveRun, WholeRun},
+};
 use crate::{
     catalog::Prepared,
     change::{Changed, Decision},
@@ -262,34 +266,19 @@ impl Engine {
         id: RunId,
         numbers: Option<Summary>,
     ) -> Result<Run, EngineError> {
-        let ActiveRun { run, active, .. } = self.active_run(id).await?;
-        if !run.run.value.is_over() {
-            refuse_in_scoring(active.iter().map(|one| &one.value))?;
-            self.end_playgrounds(active.iter().map(|one| &one.value))
-                .await?;
-        }
-        self.change_run(id, |whole, now| {
-            if !whole.run.value.is_over() {
-                refuse_in_scoring(whole.task_runs.iter().map(|one| &one.value))?;
+        loop {
+            let ActiveRun { run, active, .. } = self.active_run(id).await?;
+            if !run.run.value.is_over() {
+                refuse_in_scoring(active.iter().map(|one| &one.value))?;
+                self.end_playgrounds(active.iter().map(|one| &one.value))
+                    .await?;
             }
-            let (task_runs, after) = whole.step_all(|task_run| task_run.close(now));
-            let wanted = whole.prepared.wanted_by(&whole.run.value);
-            let run = match whole.run.value.clone().complete(now, &after, wanted)? {
-                Step::Unchanged(run) => return Ok(Decision::Unchanged(run)),
-                Step::Changed(run) => run,
-            };
-            let run = match &numbers {
-                Some(numbers) => run.with_summary(numbers.clone()),
-                None => run,
-            };
-            let progress = Progress {
-                run: Some((whole.run.clone(), run.clone())),
-                task_runs,
-                ..Progress::default()
-            };
-            Ok(Decision::Write(Box::new(progress), run))
-        })
-        .await
+            let numbers = numbers.as_ref();
+            let decide = |whole: &WholeRun, now| end_on_request(whole, now, numbers);
+            if let Some(run) = self.change_run(id, decide).await? {
+                return Ok(run);
+            }
+        }
     }
 
     /// Judges the playgrounds at work, as evidence, and ends their task runs: the run is about to end.
@@ -304,6 +293,36 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// What is written when a run is completed on request; none if a playground was started in between and is to be judged first.
+fn end_on_request(
+    whole: &WholeRun,
+    now: Timestamp,
+    numbers: Option<&Summary>,
+) -> Result<Decision<Option<Run>>, EngineError> {
+    if !whole.run.value.is_over() {
+        refuse_in_scoring(whole.task_runs.iter().map(|one| &one.value))?;
+        if whole.has_playground_at_work() {
+            return Ok(Decision::Unchanged(None));
+        }
+    }
+    let (task_runs, after) = whole.step_all(|task_run| task_run.close(now));
+    let wanted = whole.prepared.wanted_by(&whole.run.value);
+    let run = match whole.run.value.clone().complete(now, &after, wanted)? {
+        Step::Unchanged(run) => return Ok(Decision::Unchanged(Some(run))),
+        Step::Changed(run) => run,
+    };
+    let run = match numbers {
+        Some(numbers) => run.with_summary(numbers.clone()),
+        None => run,
+    };
+    let progress = Progress {
+        run: Some((whole.run.clone(), run.clone())),
+        task_runs,
+        ..Progress::default()
+    };
+    Ok(Decision::Write(Box::new(progress), Some(run)))
 }
 
 /// Refuses what cannot be done while something is being scored.

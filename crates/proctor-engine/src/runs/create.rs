@@ -8,7 +8,7 @@ use std::{
 };
 
 use proctor_core::{
-    definition::Requirements,
+    definition::{BenchmarkVersion, Requirements},
     devbox::DevboxDefinition,
     id::{
         Dialect,
@@ -27,6 +27,7 @@ use proctor_store::{
     repeatable::Made,
 };
 
+use super::find::pin;
 use crate::{
     authoring, catalog::Prepared, engine::Engine, error::EngineError, problems::NotBrought,
 };
@@ -52,7 +53,7 @@ pub struct NewRun {
 #[derive(Clone, Debug)]
 pub enum Taken {
     /// A published version.
-    Version(Pinned),
+    Version(Box<BenchmarkVersion>),
     /// The draft as it stands.
     Draft(BenchmarkId),
 }
@@ -69,6 +70,8 @@ pub struct Created {
     pub token: IssuedKey,
     /// The definition.
     pub prepared: Arc<Prepared>,
+    /// The published version; none for a draft.
+    pub version: Option<Box<BenchmarkVersion>>,
 }
 
 /// A benchmark of scenarios that is to be taken.
@@ -86,15 +89,16 @@ pub struct NewBenchmarkRun {
 impl Engine {
     /// Makes a run with its task runs and its token.
     pub async fn create_run(&self, new: NewRun) -> Result<Created, EngineError> {
-        let pinned = match new.taken {
-            Taken::Version(pinned) => pinned,
+        let (pinned, version) = match new.taken {
+            Taken::Version(version) => (pin(&version)?, Some(version)),
             Taken::Draft(benchmark) => {
                 let frozen = self.freeze(new.organization, benchmark).await?;
-                Pinned {
+                let pinned = Pinned {
                     benchmark,
                     version: None,
                     digest: frozen.digest,
-                }
+                };
+                (pinned, None)
             }
         };
         let prepared = self
@@ -141,6 +145,7 @@ impl Engine {
             doors,
             token,
             prepared,
+            version,
         })
     }
 

@@ -36,30 +36,44 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends what is left of a run whose token has ended.
+    /// Ends what is left of a run whose token has ended. What is being judged comes to its end first.
     pub(crate) async fn sweep_run(&self, id: RunId) -> Result<(), EngineError> {
-        let current = self.active_run(id).await?;
-        if current.run.run.value.is_over() {
-            return Ok(());
-        }
-        self.end_playgrounds(current.active.iter().map(|one| &one.value))
-            .await?;
-        self.change_run(id, |whole, now| {
-            if whole.run.value.is_over() {
-                return Ok(Decision::Unchanged(()));
+        loop {
+            let current = self.active_run(id).await?;
+            if current.run.run.value.is_over() {
+                return Ok(());
             }
-            let (task_runs, after) = whole.step_all(|task_run| task_run.sweep(now));
-            let run = whole.run.value.clone();
-            let wanted = whole.prepared.wanted_by(&whole.run.value);
-            let run = run.settle(now, &after, wanted).into_inner();
-            let progress = Progress {
-                run: Some((whole.run.clone(), run)),
-                task_runs,
-                ..Progress::default()
-            };
-            Ok(Decision::Write(Box::new(progress), ()))
-        })
-        .await
+            self.end_playgrounds(current.active.iter().map(|one| &one.value))
+                .await?;
+            let swept = self.change_run(id, |whole, now| {
+                if whole.run.value.is_over() {
+                    return Ok(Decision::Unchanged(Some(())));
+                }
+                if whole.has_playground_at_work() {
+                    return Ok(Decision::Unchanged(None));
+                }
+                let (task_runs, after) = whole.step_all(|task_run| task_run.sweep(now));
+                let run = whole.run.value.clone();
+                let wanted = whole.prepared.wanted_by(&whole.run.value);
+                let run = match run.settle(now, &after, wanted) {
+                    Step::Changed(run) => run,
+                    // Something is being judged, and ends it by itself.
+                    Step::Unchanged(_) if task_runs.is_empty() => {
+                        return Ok(Decision::Unchanged(Some(())));
+                    }
+                    Step::Unchanged(run) => run,
+                };
+                let progress = Progress {
+                    run: Some((whole.run.clone(), run)),
+                    task_runs,
+                    ..Progress::default()
+                };
+                Ok(Decision::Write(Box::new(progress), Some(())))
+            });
+            if swept.await?.is_some() {
+                return Ok(());
+            }
+        }
     }
 
     /// Completes a run of which nothing is left to do. A run ends with its last task run; this is for stores of versions that

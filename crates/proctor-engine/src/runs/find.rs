@@ -45,7 +45,7 @@ pub struct TaskRunDetails {
 }
 
 /// What a run of a version is pinned to, unless no new run of it may begin.
-fn pin(version: &BenchmarkVersion) -> Result<Pinned, EngineError> {
+pub(super) fn pin(version: &BenchmarkVersion) -> Result<Pinned, EngineError> {
     match version.stopped_at {
         Some(_) => Err(Refused::NoNewRuns.into()),
         None => Ok(Pinned {
@@ -92,16 +92,15 @@ impl Engine {
         self.inner.catalog.benchmark(self.store(), digest).await
     }
 
-    /// What a member of an organization takes who asks for `slug@version`.
+    /// What a member of an organization takes who asks for `slug@version`, whether or not it can still be taken.
     pub async fn version_to_take(
         &self,
         organization: OrganizationId,
         slug: &Slug,
         version: u32,
-    ) -> Result<Pinned, EngineError> {
+    ) -> Result<BenchmarkVersion, EngineError> {
         let found = self.store().find_version(organization, slug, version);
-        let found = found.await?.ok_or(EngineError::NotFound("benchmark"))?;
-        pin(&found)
+        found.await?.ok_or(EngineError::NotFound("benchmark"))
     }
 
     /// The newest version of a benchmark that the organization can take, its own or one that others show to everybody; none
@@ -110,7 +109,7 @@ impl Engine {
         &self,
         organization: OrganizationId,
         benchmark: BenchmarkId,
-    ) -> Result<Option<Pinned>, EngineError> {
+    ) -> Result<Option<BenchmarkVersion>, EngineError> {
         let known = self
             .store()
             .visible_benchmark(organization, benchmark)
@@ -122,7 +121,7 @@ impl Engine {
             is_open && version.unpublished_at.is_none()
         };
         match versions.iter().find(is_listed) {
-            Some(newest) => pin(newest).map(Some),
+            Some(newest) => Ok(Some(newest.clone())),
             None if versions.iter().any(|one| one.stopped_at.is_some()) => {
                 Err(Refused::NoNewRuns.into())
             }
@@ -180,11 +179,7 @@ impl Engine {
                     ));
                 }
                 (Some(_), Some(_)) => {
-                    return Err(EngineError::Unclear(
-                        "several task runs are started; say which with the header 'X-Task-Run: tr_…' \
-                         or the parameter task_run_id"
-                            .to_owned(),
-                    ));
+                    return Err(EngineError::SeveralStarted);
                 }
             },
         };

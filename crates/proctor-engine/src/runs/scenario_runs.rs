@@ -20,7 +20,7 @@ use proctor_store::{
 };
 
 use super::Asked;
-use crate::{catalog::Prepared, engine::Engine, error::EngineError};
+use crate::{catalog::Prepared, engine::Engine, error::EngineError, scenarios::ScorerState};
 
 /// A scenario run with what was found.
 pub struct ScenarioRun {
@@ -39,14 +39,21 @@ pub struct ScoredFunction {
     pub name: String,
     /// The score.
     pub score: Score,
-    /// Whether the scorer came to a result: `complete` or `error`.
-    pub state: String,
+    /// Whether the scorer came to a result; none if nothing on record says so.
+    pub state: Option<ScorerState>,
     /// What it printed.
     pub output: String,
     /// In which way it was run.
     pub mode: Option<String>,
     /// Why the disk that it looked at was not kept, if it was not.
     pub not_kept: Option<String>,
+}
+
+impl ScoredFunction {
+    /// The word for its state on the wire and in logs.
+    pub fn state_word(&self) -> &'static str {
+        self.state.map_or("unknown", ScorerState::as_str)
+    }
 }
 
 impl ScenarioRun {
@@ -206,8 +213,10 @@ pub(super) fn functions(task: &Task, records: Vec<CriterionRun>) -> Vec<ScoredFu
         let record = last.get(&criterion.id)?;
         let text = |member: &str| record.evidence[member].as_str().map(str::to_owned);
         let state = match &criterion.check {
-            Check::Scorer(_) => text("state").unwrap_or_else(|| "unknown".to_owned()),
-            Check::Assertion(_) => "complete".to_owned(),
+            Check::Scorer(_) => record.evidence["state"]
+                .as_str()
+                .and_then(ScorerState::of_word),
+            Check::Assertion(_) => Some(ScorerState::Complete),
         };
         Some(ScoredFunction {
             name: criterion.label.clone(),

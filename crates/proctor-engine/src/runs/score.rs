@@ -155,10 +155,13 @@ impl Engine {
         let (judged, _frozen) = self.judged_in_workspace(&found, limits).await;
         match judged {
             Ok(judged) => {
-                let slow = match judged.timed_out {
-                    None => None,
-                    Some(SlowScoring::Box) => Some(SlowScoring::Box),
-                    Some(_) => Some(self.slow_scoring(found.value()).await?),
+                let (slow, slow_reference) = match judged.timed_out {
+                    None => (None, None),
+                    Some(SlowScoring::Box) => (Some(SlowScoring::Box), None),
+                    Some(_) => {
+                        let slow = self.slow_scorers(&found).await?;
+                        (Some(slow.why), slow.of_reference)
+                    }
                 };
                 let record = |task_run: TaskRun, now| {
                     let scored = match slow {
@@ -175,6 +178,7 @@ impl Engine {
                 let along = StepRecord {
                     on_disk: OnDisk::AtOnce,
                     criterion_runs: judged.criterion_runs,
+                    slow_reference,
                     end_of_try: match then {
                         AfterScoring::Stays => None,
                         AfterScoring::Ends(end) => Some(end),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use proctor_core::causes::with_causes;
 use proctor_core::{
+    canonical::Digest,
     criterion_run::CriterionRun,
     id::kinds::{JobId, OrganizationId, RunId, TaskRunId},
     job::Try,
@@ -122,6 +123,8 @@ pub(crate) struct StepRecord<'a> {
     pub(crate) on_disk: OnDisk,
     /// What was found.
     pub(crate) criterion_runs: Vec<CriterionRun>,
+    /// The digest of its frozen task, if its scorers took too long on the reference.
+    pub(crate) slow_reference: Option<Digest>,
     /// The end of the try that the task run belongs to, if the step ends the task run.
     pub(crate) end_of_try: Option<&'a EndOfTry<'a>>,
 }
@@ -165,6 +168,13 @@ pub(crate) struct WholeRun {
 }
 
 impl WholeRun {
+    /// Whether a playground is at work: one that was started while its run was about to end is not judged yet.
+    pub(crate) fn has_playground_at_work(&self) -> bool {
+        self.task_runs.iter().any(|one| {
+            one.value.devbox.is_none() && matches!(one.value.state, TaskRunState::Started(_))
+        })
+    }
+
     /// All task runs after `step`, and before and after those that it changed.
     pub(crate) fn step_all(
         &self,
@@ -257,7 +267,7 @@ impl Engine {
         if let TaskRunState::Scoring { .. } = snapshot.value().state
             && snapshot.value().is_due(self.now())
         {
-            snapshot.slow_scoring = Some(self.slow_scoring(snapshot.value()).await?);
+            snapshot.slow_scoring = Some(self.slow_scoring(&snapshot).await?);
         }
         Ok(snapshot)
     }
@@ -311,6 +321,7 @@ impl Engine {
                 };
                 if came_in_time {
                     progress.criterion_runs.clone_from(&record.criterion_runs);
+                    progress.slow_reference = record.slow_reference.map(|task| (task, id));
                     let end = record.end_of_try.filter(|_| after.is_over());
                     progress.tries = end.and_then(|end| end(&after)).into_iter().collect();
                 }

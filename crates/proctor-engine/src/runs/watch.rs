@@ -4,10 +4,12 @@ use proctor_core::causes::with_causes;
 use proctor_core::{
     devbox::Initiator,
     id::kinds::{DevboxId, OrganizationId, TaskRunId},
+    refused::Step,
     task_run::TaskRunState,
 };
 
-use crate::{engine::Engine, error::EngineError};
+use super::{Asked, TaskRunSnapshot};
+use crate::{change::Decision, engine::Engine, error::EngineError};
 
 impl Engine {
     /// Ends the task run when its box ends before it is over.
@@ -46,10 +48,31 @@ impl Engine {
                 continue;
             };
             if let TaskRunState::Scoring { .. } = task_run.state {
+                self.resume_scoring(task_run.id).await?;
                 self.score_in_background(task_run.id);
             }
             self.watch(organization, task_run.id, devbox);
         }
+        Ok(())
+    }
+
+    /// Gives the scorers of a task run all of their time again: the outage was not theirs, and says nothing about the agent.
+    async fn resume_scoring(&self, id: TaskRunId) -> Result<(), EngineError> {
+        // Not by a step of the task run: its clock may have run out in the outage, and would go first.
+        let read = || self.task_run_snapshot(Asked::ByEngine, id);
+        let decide = |snapshot: &TaskRunSnapshot, now| {
+            let before = snapshot.value().clone();
+            let limit = snapshot.prepared.task(before.task)?.0.scoring_limit();
+            Ok(match before.resume_scoring(now, limit) {
+                Step::Unchanged(_) => Decision::Unchanged(()),
+                Step::Changed(after) => {
+                    let progress = snapshot.progress(now, after, Vec::new());
+                    Decision::Write(Box::new(progress), ())
+                }
+            })
+        };
+        let changed = self.change(None, read, decide).await?;
+        self.follow_up(&changed).await;
         Ok(())
     }
 

@@ -76,7 +76,11 @@ fn text(text: String) -> LogStream {
 fn scoring_log(run: &ScenarioRun) -> String {
     let mut log = String::new();
     for function in &run.functions {
-        let (name, state, score) = (&function.name, &function.state, function.score.value());
+        let (name, state, score) = (
+            &function.name,
+            function.state_word(),
+            function.score.value(),
+        );
         log.push_str(&format!("=== {name}: {state}, score {score}\n"));
         log.push_str(&function.output);
         if !function.output.is_empty() && !function.output.ends_with('\n') {
@@ -93,7 +97,7 @@ fn results(run: &ScenarioRun) -> Value {
         .iter()
         .map(|function| {
             json!({"scoring_function_name": function.name, "score": function.score.value(),
-                   "state": function.state, "output": function.output})
+                   "state": function.state_word(), "output": function.output})
         })
         .collect();
     json!({

@@ -3,38 +3,56 @@
 //! Nothing is run to find out. What nobody knows is the agent's: else an agent could have everything left out that makes scorers slow.
 
 use proctor_core::{
+    canonical::Digest,
     definition::{Task, Validation},
     job::Program,
     task_run::{SlowScoring, TaskRun},
 };
 
 use super::validate::{LABEL, REFERENCE, UNTOUCHED};
-use crate::{engine::Engine, error::EngineError};
+use crate::{engine::Engine, error::EngineError, runs::TaskRunSnapshot};
 
-/// How many of the newest task runs that timed out are looked at.
-const LOOKED_AT: u32 = 100;
+/// Why scorers took too long that themselves said so.
+pub(crate) struct SlowScorers {
+    /// What it means for the task run.
+    pub(crate) why: SlowScoring,
+    /// The digest of the frozen task, if this is news about its reference.
+    pub(crate) of_reference: Option<Digest>,
+}
 
 impl Engine {
-    /// Why the scorers of a task run took too long in a box that works, as far as it is known.
+    /// Why the scorers of a task run took too long in a box that works. What was solved by the reference shows whose fault it is
+    /// from then on.
+    pub(crate) async fn slow_scorers(
+        &self,
+        snapshot: &TaskRunSnapshot,
+    ) -> Result<SlowScorers, EngineError> {
+        let task_run = snapshot.value();
+        let (task, _) = snapshot.prepared.task(task_run.task)?;
+        if self.is_of_reference(task_run, task).await? {
+            return Ok(SlowScorers {
+                why: SlowScoring::ScorersOfReference,
+                of_reference: Some(digest(task)?),
+            });
+        }
+        Ok(SlowScorers {
+            why: self.slow_scoring(snapshot).await?,
+            of_reference: None,
+        })
+    }
+
+    /// Why judging a task run took longer than it may, as far as it is known. That its clock ran out says nothing about its scorers.
     pub(crate) async fn slow_scoring(
         &self,
-        task_run: &TaskRun,
+        snapshot: &TaskRunSnapshot,
     ) -> Result<SlowScoring, EngineError> {
-        let prepared = self.definition_of_task_run(task_run).await?;
-        let (task, _) = prepared.task(task_run.task)?;
-        if self.is_of_reference(task_run, task).await? {
-            return Ok(SlowScoring::ScorersOfReference);
-        }
-        let slow = self.store().timed_out_task_runs(task.id, LOOKED_AT).await?;
-        for other in slow.iter().filter(|other| other.timed_out_in_scoring()) {
-            let prepared = self.definition_of_task_run(other).await?;
-            let (same, _) = prepared.task(other.task)?;
-            // An edited scenario is another one.
-            if same == task && self.is_of_reference(other, task).await? {
-                return Ok(SlowScoring::ScorersOfReference);
-            }
-        }
-        Ok(SlowScoring::Scorers)
+        let (task, _) = snapshot.prepared.task(snapshot.value().task)?;
+        // An edited scenario is another one.
+        let is_known = self.store().is_slow_on_reference(&digest(task)?).await?;
+        Ok(match is_known {
+            true => SlowScoring::ScorersOfReference,
+            false => SlowScoring::Scorers,
+        })
     }
 
     /// Whether a task run was solved by the reference of its task: by a validation, or by the oracle of a job.
@@ -58,4 +76,11 @@ impl Engine {
         let agent = job.plan.agent_of(id);
         Ok(agent.is_some_and(|agent| agent.program == Program::Oracle))
     }
+}
+
+/// What names a frozen task with all that it says.
+fn digest(task: &Task) -> Result<Digest, EngineError> {
+    let document = serde_json::to_value(task);
+    let document = document.map_err(|error| EngineError::Fault(error.to_string()))?;
+    Ok(Digest::of(&document))
 }

@@ -267,6 +267,12 @@ pub enum ScorerState {
 }
 
 impl ScorerState {
+    /// The state of this word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        let all = [Self::Complete, Self::Error];
+        all.into_iter().find(|state| state.as_str() == word)
+    }
+
     /// The word on the wire and in evidence.
     pub const fn as_str(self) -> &'static str {
         match self {

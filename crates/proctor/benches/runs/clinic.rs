@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, num::NonZeroU32, path::Path, sync::Arc};
 
 use proctor_core::{
     definition::{
-        Benchmark, Check, Criterion, Requirements, Seconds, Slug, Task, Visibility, World,
+        Benchmark, BenchmarkVersion, Check, Criterion, Requirements, Seconds, Slug, Task,
+        Visibility, World,
     },
     environment::{Dataset, DatasetType, Environment, Simulator, SimulatorType},
     id::kinds::{EnvironmentId, OrganizationId, SolverId},
-    run::Pinned,
     scoring::Weight,
 };
 use proctor_engine::{
@@ -38,7 +38,7 @@ pub(crate) struct Clinic {
     pub(crate) solver: SolverId,
     /// The Solver's key.
     pub(crate) key: String,
-    pub(crate) pinned: Pinned,
+    version: BenchmarkVersion,
 }
 
 impl Clinic {
@@ -105,11 +105,7 @@ impl Clinic {
             organization,
             solver,
             key: key.secret.expose_secret().to_owned(),
-            pinned: Pinned {
-                benchmark: record.id,
-                version: Some(version.version),
-                digest,
-            },
+            version,
         }
     }
 
@@ -117,7 +113,7 @@ impl Clinic {
         let new = NewRun {
             organization: self.organization,
             solver: Some(self.solver),
-            taken: Taken::Version(self.pinned),
+            taken: Taken::Version(Box::new(self.version.clone())),
             scored: false,
             agent: None,
             labels: std::collections::BTreeMap::new(),

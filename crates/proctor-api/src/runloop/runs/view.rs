@@ -94,7 +94,7 @@ pub(crate) struct ScoringFunctionResultView {
     scoring_function_name: String,
     output: String,
     #[schema(example = "complete")]
-    state: String,
+    state: &'static str,
 }
 
 /// A part of a list of scenario runs, newest first.
@@ -190,7 +190,7 @@ impl ScoringContractResultView {
             score: function.score.value(),
             scoring_function_name: function.name.clone(),
             output: function.output.clone(),
-            state: function.state.clone(),
+            state: function.state_word(),
         };
         Self {
             score: card.score.value(),

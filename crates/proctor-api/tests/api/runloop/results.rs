@@ -247,6 +247,74 @@ async fn scorers_that_are_known_to_hang_on_the_reference_are_not_the_agents_faul
 }
 
 #[tokio::test]
+async fn what_is_known_of_the_reference_is_known_however_many_agents_came_after_it() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("fix", "sleep").await;
+    let path = format!("/v1/scenarios/{scenario}");
+    desk.post(&path, json!({"reference_output": "touch done"}))
+        .await;
+    desk.post(&format!("{path}/validate"), json!({})).await;
+    for _ in 0..2 {
+        let agents = Value::Array(vec![runs("go"); 60]);
+        let orchestrator = json!({"n_concurrent_trials": 8});
+        let (seen, _) = desk
+            .outcome(of_scenarios(&[&scenario], agents, orchestrator))
+            .await;
+        let results = desk.results_of_job(&seen).await;
+        assert_eq!(numbers(&results)["void"], 60, "{}", numbers(&results));
+    }
+}
+
+#[tokio::test]
+async fn what_was_never_started_in_a_run_that_was_completed_on_request_counts_zero() {
+    let desk = Desk::new().await;
+    let first = desk.scenario("first", "true").await;
+    let second = desk.scenario("second", "true").await;
+    let third = desk.scenario("third", "true").await;
+    desk.shop.rest(true);
+    let all = [&first, &second, &third];
+    let job = desk
+        .job(of_scenarios(&all, json!([runs("go")]), Value::Null))
+        .await;
+    eventually("an agent is at work", async || desk.shop.working() > 0).await;
+    let seen = desk.server.read(&format!("/v1/benchmark_jobs/{job}")).await;
+    let run = &seen.body["in_progress_runs"][0]["benchmark_run_id"];
+    let run = run.as_str().unwrap();
+    let path = format!("/v1/benchmark_runs/{run}/complete");
+    let completed = desk.post(&path, Value::Null).await;
+    assert_eq!(completed.status, 200, "{}", completed.body);
+    let of_job = desk.results_of_job(&desk.over(&job).await).await;
+    let of_run = desk.results_of_run(run).await;
+    let metadata = &desk.benchmark_run(run).await["metadata"];
+    for results in [&of_job, &of_run] {
+        assert_eq!(each(results, "cause"), ["agent_timeout"; 3]);
+        assert_eq!(each(results, "reason")[2], "it was never started");
+        assert_eq!(each(results, "tries"), [1, 0, 0]);
+        for (name, number) in [("agent_faults", 3), ("void", 0), ("scored", 3)] {
+            assert_eq!(numbers(results)[name], number);
+            assert_eq!(metadata[format!("proctor.{name}")], number.to_string());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_of_which_nothing_could_be_set_up_has_its_numbers() {
+    let desk = Desk::new().await;
+    let boxless = desk.boxless().await;
+    let body = of_scenarios(&[&boxless], json!([agent("nop")]), Value::Null);
+    let (_, outcome) = desk.outcome(body).await;
+    let run = outcome["benchmark_run_id"].as_str().unwrap();
+    let view = desk.benchmark_run(run).await;
+    let metadata = &view["metadata"];
+    for (name, number) in [("planned", "1"), ("scored", "0"), ("void", "1")] {
+        assert_eq!(metadata[format!("proctor.{name}")], number, "{metadata}");
+    }
+    assert!(metadata.get("proctor.score").is_none(), "nothing counts");
+    let results = desk.results_of_run(run).await;
+    assert_eq!(each(&results, "cause"), ["scorer_error"]);
+}
+
+#[tokio::test]
 async fn what_cannot_be_set_up_is_void() {
     let desk = Desk::new().await;
     let good = desk.scenario("good", "true").await;
@@ -283,6 +351,14 @@ async fn an_agent_that_is_asked_for_twice_has_two_attempts() {
     assert_eq!(each(&answer, "attempt"), [1, 2]);
     assert_eq!(agents[0]["summary"]["planned"], 2);
     assert_eq!(agents[1]["summary"]["score"], 0.0);
+    for (place, number) in [(0, "1"), (1, "2")] {
+        let run = agents[0]["run_ids"][place].as_str().unwrap();
+        let of_run = desk.results_of_run(run).await;
+        assert_eq!(each(&of_run, "attempt"), [place + 1]);
+        let path = format!("/v1/benchmark_runs/{run}/scenario_runs");
+        let tries = desk.server.read(&path).await.body;
+        assert_eq!(tries["runs"][0]["metadata"]["proctor.attempt"], number);
+    }
 }
 
 #[tokio::test]

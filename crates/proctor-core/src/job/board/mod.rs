@@ -288,31 +288,30 @@ impl<'a> Board<'a> {
         self.of_agent(agent).any(Try::was_set_up)
     }
 
-    /// What came of each of an agent's attempts, by our own rule: the first try that is not void counts. What was not settled was
-    /// stopped if `is_over`, else it is still to come.
-    pub fn attempts(&self, agent: usize, attempt: u32, is_over: bool) -> Vec<AttemptResult> {
+    /// What came of each of an agent's attempts, by our own rule: the first try that is not void counts. `untried` is what is
+    /// known of what was not settled, and of what was never started because the run was over by then: that is no try.
+    pub fn attempts(&self, agent: usize, untried: &TryResult) -> Vec<AttemptResult> {
         let run = self.plan.agents[agent].run;
-        let unsettled = || match is_over {
-            true => TryResult::Faulted(Cause::Cancelled.into()),
-            false => TryResult::Pending,
-        };
+        let attempt = self.plan.attempt_of(agent);
         let of_scenario = |scenario: usize| {
             let task = self.plan.scenarios[scenario].id;
             let tries = self
                 .tries(agent, scenario)
                 .iter()
+                .filter(|one| one.was_begun())
                 .map(|one| match one.result() {
-                    TryResult::Pending => (unsettled(), one.task_run),
+                    TryResult::Pending => (untried.clone(), one.task_run),
                     result => (result, one.task_run),
                 });
-            AttemptResult::of(task, attempt, run, tries, unsettled)
+            AttemptResult::of(task, attempt, run, tries, || untried.clone())
         };
         (0..self.plan.scenarios.len()).map(of_scenario).collect()
     }
 
     /// Our own numbers of an agent that is done.
     pub fn numbers(&self, agent: usize) -> Summary {
-        Summary::of(&self.attempts(agent, 1, true))
+        let stopped = TryResult::Faulted(Cause::Cancelled.into());
+        Summary::of(&self.attempts(agent, &stopped))
     }
 
     /// Why nothing at all could run; none if something did.

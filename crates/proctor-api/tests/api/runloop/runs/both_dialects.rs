@@ -1,5 +1,7 @@
 //! Benchmarks whose tasks belong to both dialects.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::Desk;
@@ -118,4 +120,39 @@ async fn what_a_task_in_a_box_requires_is_required_in_both_dialects() {
     let refused = Answer::of(request.send().await.unwrap()).await;
     insta::assert_snapshot!("start_missing_verial", refused.shape());
     assert!(desk.shop.orders().is_empty());
+}
+
+#[tokio::test]
+async fn a_run_whose_token_ends_waits_for_what_is_being_scored() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("coding", "true").await;
+    let benchmark = desk.benchmark(&[&scenario]).await.replace("bmd_", "bench_");
+    let begin = json!({"benchmark_id": benchmark, "draft": true});
+    let begun = desk.post("/benchmark-runs", begin).await;
+    let minutes = |number: u64| Duration::from_secs(number * 60);
+    desk.server.clock.advance(minutes(59));
+    let task_run = begun.body["task_runs"][0]["id"].as_str().unwrap();
+    let request = desk
+        .server
+        .post(&format!("/v1/task-runs/{task_run}/start"))
+        .bearer_auth(begun.text("bearer_token"));
+    assert_eq!(request.send().await.unwrap().status(), 200);
+    let run = begun.text("benchmark_run_id").replace("br_", "bmr_");
+    let path = format!("/v1/benchmark_runs/{run}/scenario_runs");
+    let seen = desk.server.read(&path).await.body;
+    let taken = seen["runs"][0]["id"].as_str().unwrap();
+    desk.shop.slow_down(true);
+    desk.act(taken, "score").await;
+    desk.server.clock.advance(minutes(5));
+    desk.server.engine.sweep().await.unwrap();
+    assert_eq!(desk.run(taken).await["state"], "scoring");
+    desk.shop.slow_down(false);
+    assert_eq!(desk.leaves(taken, "scoring").await["state"], "scored");
+    desk.server.engine.sweep().await.unwrap();
+    let over = desk.benchmark_run(&run).await;
+    assert_eq!(
+        (&over["state"], &over["score"]),
+        (&json!("completed"), &json!(1.0)),
+        "{over:#}"
+    );
 }

@@ -39,6 +39,17 @@ async fn a_task_asks_so_much_of_the_database() {
     insta::assert_snapshot!("costs_of_a_task", told);
 }
 
+#[tokio::test]
+async fn taking_a_benchmark_asks_so_much_of_the_database() {
+    let clinic = Clinic::open(1, 1).await;
+    // The first reads the definition and the key.
+    clinic.begin_open().await;
+    let before = clinic.server.store.counters();
+    clinic.begin_open().await;
+    let asked = clinic.server.asked_since(before).await;
+    insta::assert_snapshot!("costs_of_taking_a_benchmark", costs(asked));
+}
+
 /// A benchmark of so many tasks that ask for nothing but their end, published.
 async fn publish_many(clinic: &Clinic, tasks: usize) -> String {
     let server = &clinic.server;

@@ -65,3 +65,23 @@ async fn a_write_at_the_moment_of_completing_counts_if_it_was_acknowledged_and_o
         assert_eq!(stored.body["score"], again.body["score"], "round {round}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_that_is_started_at_the_moment_its_run_is_completed_is_judged() {
+    let clinic = Clinic::open(2, 2).await;
+    for round in 0..80 {
+        let run = clinic.begin_open().await;
+        assert_eq!(run.start(0).await.status, 200);
+        let path = format!("/benchmark-runs/{}/complete", run.id);
+        let complete = clinic.server.ask(Method::POST, &path, json!({}));
+        let (started, completed) = tokio::join!(run.start(1), complete);
+        assert_eq!(completed.status, 200, "{}", completed.body);
+        let path = format!("/benchmark-runs/{}", run.id);
+        let whole = clinic.server.read(&path).await.body;
+        for (place, was_started) in [(0, true), (1, started.status == 200)] {
+            let seen = &whole["task_runs"][place];
+            let found = seen["criterion_runs"].as_array().unwrap();
+            assert_eq!(!found.is_empty(), was_started, "round {round}: {seen:#}");
+        }
+    }
+}
