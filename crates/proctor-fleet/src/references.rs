@@ -98,7 +98,17 @@ pub async fn check_mounts(
                 target,
                 ..
             } => match find_agent(store, organization, *agent, name.as_deref()).await? {
-                Ok(found) => agent_fault(&found, target.as_deref()),
+                Ok(found) => match (
+                    agent_fault(&found, target.as_deref()),
+                    found.source.map(|source| source.origin),
+                ) {
+                    (None, Some(AgentOrigin::Object(object))) => {
+                        let stored = store.object(organization, object).await?;
+                        object_fault(object, stored.map(|stored| stored.value), readiness)
+                            .map(|fault| format!("the agent '{}': {fault}", found.name))
+                    }
+                    (fault, _) => fault,
+                },
                 Err(fault) => Some(fault),
             },
         };
