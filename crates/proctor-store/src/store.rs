@@ -97,11 +97,11 @@ fn resolved(path: PathBuf) -> PathBuf {
 
 /// Keeps everybody else out of a directory of ours: the data directory holds the master key, outputs and the disks of boxes. A directory that others use too (one with the sticky
 /// bit, as `/tmp`) stays as it is.
-fn for_the_owner_only(data: &std::path::Path) -> std::io::Result<()> {
+pub(crate) fn for_the_owner_only(data: &std::path::Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = fs_err::metadata(data)?.permissions().mode();
     if mode & 0o1000 != 0 {
-        tracing::warn!(path = %data.display(), "the data directory is one that everybody uses");
+        tracing::warn!(path = %data.display(), "the directory is one that everybody uses");
         return Ok(());
     }
     if mode & 0o077 == 0 {
