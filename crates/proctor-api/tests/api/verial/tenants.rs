@@ -174,6 +174,9 @@ async fn public_benchmarks_of_others_are_listed_and_runnable_and_not_editable() 
             refused.body
         );
     }
+    let path = format!("/benchmarks/{}", studio.benchmark);
+    let refused = other.ask(Method::DELETE, &path, Value::Null).await;
+    assert_eq!(refused.status, 403, "{}", refused.body);
     let task = json!({"benchmark_id": studio.benchmark, "name": "mine"});
     assert_eq!(other.ask(Method::POST, "/tasks", task).await.status, 403);
     let internal = json!({"benchmark_id": studio.benchmark});
