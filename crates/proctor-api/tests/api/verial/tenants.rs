@@ -222,9 +222,14 @@ async fn versions_are_for_ever_and_new_runs_can_be_stopped() {
     assert_eq!(refused.status, 409, "{}", refused.body);
     let message = refused.body["error"]["message"].as_str().unwrap();
     assert!(message.contains("no new run"), "{message}");
+    assert!(message.contains("this version"), "{message}");
     let internal = json!({"benchmark_id": studio.benchmark});
-    let own = server.ask(Method::POST, "/benchmark-runs", internal).await;
+    let own = server
+        .ask(Method::POST, "/benchmark-runs", internal.clone())
+        .await;
     assert_eq!(own.status, 409, "{}", own.body);
+    let theirs = other.ask(Method::POST, "/benchmark-runs", internal).await;
+    assert_eq!(theirs.status, 409, "it was public: {}", theirs.body);
     let draft = json!({"benchmark_id": studio.benchmark, "draft": true});
     let own = server.ask(Method::POST, "/benchmark-runs", draft).await;
     assert_eq!(own.status, 201, "the draft can be tried: {}", own.body);
