@@ -75,6 +75,26 @@ impl Problem {
     }
 }
 
+/// What a deserializer says of a value of the wrong kind, without the names that Rust has for kinds.
+pub fn in_plain_words(message: &str) -> String {
+    const EXPECTED: &str = ", expected ";
+    let Some((found, kind)) = message.rsplit_once(EXPECTED) else {
+        return message.to_owned();
+    };
+    let kind = match kind {
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" | "usize" | "u128" => "a whole number that is not negative",
+        "i8" | "i16" | "i32" | "i64" | "isize" | "i128" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a nonzero u32" | "a nonzero u64" | "a nonzero usize" => "a whole number of at least 1",
+        named if named.starts_with("struct ") => "an object",
+        other => other,
+    };
+    format!("{found}{EXPECTED}{kind}")
+}
+
 /// The path of `name` inside what stands at `path`; either may be empty.
 pub fn join(path: &str, name: &str) -> String {
     match (path, name) {
@@ -135,6 +155,27 @@ impl From<Problem> for Problems {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kinds_are_told_without_the_names_that_rust_has_for_them() {
+        for (said, plain) in [
+            (
+                "invalid value: integer `-1`, expected u32",
+                "invalid value: integer `-1`, expected a whole number from 0 to 4294967295",
+            ),
+            (
+                "invalid type: string \"a, expected u8\", expected struct MountBody",
+                "invalid type: string \"a, expected u8\", expected an object",
+            ),
+            ("missing field `a`", "missing field `a`"),
+            (
+                "invalid type: map, expected a string",
+                "invalid type: map, expected a string",
+            ),
+        ] {
+            assert_eq!(in_plain_words(said), plain);
+        }
+    }
 
     #[test]
     fn problems_are_one_sentence_each_with_its_place() {

@@ -48,9 +48,9 @@ pub enum Refused {
     /// Only a completed run can be put on the leaderboard; the word says what it is.
     #[error("only a completed benchmark run can be published; this one is {0}")]
     RunNotCompleted(&'static str),
-    /// Its owner lets no new run of the benchmark begin.
+    /// Its owner lets no new run of the version begin.
     #[error(
-        "no new run of this benchmark may begin: its owner stopped them; runs that have begun go on, and results stay readable"
+        "no new run of this version of the benchmark may begin: its owner stopped them; runs that have begun go on, and results stay readable"
     )]
     NoNewRuns,
     /// As many task runs are started as the benchmark allows.

@@ -4,6 +4,7 @@ use proctor_core::id::{
     Dialect,
     kinds::{AgentId, BenchmarkId, TaskId},
 };
+use proctor_fleet::RequestProblem;
 
 /// Something that a taker should have brought along.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,6 +72,9 @@ pub enum AgentProblem {
     /// It lacks what the scenarios require.
     #[error(transparent)]
     NotBrought(NotBrought),
+    /// It cannot be put into a box.
+    #[error("{0}")]
+    Mount(RequestProblem),
 }
 
 pub(crate) fn listed<T: ToString>(problems: &[T]) -> String {

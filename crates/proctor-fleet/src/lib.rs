@@ -54,7 +54,10 @@ pub use error::FleetError;
 pub use executions::{Command, Keeping, NewCommand};
 pub use fleet::{Fleet, FleetOptions};
 pub use frozen::{Freezing, KeepFrozen, KeptDisk};
-pub use git::{CodeHosts, GitError, GitOptions, Repositories, is_repository_name};
+pub use git::{
+    CodeHosts, GitError, GitOptions, Repositories, check_address, check_reference,
+    is_repository_name,
+};
 pub use masks::Masks;
 pub use proctor_store::devboxes::DevboxRecord;
 pub use requests::{RequestProblem, architecture};

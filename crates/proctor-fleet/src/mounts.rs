@@ -97,6 +97,25 @@ pub enum MountProblem {
     },
 }
 
+impl MountProblem {
+    /// Whether the platform failed, and not what was asked for.
+    pub const fn is_of_platform(&self) -> bool {
+        match self {
+            Self::Devbox(_)
+            | Self::Store(_)
+            | Self::Git(GitError::Platform(_))
+            | Self::Archive(ArchiveError::Devbox(_))
+            | Self::Object(ObjectError::Store(_)) => true,
+            Self::Object(_)
+            | Self::Archive(_)
+            | Self::Git(_)
+            | Self::NoAgent
+            | Self::Invalid(_)
+            | Self::Command { .. } => false,
+        }
+    }
+}
+
 #[boxed_futures]
 impl Mounter {
     /// A mounter with the usual limits.

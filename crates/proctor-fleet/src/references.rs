@@ -5,6 +5,7 @@
 
 use proctor_core::{
     agent::{Agent, AgentOrigin},
+    blueprint::BuildStatus,
     devbox::{BaseRequest, DevboxDefinition},
     id::{
         Dialect,
@@ -55,8 +56,15 @@ pub async fn check_definition(
         }
         BaseRequest::Blueprint(id) => {
             let found = store.blueprint(organization, *id).await?;
-            if found.is_none_or(|found| found.value.deleted_at.is_some()) {
-                problems.push(RequestProblem::NoBlueprint(id.wire(Dialect::Runloop)));
+            let wire = || id.wire(Dialect::Runloop);
+            match found.map(|found| found.value) {
+                Some(found) if found.deleted_at.is_none() => {
+                    // One that is being built may be there until a box needs it.
+                    if found.build.status() == BuildStatus::Failed {
+                        problems.push(RequestProblem::BlueprintFailed(wire()));
+                    }
+                }
+                _ => problems.push(RequestProblem::NoBlueprint(wire())),
             }
         }
         BaseRequest::NewestBlueprint(name) => {
@@ -98,7 +106,17 @@ pub async fn check_mounts(
                 target,
                 ..
             } => match find_agent(store, organization, *agent, name.as_deref()).await? {
-                Ok(found) => agent_fault(&found, target.as_deref()),
+                Ok(found) => match (
+                    agent_fault(&found, target.as_deref()),
+                    found.source.map(|source| source.origin),
+                ) {
+                    (None, Some(AgentOrigin::Object(object))) => {
+                        let stored = store.object(organization, object).await?;
+                        object_fault(object, stored.map(|stored| stored.value), readiness)
+                            .map(|fault| format!("the agent '{}': {fault}", found.name))
+                    }
+                    (fault, _) => fault,
+                },
                 Err(fault) => Some(fault),
             },
         };

@@ -49,6 +49,9 @@ pub enum RequestProblem {
     /// There is no such blueprint, as far as the organization may know.
     #[error("there is no blueprint '{0}'")]
     NoBlueprint(String),
+    /// No devbox can ever begin with this blueprint.
+    #[error("the blueprint '{0}' could not be built")]
+    BlueprintFailed(String),
     /// There is no blueprint of this name that was built.
     #[error("there is no blueprint named '{0}' that was built")]
     NoBlueprintNamed(String),

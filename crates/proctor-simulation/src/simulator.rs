@@ -10,11 +10,14 @@
 //!
 //! A simulator is a folder with its machine and its [plugin](crate::registry::SimulatorPlugin).
 
-use std::{any::Any, collections::BTreeMap};
+use std::{
+    any::Any,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use proctor_core::{
     environment::Dataset,
-    problem::{Problem, Problems, join},
+    problem::{Problem, Problems, in_plain_words, join},
     time::Timestamp,
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -210,7 +213,7 @@ impl<C> Decision<C> {
 /// More problems than anybody reads at once are not looked for.
 const MOST_PROBLEMS: usize = 100;
 
-/// How a simulator reads its configuration. Every setting that has not its shape is named; of a list, every member.
+/// How a simulator reads its configuration. Everything that has not its shape is named, however deep it stands.
 pub fn read_config<T: DeserializeOwned + Default>(config: &Value) -> Result<T, Problems> {
     if config.is_null() {
         return Ok(T::default());
@@ -218,17 +221,17 @@ pub fn read_config<T: DeserializeOwned + Default>(config: &Value) -> Result<T, P
     let mut problems = Vec::new();
     let mut unread = Unread {
         settings: config.clone(),
-        members: BTreeMap::new(),
+        taken: BTreeMap::new(),
+        gone: BTreeMap::new(),
     };
     let read = loop {
         match serde_path_to_error::deserialize::<_, T>(&unread.settings) {
             Ok(read) => break read,
             Err(error) => {
-                let passed = unread.pass(error.path());
-                // Without what was passed over, something else may be missing that is not.
-                if problems.is_empty() || passed.is_own {
-                    let message = error.inner().to_string();
-                    problems.push(Problem::error(passed.place, message));
+                let message = error.inner().to_string();
+                let passed = unread.pass(error.path(), &message);
+                if passed.is_own {
+                    problems.push(Problem::error(passed.place, in_plain_words(&message)));
                 }
                 if !passed.goes_on || problems.len() == MOST_PROBLEMS {
                     break T::default();
@@ -239,11 +242,13 @@ pub fn read_config<T: DeserializeOwned + Default>(config: &Value) -> Result<T, P
     Problems::none_of(problems).map(|()| read)
 }
 
-/// What is still to be read of a configuration, once what is wrong in it is passed over.
+/// What is still to be read of a configuration, once what is wrong in it is passed over. Places are as the author wrote them.
 struct Unread {
     settings: Value,
-    /// How many members of a list are no longer in it.
-    members: BTreeMap<String, usize>,
+    /// What was taken out of what stands at a place: the names of members.
+    taken: BTreeMap<String, BTreeSet<String>>,
+    /// How many of the first members of the list at a place are no longer in it.
+    gone: BTreeMap<String, usize>,
 }
 
 /// What was passed over.
@@ -256,52 +261,94 @@ struct Passed {
 }
 
 impl Unread {
-    fn pass(&mut self, path: &Path) -> Passed {
-        let mut segments = path.iter();
-        let setting = match segments.next() {
-            Some(Segment::Map { key }) => key,
-            _ => return Passed::all(path),
-        };
-        let place = join("config", setting);
-        if let Some(Segment::Seq { index }) = segments.next()
-            && let Some(Value::Array(list)) = self.settings.get_mut(setting)
-            && *index < list.len()
-        {
-            // Those before it are right: reading stops at the first that is not.
-            list.drain(..=*index);
-            let before = self.members.entry(setting.clone()).or_default();
-            let place = join(&place, &(*before + index).to_string());
-            *before += index + 1;
-            return Passed {
-                place: below(place, segments),
-                is_own: true,
-                goes_on: true,
+    /// Takes the innermost value that a path leads to out of what is still to be read.
+    fn pass(&mut self, path: &Path, message: &str) -> Passed {
+        let mut place = "config".to_owned();
+        let mut around = "config".to_owned();
+        let mut last = None;
+        let mut value = Some(&mut self.settings);
+        // Where the value stands that holds the last step of the path: looked up again at the end, because it cannot be kept.
+        let mut steps = Vec::new();
+        for segment in path.iter() {
+            let next = match (segment, value.take()) {
+                (
+                    Segment::Map { key } | Segment::Enum { variant: key },
+                    Some(Value::Object(map)),
+                ) => map
+                    .get_mut(key)
+                    .map(|inner| (Inward::Member(key.clone()), key.clone(), inner)),
+                (Segment::Seq { index }, Some(Value::Array(list))) => {
+                    let written = index + self.gone.get(&place).copied().unwrap_or_default();
+                    list.get_mut(*index)
+                        .map(|inner| (Inward::Item(*index), written.to_string(), inner))
+                }
+                _ => None,
             };
+            let Some((step, name, inner)) = next else {
+                break;
+            };
+            around.clone_from(&place);
+            place = join(&place, &name);
+            last = Some(name);
+            steps.push(step);
+            value = Some(inner);
         }
-        let removed = self
-            .settings
-            .as_object_mut()
-            .and_then(|settings| settings.remove(setting));
+        // Without what was taken out of it, something may be missing that is not.
+        let is_own = match self.taken.get(&place) {
+            None => true,
+            Some(taken) => missing_member(message).is_some_and(|name| !taken.contains(name)),
+        };
+        let goes_on = match (steps.pop(), last) {
+            (Some(step), Some(name)) => {
+                self.take(&steps, step, &around);
+                self.taken.entry(around).or_default().insert(name);
+                true
+            }
+            _ => false,
+        };
         Passed {
-            place: below(place, path.iter().skip(1)),
-            is_own: !self.members.contains_key(setting),
-            goes_on: removed.is_some(),
+            place,
+            is_own,
+            goes_on,
+        }
+    }
+
+    /// Takes out what stands one step behind `steps`, at the place `around`.
+    fn take(&mut self, steps: &[Inward], step: Inward, around: &str) {
+        let mut holder = &mut self.settings;
+        for step in steps {
+            let inner = match step {
+                Inward::Member(name) => holder.get_mut(name),
+                Inward::Item(index) => holder.get_mut(index),
+            };
+            match inner {
+                Some(inner) => holder = inner,
+                None => return,
+            }
+        }
+        match (holder, step) {
+            (Value::Object(map), Inward::Member(name)) => {
+                map.remove(&name);
+            }
+            (Value::Array(list), Inward::Item(index)) if index < list.len() => {
+                // Those before it are right: reading stops at the first that is not.
+                list.drain(..=index);
+                *self.gone.entry(around.to_owned()).or_default() += index + 1;
+            }
+            _ => {}
         }
     }
 }
 
-impl Passed {
-    fn all(path: &Path) -> Self {
-        Self {
-            place: below("config".to_owned(), path.iter()),
-            is_own: false,
-            goes_on: false,
-        }
-    }
+/// One step into a document.
+enum Inward {
+    Member(String),
+    Item(usize),
 }
 
-fn below<'a>(place: String, segments: impl Iterator<Item = &'a Segment>) -> String {
-    segments.fold(place, |place, part| join(&place, &part.to_string()))
+/// The member that is missing, if that is what a message says.
+fn missing_member(message: &str) -> Option<&str> {
+    message.strip_prefix("missing field `")?.split('`').next()
 }
 
 #[cfg(test)]
@@ -317,6 +364,15 @@ mod tests {
         beds: u8,
         rooms: Vec<Room>,
         ward: Option<String>,
+        desk: Option<Desk>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Desk {
+        phone: u32,
+        clerk: String,
+        shifts: Vec<Vec<u8>>,
     }
 
     #[derive(Debug, PartialEq, Deserialize)]
@@ -343,6 +399,32 @@ mod tests {
             "config.ward",
         ];
         assert_eq!(places, expected, "{problems}");
+    }
+
+    #[test]
+    fn what_is_wrong_inside_of_a_setting_does_not_hide_what_else_is_wrong_there() {
+        let desk =
+            json!({"phone": -1, "color": "green", "shifts": [[1, 2], [3, "x", 5, 600], "y", []]});
+        let wrong = json!({"desk": desk, "ward": 7});
+        let problems = read_config::<Config>(&wrong).unwrap_err();
+        let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let expected = [
+            "config.desk.color: unknown field `color`, expected one of `phone`, `clerk`, `shifts`",
+            "config.desk.phone: invalid value: integer `-1`, expected a whole number from 0 to 4294967295",
+            "config.desk.shifts.1.1: invalid type: string \"x\", expected a whole number from 0 to 255",
+            "config.desk.shifts.1.3: invalid value: integer `600`, expected a whole number from 0 to 255",
+            "config.desk.shifts.2: invalid type: string \"y\", expected a sequence",
+            "config.ward: invalid type: integer `7`, expected a string",
+        ];
+        assert_eq!(said, expected);
+        let lacking = json!({"desk": {"phone": 1, "shifts": 2}});
+        let problems = read_config::<Config>(&lacking).unwrap_err();
+        let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let expected = [
+            "config.desk.shifts: invalid type: integer `2`, expected a sequence",
+            "config.desk: missing field `clerk`",
+        ];
+        assert_eq!(said, expected);
     }
 
     #[test]

@@ -28,27 +28,27 @@ const LOCK: i64 = 0x70_72_6f_63_74_6f_72;
 /// Held by the one server of a database for as long as it runs. The end of the process gives it back, however that comes.
 #[derive(Debug)]
 pub struct ServerLock {
-    _file: Option<std::fs::File>,
+    _files: Vec<std::fs::File>,
     lost: CancellationToken,
     released: CancellationToken,
 }
 
 impl ServerLock {
-    /// Takes the lock of the database that `options` name; says who has it otherwise.
+    /// Takes the locks of the data directory and of the database that `options` name; says who has them otherwise.
     pub async fn take(options: &StoreOptions) -> Result<Self, StoreError> {
         let database = options.database()?;
         let (lost, released) = (CancellationToken::new(), CancellationToken::new());
-        let file = match &database.url {
-            DatabaseUrl::Sqlite(path) => Some(lock_file(path).await?),
+        let mut files = vec![lock_file(&options.data.join("data"), &options.data)?];
+        match &database.url {
+            DatabaseUrl::Sqlite(path) => files.push(lock_file(path, path)?),
             DatabaseUrl::Postgres(url) => {
                 let connect = lock_options(postgres_options(url, &database)?);
                 let held = lock_database(&connect).await?;
                 TaskTracker::new().spawn(keep(connect, held, lost.clone(), released.clone()));
-                None
             }
-        };
+        }
         Ok(Self {
-            _file: file,
+            _files: files,
             lost,
             released,
         })
@@ -66,9 +66,9 @@ impl Drop for ServerLock {
     }
 }
 
-/// Locks a file beside the database, which holds the number of the process that has it.
-async fn lock_file(database: &Path) -> Result<std::fs::File, StoreError> {
-    let mut path = database.as_os_str().to_owned();
+/// Locks a file beside `path`, which holds the number of the process that has it; `used` is what the lock is for.
+fn lock_file(path: &Path, used: &Path) -> Result<std::fs::File, StoreError> {
+    let mut path = path.as_os_str().to_owned();
     path.push(".server");
     let path = std::path::PathBuf::from(path);
     let unusable = |error: std::io::Error| {
@@ -90,9 +90,9 @@ async fn lock_file(database: &Path) -> Result<std::fs::File, StoreError> {
                 pid => format!("process {pid}"),
             };
             return Err(StoreError::Configuration(format!(
-                "another Proctor server ({holder}) uses {}: two servers on one database would give wrong results. Stop it, or give this one another \
-                 directory with --data",
-                database.display()
+                "another Proctor server ({holder}) uses {}: two servers on one database or data directory would give wrong results. Stop it, or \
+                 give this one another directory with --data",
+                used.display()
             )));
         }
     }

@@ -52,13 +52,14 @@ impl StoreOptions {
 
     pub(crate) fn database(&self) -> Result<DatabaseOptions, StoreError> {
         let url = match self.database_url.as_deref() {
-            None => DatabaseUrl::Sqlite(self.data.join("proctor.db")),
+            None => DatabaseUrl::Sqlite(resolved(self.data.join("proctor.db"))),
             Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
                 DatabaseUrl::Postgres(url.to_owned())
             }
             Some(url) => match url.strip_prefix("sqlite:") {
                 Some(path) if !path.trim_start_matches("//").is_empty() => {
-                    DatabaseUrl::Sqlite(path.strip_prefix("//").unwrap_or(path).into())
+                    let path = path.strip_prefix("//").unwrap_or(path);
+                    DatabaseUrl::Sqlite(resolved(path.into()))
                 }
                 _ => {
                     return Err(StoreError::Configuration(
@@ -75,13 +76,32 @@ impl StoreOptions {
     }
 }
 
-/// Keeps everybody else out of the data directory: it holds the master key, outputs and the disks of boxes. A directory that others use too (one with the sticky
+/// The file that a path leads to, there or not: what stands beside it must be the same whichever link leads there.
+fn resolved(path: PathBuf) -> PathBuf {
+    /// As many links as the system itself follows.
+    const MOST_LINKS: usize = 40;
+    let mut file = path;
+    for _ in 0..MOST_LINKS {
+        if let Ok(real) = fs_err::canonicalize(&file) {
+            return real;
+        }
+        let Ok(target) = fs_err::read_link(&file) else {
+            break;
+        };
+        file = file
+            .parent()
+            .map_or_else(|| target.clone(), |parent| parent.join(&target));
+    }
+    file
+}
+
+/// Keeps everybody else out of a directory of ours: the data directory holds the master key, outputs and the disks of boxes. A directory that others use too (one with the sticky
 /// bit, as `/tmp`) stays as it is.
-fn for_the_owner_only(data: &std::path::Path) -> std::io::Result<()> {
+pub(crate) fn for_the_owner_only(data: &std::path::Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = fs_err::metadata(data)?.permissions().mode();
     if mode & 0o1000 != 0 {
-        tracing::warn!(path = %data.display(), "the data directory is one that everybody uses");
+        tracing::warn!(path = %data.display(), "the directory is one that everybody uses");
         return Ok(());
     }
     if mode & 0o077 == 0 {

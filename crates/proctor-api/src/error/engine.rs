@@ -119,7 +119,7 @@ const HOW_TO_START: &str = "give its command as kwargs.command, or in its manife
 fn agent(problem: AgentProblem) -> (String, String) {
     let message = problem.to_string();
     match problem {
-        AgentProblem::NotRegistered(_) => ("agent_id".to_owned(), message),
+        AgentProblem::NotRegistered(_) | AgentProblem::Mount(_) => ("agent_id".to_owned(), message),
         AgentProblem::NoCommand(_) => (
             "kwargs.command".to_owned(),
             format!("{message}: {HOW_TO_START}"),

@@ -44,9 +44,9 @@ pub(crate) fn devbox_problems(problems: Vec<RequestProblem>) -> impl Iterator<It
             RequestProblem::Snapshot { .. } | RequestProblem::NotASnapshot(_) => {
                 Problem::error("snapshot_id", message)
             }
-            RequestProblem::NotABlueprint(_) | RequestProblem::NoBlueprint(_) => {
-                Problem::error("blueprint_id", message)
-            }
+            RequestProblem::NotABlueprint(_)
+            | RequestProblem::NoBlueprint(_)
+            | RequestProblem::BlueprintFailed(_) => Problem::error("blueprint_id", message),
             RequestProblem::NoBlueprintNamed(_) => Problem::error("blueprint_name", message),
             RequestProblem::Mount(_) => Problem::error("mounts", message),
             RequestProblem::Architecture(_) => {

@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, header};
-use proctor_core::problem::{Problem, join};
+use proctor_core::problem::{Problem, in_plain_words, join};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -147,7 +147,8 @@ fn data_refusal(text: &str, path: &str) -> ApiError {
     } else if let Some(field) = quoted(message, "duplicate field ") {
         ApiError::field(join(path, field), "is there twice")
     } else {
-        ApiError::field(if path.is_empty() { "body" } else { path }, message)
+        let place = if path.is_empty() { "body" } else { path };
+        ApiError::field(place, in_plain_words(message))
     }
 }
 
@@ -208,7 +209,7 @@ mod tests {
         );
         assert_eq!(
             told(r#"{"name":"a","list":[{"weight":1},{"weight":"x"}]}"#),
-            "list[1].weight: invalid type: string \"x\", expected f64"
+            "list[1].weight: invalid type: string \"x\", expected a number"
         );
         assert_eq!(told(r#"{"name":"a","name":"b"}"#), "name: is there twice");
     }

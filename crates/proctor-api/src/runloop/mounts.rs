@@ -6,6 +6,7 @@ use proctor_core::{
     id::kinds::{AgentId, ObjectId},
     mount::{CodeMount, Mount},
 };
+use proctor_fleet::{check_reference, is_repository_name};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -54,7 +55,7 @@ impl MountBody {
         let at = |field: &str| format!("{place}.{field}");
         match checks.required(&at("type"), self.kind.clone())?.as_str() {
             "file_mount" => {
-                let target = checks.required(&at("target"), self.target);
+                let target = path(checks, &at("target"), self.target);
                 let content = checks.required(&at("content"), self.content);
                 Some(Mount::File {
                     target: target?,
@@ -63,7 +64,7 @@ impl MountBody {
             }
             "object_mount" => {
                 let object = checks.required(&at("object_id"), self.object_id);
-                let target = checks.required(&at("object_path"), self.object_path);
+                let target = path(checks, &at("object_path"), self.object_path);
                 let object: Option<ObjectId> = ids::checked(checks, &at("object_id"), object);
                 Some(Mount::Object {
                     object: object?,
@@ -75,10 +76,14 @@ impl MountBody {
                 if agent.is_none() && self.agent_name.is_none() {
                     checks.refuse(&at("agent_id"), "either this or agent_name is required");
                 }
+                let target = match self.agent_path {
+                    None => None,
+                    given => Some(path(checks, &at("agent_path"), given)?),
+                };
                 Some(Mount::Agent {
                     agent,
                     name: self.agent_name,
-                    target: self.agent_path,
+                    target,
                     token: self.auth_token,
                 })
             }
@@ -100,8 +105,11 @@ impl MountBody {
 
     /// The same for a repository, whatever the type says.
     pub(crate) fn read_code(self, checks: &mut Checks, place: &str) -> Option<Mount> {
-        let owner = checks.required(&format!("{place}.repo_owner"), self.repo_owner);
-        let name = checks.required(&format!("{place}.repo_name"), self.repo_name);
+        let owner = repository_part(checks, &format!("{place}.repo_owner"), self.repo_owner);
+        let name = repository_part(checks, &format!("{place}.repo_name"), self.repo_name);
+        if let Some(Err(problem)) = self.git_ref.as_deref().map(check_reference) {
+            checks.refuse(&format!("{place}.git_ref"), problem.to_string());
+        }
         Some(Mount::Code(CodeMount {
             owner: owner?,
             name: name?,
@@ -112,10 +120,36 @@ impl MountBody {
     }
 }
 
+/// A place in a devbox.
+fn path(checks: &mut Checks, field: &str, value: Option<String>) -> Option<String> {
+    let path = checks.required(field, value)?;
+    if path.trim().is_empty() || path.contains('\0') {
+        checks.refuse(field, "must be a path in the devbox");
+        return None;
+    }
+    Some(path)
+}
+
+/// The owner or the name of a repository.
+fn repository_part(checks: &mut Checks, field: &str, value: Option<String>) -> Option<String> {
+    let part = checks.required(field, value)?;
+    if !is_repository_name(&part) {
+        checks.refuse(field, "must be letters, digits, '-', '_' or '.'");
+        return None;
+    }
+    Some(part)
+}
+
 /// Files by their paths: the older way to say the same.
-pub(crate) fn files(files: Option<BTreeMap<String, String>>) -> impl Iterator<Item = Mount> {
-    files
-        .unwrap_or_default()
-        .into_iter()
-        .map(|(target, content)| Mount::File { target, content })
+pub(crate) fn files(
+    checks: &mut Checks,
+    field: &str,
+    files: Option<BTreeMap<String, String>>,
+) -> Vec<Mount> {
+    let files = files.unwrap_or_default().into_iter();
+    let file = |(target, content)| {
+        let target = path(checks, field, Some(target))?;
+        Some(Mount::File { target, content })
+    };
+    files.filter_map(file).collect()
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proctor_core::{
     mount::Mount,
+    problem::in_plain_words,
     profile::{Particulars, RunProfile, is_variable},
 };
 use serde::Deserialize;
@@ -131,7 +132,7 @@ fn mount(checks: &mut Checks, number: usize, mount: Value) -> Option<Mount> {
     match serde_json::from_value::<MountBody>(mount) {
         Ok(mount) => mount.read(checks, &place),
         Err(error) => {
-            checks.refuse(&place, error.to_string());
+            checks.refuse(&place, in_plain_words(&error.to_string()));
             None
         }
     }

@@ -419,5 +419,10 @@ pub(crate) async fn delete_benchmark(
     caller: OrganizationCaller,
     Path(id): Path<BenchmarkId>,
 ) -> Result<StatusCode, ApiError> {
-    removed(id, state.store().delete_benchmark(caller.id(), id).await?)
+    let benchmark = find(&state, &caller, id).await?;
+    let is_gone = state
+        .store()
+        .delete_benchmark(caller.id(), benchmark.id)
+        .await?;
+    removed(id, is_gone)
 }

@@ -2,7 +2,7 @@
 //!
 //! An operator makes organizations, gives them keys and limits them. Nothing here shows what is inside one.
 
-use std::num::NonZeroU32;
+use std::{num::NonZeroU32, ops::RangeInclusive};
 
 use axum::extract::State;
 use http::StatusCode;
@@ -16,6 +16,7 @@ use proctor_store::{
     organizations::Organization,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{
@@ -114,42 +115,57 @@ impl UsageView {
 pub(crate) struct LimitsBody {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>)]
-    devboxes: Option<Option<u32>>,
+    devboxes: Option<Option<Value>>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>)]
-    runs: Option<Option<u32>>,
+    runs: Option<Option<Value>>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u64>)]
-    storage_bytes: Option<Option<u64>>,
+    storage_bytes: Option<Option<Value>>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>, minimum = 1)]
-    requests_per_minute: Option<Option<u32>>,
+    requests_per_minute: Option<Option<Value>>,
 }
 
 impl LimitsBody {
     fn apply(self, checks: &mut Checks, old: Limits) -> Limits {
-        let rate = match self.requests_per_minute {
-            None => old.requests_per_minute,
-            Some(None) => None,
-            Some(Some(rate)) => {
-                let rate = NonZeroU32::new(rate);
-                if rate.is_none() {
-                    checks.refuse("limits.requests_per_minute", "must be at least 1");
-                }
-                rate
-            }
-        };
-        let storage_bytes = self.storage_bytes.unwrap_or(old.storage_bytes);
-        if storage_bytes.is_some_and(|bytes| i64::try_from(bytes).is_err()) {
-            checks.refuse("limits.storage_bytes", "must be less than 2^63");
-        }
+        // The store keeps numbers with a sign.
+        const MOST_BYTES: u64 = i64::MAX.unsigned_abs();
+        const MOST: u64 = u32::MAX as u64;
+        let mut read = |name: &str, value, range| limit(checks, name, value, range);
+        let count = |limit: u64| u32::try_from(limit).ok();
+        let devboxes = read("devboxes", self.devboxes, 0..=MOST);
+        let runs = read("runs", self.runs, 0..=MOST);
+        let storage_bytes = read("storage_bytes", self.storage_bytes, 0..=MOST_BYTES);
+        let rate = read("requests_per_minute", self.requests_per_minute, 1..=MOST);
         Limits {
-            devboxes: self.devboxes.unwrap_or(old.devboxes),
-            runs: self.runs.unwrap_or(old.runs),
-            storage_bytes,
-            requests_per_minute: rate,
+            devboxes: devboxes.map_or(old.devboxes, |limit| limit.and_then(count)),
+            runs: runs.map_or(old.runs, |limit| limit.and_then(count)),
+            storage_bytes: storage_bytes.unwrap_or(old.storage_bytes),
+            requests_per_minute: rate.map_or(old.requests_per_minute, |limit| {
+                limit.and_then(count).and_then(NonZeroU32::new)
+            }),
         }
     }
+}
+
+/// One limit as it was given. Numbers are read here and not with the body, so that all that are wrong are named at once.
+fn limit(
+    checks: &mut Checks,
+    name: &str,
+    value: Option<Option<Value>>,
+    range: RangeInclusive<u64>,
+) -> Option<Option<u64>> {
+    let Some(value) = value? else {
+        return Some(None);
+    };
+    let limit = value.as_u64().filter(|limit| range.contains(limit));
+    if limit.is_none() {
+        let (least, most) = range.into_inner();
+        let message = format!("must be a whole number from {least} to {most}, or null");
+        checks.refuse(&format!("limits.{name}"), message);
+    }
+    Some(limit)
 }
 
 /// What a new organization is.

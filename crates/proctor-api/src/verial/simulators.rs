@@ -72,7 +72,7 @@ pub(crate) struct NewSimulatorBody {
     name: Option<String>,
     /// How it behaves; `dataset_ids` names the data sets that it begins with.
     #[schema(value_type = Option<Object>)]
-    config: Option<Map<String, Value>>,
+    config: Option<Value>,
 }
 
 impl NewSimulatorBody {
@@ -89,7 +89,7 @@ impl NewSimulatorBody {
             |text| Some(known.find(text)?.name()),
         );
         let name = checks.text("name", self.name, 1..=NAME);
-        let (config, datasets) = read_config(&mut checks, self.config.unwrap_or_default());
+        let (config, datasets) = read_config(&mut checks, self.config);
         let kind = SimulatorType::named(kind);
         if is_known {
             check_config(&mut checks, &kind, &config, known);
@@ -122,12 +122,17 @@ fn check_config(
 }
 
 /// Takes the data sets out of a configuration.
-fn read_config(
-    checks: &mut Checks,
-    mut config: Map<String, Value>,
-) -> (Map<String, Value>, Vec<DatasetId>) {
+fn read_config(checks: &mut Checks, config: Option<Value>) -> (Map<String, Value>, Vec<DatasetId>) {
     const FIELD: &str = "config.dataset_ids";
     let mut datasets = Vec::new();
+    let mut config = match config {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(config)) => config,
+        Some(_) => {
+            checks.refuse("config", "must be an object");
+            Map::new()
+        }
+    };
     match config.remove(DATASET_IDS) {
         None | Some(Value::Null) => {}
         Some(Value::Array(ids)) if ids.len() > MOST_DATASETS => {
@@ -160,7 +165,7 @@ pub(crate) struct SimulatorChanges {
     /// Replaces the whole configuration; null empties it.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Object>)]
-    config: Option<Option<Map<String, Value>>>,
+    config: Option<Option<Value>>,
 }
 
 impl SimulatorChanges {
@@ -175,7 +180,7 @@ impl SimulatorChanges {
             draft.name = name;
         }
         if let Some(config) = self.config {
-            (draft.config, draft.datasets) = read_config(&mut checks, config.unwrap_or_default());
+            (draft.config, draft.datasets) = read_config(&mut checks, config);
             check_config(&mut checks, &draft.kind, &draft.config, known);
         }
         checks.finish()?;

@@ -206,6 +206,18 @@ impl TryOutcome {
         Self::Failed(Failure::setup(message, Fault::setup()))
     }
 
+    /// The same, if nobody could work in the box yet: whatever failed then, the scenario was not set up.
+    #[must_use]
+    pub fn in_set_up(self) -> Self {
+        match self {
+            Self::Failed(failure) => Self::Failed(Failure {
+                kind: FailureKind::Setup,
+                ..failure
+            }),
+            other => other,
+        }
+    }
+
     /// The same, if the server ended in the middle of the try: what says nothing about the agent then is no failure.
     #[must_use]
     pub fn after_interruption(self) -> Self {

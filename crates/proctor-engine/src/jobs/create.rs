@@ -9,10 +9,12 @@ use proctor_core::{
     profile::RunProfile,
     run::Pinned,
 };
+use proctor_fleet::references::{self, Readiness};
 use proctor_macros::boxed_futures;
 use proctor_store::{benchmarks::BenchmarkDraft, repeatable::Made};
 
-use super::{JobDetails, drive::JOB};
+use super::{JobDetails, agents, drive::JOB};
+
 use crate::{
     authoring::{self, Frozen},
     engine::Engine,
@@ -217,6 +219,15 @@ impl Engine {
             problems.extend(lacking.await?.into_iter().map(|lacking| JobProblem::Agent {
                 number,
                 problem: AgentProblem::NotBrought(lacking),
+            }));
+            // What a box needs is looked for again when one is made.
+            let mounts = agents::profile(&agent).mounts;
+            let store = self.store();
+            let faults =
+                references::check_mounts(store, new.organization, &mounts, Readiness::Usable);
+            problems.extend(faults.await?.into_iter().map(|fault| JobProblem::Agent {
+                number,
+                problem: AgentProblem::Mount(fault),
             }));
             agents.push(agent);
         }

@@ -56,6 +56,8 @@ enum Part {
     Done,
     /// There is no next part; what happened, if there are words for it.
     Over(Option<String>),
+    /// There is no next part: nobody could work in the box, for this reason.
+    NotSetUp(String),
     /// The try has ended, and that is on record.
     Ended(Try),
     /// The server is about to end: the next one goes on with it.
@@ -204,10 +206,15 @@ impl Engine {
         };
         let mut is_to_be_scored = false;
         let mut details = None;
+        let mut was_set_up = true;
         if let (TaskRunState::Started(_), Some(devbox)) = (&task_run.state, task_run.devbox) {
             match self.let_work(trial, this_try, &task_run, devbox).await? {
                 Part::Done => is_to_be_scored = true,
                 Part::Over(told) => details = told,
+                Part::NotSetUp(why) => {
+                    details = Some(why);
+                    was_set_up = false;
+                }
                 Part::Ended(ended) => return Ok(CarriedOn::Ended(ended)),
                 Part::Stopped => return Ok(CarriedOn::Stopped),
             }
@@ -218,8 +225,13 @@ impl Engine {
             let ended = this_try.clone().ended(task_run.ended_at()?, outcome);
             Some((trial.job.id, ended))
         };
-        self.conclude(id, is_to_be_scored, details.clone(), &end)
-            .await
+        let carried_on = self
+            .conclude(id, is_to_be_scored, details.clone(), &end)
+            .await?;
+        Ok(match carried_on {
+            CarriedOn::To(outcome) if !was_set_up => CarriedOn::To(outcome.in_set_up()),
+            other => other,
+        })
     }
 
     /// Starts the task run; or what became of the try, if it cannot be started.
@@ -379,6 +391,10 @@ impl Engine {
                 self.step(id, OnDisk::AtOnce, time_out).await?;
                 Part::Over(Some(told))
             }
+            Ok(WorkEnd::NoDirectory(path)) => {
+                self.fail(id, Fault::setup()).await?;
+                Part::NotSetUp(format!("the working directory '{path}' does not exist"))
+            }
             Err(error) => self.without_box(trial, id, devbox, error).await?,
         };
         drop(hold);
@@ -400,12 +416,13 @@ impl Engine {
                     () = self.inner.closing.cancelled() => return Ok(Part::Stopped),
                     end = boxes.ended(trial.job.organization, devbox) => end,
                 };
-                let details = match &end {
-                    BoxEnd::NotSetUp(why) => Some(why.clone()),
-                    BoxEnd::ShutDown | BoxEnd::OutOfTime | BoxEnd::Exhausted | BoxEnd::Lost => None,
-                };
                 self.lose_box(id, &end).await?;
-                Ok(Part::Over(details))
+                Ok(match end {
+                    BoxEnd::NotSetUp(why) | BoxEnd::NeverReady(why) => Part::NotSetUp(why),
+                    BoxEnd::ShutDown | BoxEnd::OutOfTime | BoxEnd::Exhausted | BoxEnd::Lost => {
+                        Part::Over(None)
+                    }
+                })
             }
             other => {
                 report(&other, "an agent could not work in its devbox");

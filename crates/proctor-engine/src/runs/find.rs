@@ -114,8 +114,17 @@ impl Engine {
             .store()
             .visible_benchmark(organization, benchmark)
             .await?;
-        let (owner, _) = known.ok_or(EngineError::NotFound("benchmark"))?;
         let versions = self.store().benchmark_versions(benchmark).await?;
+        let Some((owner, _)) = known else {
+            // Everybody could see it once, so everybody may learn why it cannot be taken any more.
+            let was_stopped = |version: &BenchmarkVersion| {
+                version.visibility == Visibility::Public && version.stopped_at.is_some()
+            };
+            return Err(match versions.iter().any(was_stopped) {
+                true => Refused::NoNewRuns.into(),
+                false => EngineError::NotFound("benchmark"),
+            });
+        };
         let is_listed = |version: &&BenchmarkVersion| {
             let is_open = owner == organization || version.visibility == Visibility::Public;
             is_open && version.unpublished_at.is_none()

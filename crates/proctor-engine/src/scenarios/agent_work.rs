@@ -1,15 +1,21 @@
 //! Agents of jobs at work in devboxes: each is one execution of its box, found again by its name.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use proctor_core::id::kinds::{DevboxId, OrganizationId};
+use proctor_core::{
+    id::kinds::{DevboxId, OrganizationId},
+    shell::quoted,
+};
 use proctor_devbox::Stream;
 use proctor_fleet::{Command, Fleet, FleetError, NewCommand, Workplace};
 
-use super::{AgentWork, WorkEnd};
+use super::{AgentWork, BoxCommand, WorkEnd, boxes::run_in};
 
 /// How much of what an agent printed is told when it failed.
 const LINES: usize = 20;
+
+/// How long looking for a directory may take.
+const DIRECTORY_CHECK: Duration = Duration::from_secs(60);
 
 /// Lets an agent work, or waits for one that does already.
 pub(super) async fn work(
@@ -23,6 +29,9 @@ pub(super) async fn work(
     let command = match known {
         Ok(command) => command,
         Err(FleetError::NotFound { .. }) => {
+            if let Some(missing) = missing_directory(fleet, &work, &place).await? {
+                return Ok(WorkEnd::NoDirectory(missing));
+            }
             begin(fleet, organization, devbox, &work, &place).await?
         }
         Err(error) => return Err(error),
@@ -35,6 +44,27 @@ pub(super) async fn work(
         status: command.completed().await?,
         said: place.masks.apply(&said(&command).await?),
     })
+}
+
+/// The directory where the agent is to start, if it is not there: the set-up did not make it, which is not the agent's fault.
+async fn missing_directory(
+    fleet: &Fleet,
+    work: &AgentWork,
+    place: &Workplace,
+) -> Result<Option<String>, FleetError> {
+    let Some(directory) = &work.directory else {
+        return Ok(None);
+    };
+    let path = place.resolve(directory);
+    let check = BoxCommand {
+        script: format!("test -d {}", quoted(&path)),
+        input: String::new(),
+        directory: None,
+        time_limit: DIRECTORY_CHECK,
+    };
+    let end = run_in(place, fleet, check).await?;
+    // Any other status says nothing about the directory.
+    Ok((end.status == 1).then_some(path))
 }
 
 async fn begin(

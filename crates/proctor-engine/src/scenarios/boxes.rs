@@ -180,7 +180,7 @@ impl Boxes for FleetBoxes {
 }
 
 /// Runs a command as the user of a box, with the run's environment.
-async fn run_in(
+pub(super) async fn run_in(
     place: &Workplace,
     fleet: &Fleet,
     command: BoxCommand,
@@ -219,11 +219,12 @@ fn end_of(record: &DevboxRecord) -> BoxEnd {
         transitions.any(|transition| transition.status == status)
     };
     match (record.life.failure(), record.life.shutdown_reason()) {
-        // Before anybody could work in it: its launch commands are its author's.
-        (Some((_, why)), _)
-            if was_in(DevboxStatus::Initializing) && !was_in(DevboxStatus::Running) =>
-        {
-            BoxEnd::NotSetUp(why.to_owned())
+        // Before anybody could work in it: its mounts and launch commands are its author's.
+        (Some((_, why)), _) if !was_in(DevboxStatus::Running) => {
+            match was_in(DevboxStatus::Initializing) {
+                true => BoxEnd::NotSetUp(why.to_owned()),
+                false => BoxEnd::NeverReady(why.to_owned()),
+            }
         }
         (Some((DevboxFailure::OutOfMemory | DevboxFailure::OutOfDisk, _)), _) => BoxEnd::Exhausted,
         (Some((DevboxFailure::ExecutionFailed | DevboxFailure::HealthCheckFailed, _)), _)

@@ -59,7 +59,9 @@ pub enum BoxEnd {
     Exhausted,
     /// What its author wants done in it first failed; how.
     NotSetUp(String),
-    /// It broke, never came to be, or nobody knows of it.
+    /// The platform failed before anybody could work in it; how.
+    NeverReady(String),
+    /// It broke, or nobody knows of it.
     Lost,
 }
 
@@ -74,6 +76,10 @@ impl BoxEnd {
             ),
             Self::OutOfTime => Fault::new(Cause::AgentTimeout, "the time of the devbox was over"),
             Self::NotSetUp(_) => Fault::setup(),
+            Self::NeverReady(why) => {
+                let told = format!("the devbox never came to be: {why}");
+                Fault::new(Cause::Infrastructure, told)
+            }
             Self::Lost => Fault::new(
                 Cause::Infrastructure,
                 "the devbox broke or never came to be",
@@ -148,6 +154,8 @@ pub enum WorkEnd {
     },
     /// Its time was over.
     OutOfTime,
+    /// It did not begin: this directory, where it was to start, does not exist.
+    NoDirectory(String),
 }
 
 /// While this is kept, no clock ends the box.

@@ -85,6 +85,12 @@ fn companions_hold_what_primitives_have_beside_their_value() {
         patient(json!({"name": [{"given": [null, "B"], "_given": [extension, null]}]})),
         ""
     );
+    for given in [
+        json!({"given": [null], "_given": [extension]}),
+        json!({"given": [null, null], "_given": [extension, extension]}),
+    ] {
+        assert_eq!(patient(json!({"name": [given]})), "", "{given}");
+    }
     let lines = [
         patient(json!({"_birthDate": "x"})),
         patient(json!({"_birthDate": [extension]})),
@@ -94,7 +100,8 @@ fn companions_hold_what_primitives_have_beside_their_value() {
         patient(json!({"name": [{"_given": [null, extension]}]})),
         patient(json!({"name": [{"_given": [null, null]}]})),
         patient(json!({"name": [{"given": ["A"], "_given": [null]}]})),
-        patient(json!({"name": [{"given": [null], "_given": [extension]}]})),
+        patient(json!({"name": [{"given": [null]}]})),
+        patient(json!({"name": [{"given": [null, null], "_given": [extension, null]}]})),
         patient(json!({"name": [{"given": [null, "B"]}]})),
         patient(json!({"_birthDate": {"extension": {"url": "u", "valueCode": "x"}}})),
         patient(json!({"_birthDate": {"extension": ["u"]}})),

@@ -160,7 +160,10 @@ impl<'w> Walker<'w> {
                         "an array must not be empty: leave the element out".to_owned(),
                     );
                 }
-                self.not_only_nulls(items, place);
+                // Values may be absent one and all, if each has something to say beside it.
+                if !(0..items.len()).all(|index| has_companion(map, key, index)) {
+                    self.not_only_nulls(items, place);
+                }
                 for (index, item) in items.iter().enumerate() {
                     let place = place.item(index);
                     if item.is_null() && has_companion(map, key, index) {

@@ -427,7 +427,7 @@ fn check_name(what: &str, text: &str) -> Result<(), GitError> {
 }
 
 /// What git itself allows in the name of a branch, without what has a meaning in its arguments.
-fn check_reference(text: &str) -> Result<(), GitError> {
+pub fn check_reference(text: &str) -> Result<(), GitError> {
     let good = (1..=250).contains(&text.len())
         && !text.starts_with(['-', '/', '.'])
         && !text.contains("..")
@@ -441,6 +441,21 @@ fn check_reference(text: &str) -> Result<(), GitError> {
             "'{text}' is no branch, tag or commit"
         )))
     }
+}
+
+/// Refuses an address of a repository or registry that somebody names and that cannot be one, or holds a password: addresses are
+/// kept and shown as they are. What is refused is not repeated, because it may be secret.
+pub fn check_address(url: &str) -> Result<(), GitError> {
+    let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        return Err(GitError::Invalid(
+            "must not hold a user name or a password: addresses are shown as they are".to_owned(),
+        ));
+    }
+    check_url(url).map_err(|_| {
+        GitError::Invalid("must be an address that begins with https:// or http://".to_owned())
+    })
 }
 
 fn check_url(url: &str) -> Result<(), GitError> {
@@ -487,5 +502,21 @@ mod tests {
         }
         assert!(check_reference("feature/x-1.0").is_ok());
         assert!(check_url("https://example.com/a/b.git").is_ok());
+    }
+
+    #[test]
+    fn an_address_with_a_password_is_refused_and_not_repeated() {
+        for bad in [
+            "https://u:hush@a.example/b",
+            "http://hush@a.example",
+            "git@hush:b",
+        ] {
+            let told = check_address(bad).unwrap_err().to_string();
+            assert!(!told.contains("hush"), "{told}");
+            assert!(told.contains("password"), "{told}");
+        }
+        for good in ["https://a.example/@scope/b", "https://a.example:8443/b?x=@"] {
+            assert!(check_address(good).is_ok(), "{good}");
+        }
     }
 }

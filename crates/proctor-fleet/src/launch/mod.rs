@@ -227,15 +227,28 @@ impl Fleet {
             env: &workplace.environment,
         };
         for mount in &live.mounts {
-            let mounted = self.inner.mounter.apply(site, mount).await;
-            mounted.map_err(|error| {
-                let told = workplace.masks.apply(&error.to_string());
-                NotLaunched {
-                    failure: DevboxFailure::ExecutionFailed,
-                    message: format!("a mount could not be put into the devbox: {told}"),
-                }
-            })?;
+            let Err(error) = self.inner.mounter.apply(site, mount).await else {
+                continue;
+            };
+            if !error.problem.is_of_platform() {
+                // The box is there; what fails from here on is whoever's it is that asked for it.
+                self.initialize(live).await?;
+            }
+            let told = workplace.masks.apply(&error.to_string());
+            return Err(NotLaunched {
+                failure: DevboxFailure::ExecutionFailed,
+                message: format!("a mount could not be put into the devbox: {told}"),
+            });
         }
+        Ok(())
+    }
+
+    /// The box is there, and is made what its author wants.
+    async fn initialize(&self, live: &Live) -> Result<(), FleetError> {
+        let now = self.now();
+        let initialize = |life: DevboxLife| life.initialize(now);
+        live.step_when(self.store(), OnDisk::WithTheNext, initialize, |_| {})
+            .await?;
         Ok(())
     }
 
@@ -250,10 +263,7 @@ impl Fleet {
         if commands.is_empty() {
             return Ok(true);
         }
-        let now = self.now();
-        let initialize = |life: DevboxLife| life.initialize(now);
-        live.step_when(self.store(), OnDisk::WithTheNext, initialize, |_| {})
-            .await?;
+        self.initialize(live).await?;
         for (number, command) in commands.iter().enumerate() {
             let name = format!("launch-{number}");
             let ran = self.run_for_setup(live, workplace, &name, command);
@@ -308,7 +318,11 @@ impl Fleet {
         }
         let said = output::tail(&*execution, Stream::Stderr, TOLD_LINES).await?;
         let said = workplace.masks.apply(said.text.trim());
-        let told = format!("ended with status {}: {said}", exit.status());
+        let mut told = format!("ended with status {}", exit.status());
+        if !said.is_empty() {
+            told.push_str(": ");
+            told.push_str(&said);
+        }
         Ok(Err((exit.cause, told)))
     }
 

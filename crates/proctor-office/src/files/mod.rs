@@ -141,10 +141,8 @@ impl Machine for Files {
         match provision {
             Provision::Step(step) => match step.action() {
                 Some(DropFileInbox { path, content }) => {
-                    let path = FilePath::in_inbox(path)
-                        .map_err(|problem| NotProvided(format!("path: {problem}")))?;
                     let event = Recorded::arrival("file_inbound", told(path.as_str(), content));
-                    let change = self.given(&path, content.clone().into(), around.now)?;
+                    let change = self.given(path, content.clone().into(), around.now)?;
                     Ok(Provided {
                         event,
                         changes: vec![change],

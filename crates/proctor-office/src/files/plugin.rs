@@ -11,7 +11,7 @@ use proctor_simulation::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Blueprint, Files, blueprint::config_schema};
+use super::{Blueprint, Files, blueprint::config_schema, path::FilePath};
 
 /// A tree of files.
 pub struct FilesPlugin;
@@ -49,8 +49,8 @@ impl SimulatorPlugin for FilesPlugin {
 /// A file appears below `inbox/`.
 #[derive(Debug)]
 pub(super) struct DropFileInbox {
-    /// Where, below the inbox.
-    pub(super) path: String,
+    /// Where; it begins with the inbox.
+    pub(super) path: FilePath,
     /// What is in it.
     pub(super) content: Vec<u8>,
 }
@@ -84,6 +84,8 @@ const STEP: StepKind = StepKind {
             }
         };
         let path = required("path", written.path)?;
+        let path = FilePath::in_inbox(&path)
+            .map_err(|problem| Problem::error("path", problem.to_string()))?;
         Ok(Arc::new(DropFileInbox { path, content }))
     },
     listed: 10,

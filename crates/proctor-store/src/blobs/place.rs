@@ -17,7 +17,7 @@ use proctor_core::causes::with_causes;
 use proctor_core::time::Timestamp;
 
 use super::Blobs;
-use crate::StoreError;
+use crate::{StoreError, store::for_the_owner_only};
 
 /// Where uploads lie until they are whole.
 pub(super) const UNFINISHED: &str = "unfinished";
@@ -142,9 +142,14 @@ impl BlobPlace {
 }
 
 fn files(directory: &Path) -> Result<LocalFileSystem, StoreError> {
-    fs_err::create_dir_all(directory).map_err(|error| {
+    let unusable = |error: std::io::Error| {
         StoreError::Configuration(format!("the directory for blobs cannot be used: {error}"))
-    })?;
+    };
+    fs_err::create_dir_all(directory).map_err(unusable)?;
+    // One that somebody else owns stays as its owner wants it.
+    if let Err(error) = for_the_owner_only(directory) {
+        tracing::warn!(path = %directory.display(), error = %with_causes(&error), "others may look into the directory for blobs");
+    }
     Ok(LocalFileSystem::new_with_prefix(directory)?.with_fsync(true))
 }
 

@@ -13,6 +13,7 @@ use proctor_core::{
 use proctor_store::{
     OnDisk, Store,
     ambient::RandomIds,
+    blobs::BlobPlace,
     devboxes::DevboxRecord,
     idempotency::{Answer, Begun},
 };
@@ -269,4 +270,19 @@ async fn the_data_directory_and_the_database_are_for_their_owner_only() {
         loosen(directory.path(), 0o755);
         loosen(&database, 0o644);
     }
+}
+
+#[tokio::test]
+async fn a_directory_for_blobs_elsewhere_is_for_its_owner_only() {
+    let (mut options, _directory) = Fixture::options_for(On::Sqlite);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let blobs = elsewhere.path().join("deep").join("blobs");
+    options.blobs = Some(BlobPlace::Directory(blobs.clone()));
+    let clock = Arc::new(proctor_core::time::ManualClock::at(START));
+    let store = Store::open(&options, clock, Arc::new(RandomIds::default()))
+        .await
+        .unwrap();
+    let mode = fs_err::metadata(&blobs).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    store.close().await;
 }

@@ -1,6 +1,6 @@
 //! One server at a time on a database.
 
-use proctor_store::{ServerLock, StoreError};
+use proctor_store::{ServerLock, StoreError, StoreOptions};
 use rstest::rstest;
 
 use crate::fixture::{Fixture, On};
@@ -52,4 +52,40 @@ async fn a_server_whose_connection_the_database_dropped_takes_its_lock_again() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     panic!("the lock was not taken again");
+}
+
+/// Why a second server may not start beside one with other options.
+async fn refusal(first: &StoreOptions, second: &StoreOptions) -> String {
+    let _first = ServerLock::take(first).await.unwrap();
+    match ServerLock::take(second).await {
+        Err(StoreError::Configuration(why)) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_link_to_the_database_or_the_same_data_directory_does_not_let_a_second_server_in() {
+    let (first, directory) = Fixture::options_for(On::Sqlite);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let link = elsewhere.path().join("link.db");
+    std::os::unix::fs::symlink(directory.path().join("proctor.db"), &link).unwrap();
+    let by_link = StoreOptions {
+        database_url: Some(format!("sqlite:{}", link.display())),
+        ..StoreOptions::embedded(elsewhere.path())
+    };
+    // Before the file is there, and with it.
+    refusal(&first, &by_link).await;
+    refusal(&by_link, &first).await;
+    fs_err::write(directory.path().join("proctor.db"), "").unwrap();
+    refusal(&first, &by_link).await;
+
+    let other_database = StoreOptions {
+        database_url: Some(format!(
+            "sqlite:{}",
+            elsewhere.path().join("other.db").display()
+        )),
+        ..first.clone()
+    };
+    let why = refusal(&first, &other_database).await;
+    assert!(why.contains("data directory"), "{why}");
 }

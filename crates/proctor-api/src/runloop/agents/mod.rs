@@ -13,7 +13,10 @@ use proctor_core::{
     },
     mount::Mount,
 };
-use proctor_fleet::objects::{self, ObjectError};
+use proctor_fleet::{
+    check_address, check_reference,
+    objects::{self, ObjectError},
+};
 use proctor_store::{
     Store,
     agents::{AgentFilter, AgentVersion},
@@ -256,13 +259,12 @@ impl AgentSourceParameters {
             }
             OriginKind::Git => {
                 let git = checks.required(&field, self.git)?;
-                let repository = checks.text(
-                    &format!("{field}.repository"),
-                    git.repository,
-                    1..=LONGEST_TEXT,
-                );
-                let reference =
-                    checks.optional_text(&format!("{field}.ref"), git.r#ref, 1..=LONGEST_NAME);
+                let repository = address(checks, &format!("{field}.repository"), git.repository)?;
+                let ref_field = format!("{field}.ref");
+                let reference = checks.optional_text(&ref_field, git.r#ref, 1..=LONGEST_NAME);
+                if let Some(Err(problem)) = reference.as_deref().map(check_reference) {
+                    checks.refuse(&ref_field, problem.to_string());
+                }
                 let origin = AgentOrigin::Git {
                     repository,
                     reference,
@@ -303,13 +305,30 @@ impl PackageParameters {
         if name.starts_with('-') || name.contains(char::is_whitespace) {
             checks.refuse(&format!("{field}.package_name"), "is no name of a package");
         }
-        let registry_url = checks.optional_text(
-            &format!("{field}.registry_url"),
-            self.registry_url,
-            1..=LONGEST_TEXT,
-        );
+        let registry_url = self
+            .registry_url
+            .and_then(|url| address(checks, &format!("{field}.registry_url"), Some(url)));
         let package = Package { name, registry_url };
         (package, self.agent_setup)
+    }
+}
+
+/// Where a repository or a registry is.
+fn address(checks: &mut Checks, field: &str, value: Option<String>) -> Option<String> {
+    let url = checks.required(field, value)?;
+    if url.chars().count() > LONGEST_TEXT {
+        checks.refuse(
+            field,
+            format!("must have at most {LONGEST_TEXT} characters"),
+        );
+        return None;
+    }
+    match check_address(&url) {
+        Ok(()) => Some(url),
+        Err(problem) => {
+            checks.refuse(field, problem.to_string());
+            None
+        }
     }
 }
 

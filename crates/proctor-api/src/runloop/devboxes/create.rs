@@ -95,7 +95,7 @@ impl DevboxCreateParameters {
         );
         let secrets = self.secrets.unwrap_or_default();
         check_secrets(&mut checks, "secrets", &secrets);
-        let mut all: Vec<_> = mounts::files(self.file_mounts).collect();
+        let mut all = mounts::files(&mut checks, "file_mounts", self.file_mounts);
         for (number, mount) in self.code_mounts.into_iter().flatten().enumerate() {
             all.extend(mount.read_code(&mut checks, &format!("code_mounts.{number}")));
         }

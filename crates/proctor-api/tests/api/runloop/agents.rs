@@ -113,6 +113,38 @@ async fn a_wrong_agent_is_400(#[case] name: &str, #[case] body: Value) {
     insta::assert_snapshot!(format!("agent_wrong_{name}"), answer.shape());
 }
 
+#[rstest]
+#[case("file:///etc")]
+#[case("ext::sh -c x")]
+#[case("-oProxyCommand=x")]
+#[case("")]
+#[case("https://user:hush@git.example/a.git")]
+#[tokio::test]
+async fn an_address_that_is_none_or_holds_a_password_is_refused(#[case] address: &str) {
+    let server = TestServer::start().await;
+    for (source, field) in [
+        (
+            json!({"type": "git", "git": {"repository": address}}),
+            "source.git.repository",
+        ),
+        (
+            json!({"type": "npm", "npm": {"package_name": "a", "registry_url": address}}),
+            "source.npm.registry_url",
+        ),
+    ] {
+        let body = json!({"name": "a", "source": source});
+        let refused = server.ask(Method::POST, "/v1/agents", body).await;
+        assert_eq!(refused.status, 400, "{}", refused.body);
+        let message = refused.text("message");
+        assert!(message.starts_with(field), "{message}");
+        assert!(!message.contains("hush"), "{message}");
+    }
+    let source = json!({"type": "git", "git": {"repository": "https://git.example/a", "ref": "--upload-pack=x"}});
+    let body = json!({"name": "a", "source": source});
+    let refused = server.ask(Method::POST, "/v1/agents", body).await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+}
+
 #[tokio::test]
 async fn agents_of_others_are_not_there() {
     let server = TestServer::start().await;

@@ -2,7 +2,10 @@ use reqwest::Method;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use proctor_core::{blueprint::Recipe, id::Dialect};
+use proctor_core::{
+    blueprint::{Build, BuildFailure, Recipe},
+    id::{Dialect, kinds::BlueprintId},
+};
 
 use super::contract::Contract;
 use crate::support::{Answer, TestServer};
@@ -142,6 +145,28 @@ async fn what_a_box_cannot_be_made_of_is_refused_when_it_is_named(
         let message = format!("environment_parameters.{message}");
         assert!(told.starts_with(&message), "{told}");
     }
+}
+
+#[tokio::test]
+async fn a_blueprint_that_could_not_be_built_is_refused_when_it_is_named() {
+    let server = TestServer::start().await;
+    let id = blueprint(&server).await;
+    let own = BlueprintId::from_wire(&id, Dialect::Runloop).unwrap();
+    let store = &server.store;
+    let found = store.blueprint(server.organization, own).await.unwrap();
+    let failed = Build::Failed {
+        finished_at: store.now(),
+        reason: BuildFailure::BuildFailed,
+        message: "no".to_owned(),
+    };
+    let written = store.write_build(&found.unwrap(), failed, Vec::new(), None);
+    written.await.unwrap();
+    let environment = json!({"environment_parameters": {"blueprint_id": id}});
+    let body = with(parameters("a"), environment);
+    let refused = server.ask(Method::POST, "/v1/scenarios", body).await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    let told = refused.text("message");
+    assert!(told.contains("could not be built"), "{told}");
 }
 
 #[tokio::test]

@@ -83,6 +83,14 @@ async fn an_operator_makes_organizations_lists_and_limits_them() {
             json!({"name": "n", "limits": {"devboxes": -1}}),
             "limits.devboxes",
         ),
+        (
+            json!({"name": "n", "limits": {"devboxes": 1.5, "storage_bytes": "much"}}),
+            "limits.devboxes",
+        ),
+        (
+            json!({"name": "n", "limits": {"devboxes": 1.5, "storage_bytes": "much"}}),
+            "limits.storage_bytes",
+        ),
         (json!({"name": "n", "limits": {"cpus": 1}}), "limits.cpus"),
     ] {
         let refused = ask(&server, &operator, Method::POST, "/organizations", body).await;

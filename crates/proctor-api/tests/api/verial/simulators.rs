@@ -100,3 +100,14 @@ async fn a_configuration_that_its_simulator_does_not_understand_is_refused() {
         json!({"validation": "off"})
     );
 }
+
+#[tokio::test]
+async fn a_configuration_that_is_no_object_does_not_hide_what_else_is_wrong() {
+    let server = TestServer::start().await;
+    let wrong = json!({"type": "nope", "name": "", "config": 5});
+    let refused = server.ask(Method::POST, "/simulators", wrong).await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    let details = refused.body["error"]["details"].as_object().unwrap();
+    let fields: Vec<&String> = details.keys().collect();
+    assert_eq!(fields, ["config", "name", "type"]);
+}

@@ -54,6 +54,23 @@ async fn a_wrong_task_is_refused(#[case] name: &str, #[case] mut body: Value) {
     assert_eq!(server.read(&path).await.body, before);
 }
 
+#[rstest]
+#[case("/abs")]
+#[case("../up")]
+#[case("")]
+#[case("./inbox/x")]
+#[tokio::test]
+async fn a_file_that_no_inbox_can_hold_is_refused_when_the_task_is_made(#[case] path: &str) {
+    let server = TestServer::start().await;
+    let studio = Studio::open(&server).await;
+    let step = json!({"type": "drop_file_inbox", "path": path, "content": "x"});
+    let body = json!({"benchmark_id": studio.benchmark, "name": "n", "scenario": [step]});
+    let refused = server.ask(Method::POST, "/tasks", body).await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    let details = &refused.body["error"]["details"];
+    assert!(details.get("scenario.0.path").is_some(), "{details}");
+}
+
 #[tokio::test]
 async fn a_task_of_an_unknown_benchmark_is_404() {
     let server = TestServer::start().await;

@@ -174,6 +174,9 @@ async fn public_benchmarks_of_others_are_listed_and_runnable_and_not_editable() 
             refused.body
         );
     }
+    let path = format!("/benchmarks/{}", studio.benchmark);
+    let refused = other.ask(Method::DELETE, &path, Value::Null).await;
+    assert_eq!(refused.status, 403, "{}", refused.body);
     let task = json!({"benchmark_id": studio.benchmark, "name": "mine"});
     assert_eq!(other.ask(Method::POST, "/tasks", task).await.status, 403);
     let internal = json!({"benchmark_id": studio.benchmark});
@@ -219,9 +222,14 @@ async fn versions_are_for_ever_and_new_runs_can_be_stopped() {
     assert_eq!(refused.status, 409, "{}", refused.body);
     let message = refused.body["error"]["message"].as_str().unwrap();
     assert!(message.contains("no new run"), "{message}");
+    assert!(message.contains("this version"), "{message}");
     let internal = json!({"benchmark_id": studio.benchmark});
-    let own = server.ask(Method::POST, "/benchmark-runs", internal).await;
+    let own = server
+        .ask(Method::POST, "/benchmark-runs", internal.clone())
+        .await;
     assert_eq!(own.status, 409, "{}", own.body);
+    let theirs = other.ask(Method::POST, "/benchmark-runs", internal).await;
+    assert_eq!(theirs.status, 409, "it was public: {}", theirs.body);
     let draft = json!({"benchmark_id": studio.benchmark, "draft": true});
     let own = server.ask(Method::POST, "/benchmark-runs", draft).await;
     assert_eq!(own.status, 201, "the draft can be tried: {}", own.body);

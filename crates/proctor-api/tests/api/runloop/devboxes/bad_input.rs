@@ -60,6 +60,23 @@ async fn what_makes_no_sense_is_400_and_names_the_field() {
             "mounts.0.content",
         ),
         (
+            json!({"mounts": [{"type": "file_mount", "target": "", "content": "x"}]}),
+            "mounts.0.target: must be a path in the devbox",
+        ),
+        (json!({"file_mounts": {"": "x"}}), "file_mounts"),
+        (
+            json!({"mounts": [{"type": "agent_mount", "agent_name": "a", "agent_path": " "}]}),
+            "mounts.0.agent_path: must be a path",
+        ),
+        (
+            json!({"mounts": [{"type": "code_mount", "repo_owner": "", "repo_name": "a/b"}]}),
+            "mounts.0.repo_owner: must be letters, digits, '-', '_' or '.'; mounts.0.repo_name",
+        ),
+        (
+            json!({"code_mounts": [{"repo_owner": "a", "repo_name": "b", "git_ref": "-x"}]}),
+            "code_mounts.0.git_ref",
+        ),
+        (
             json!({"mounts": [{"type": "object_mount", "object_id": "obj_01M7H6ZMJ1E3SS5ZB9BFTHPCXX", "object_path": "/a"}]}),
             "mounts: there is no object",
         ),

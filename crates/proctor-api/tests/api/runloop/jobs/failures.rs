@@ -157,6 +157,34 @@ async fn a_set_up_that_fails_by_its_authors_fault_is_a_set_up_error() {
 }
 
 #[tokio::test]
+async fn a_job_whose_boxes_never_came_to_be_failed_and_says_why() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("fix", "true").await;
+    desk.shop.rest(true);
+    let job = of_scenarios(&[&scenario], json!([runs("go")]), Value::Null);
+    let job = desk.job(job).await;
+    eventually("a box is there", async || desk.shop.live() > 0).await;
+    desk.shop
+        .end_newest(BoxEnd::NeverReady("the disk is full".to_owned()));
+    let seen = desk.over(&job).await;
+    assert_eq!(seen["state"], "failed", "{seen:#}");
+    assert_eq!(
+        seen["failure_reason"],
+        "no scenario could be set up; fix: the disk is full"
+    );
+    let run = seen["benchmark_outcomes"][0]["benchmark_run_id"]
+        .as_str()
+        .unwrap();
+    let path = format!("/v1/benchmark_runs/{run}/scenario_runs");
+    let tries = desk.server.read(&path).await;
+    let labels = &tries.body["runs"][0]["metadata"];
+    assert_eq!(
+        labels["proctor.reason"],
+        "the devbox never came to be: the disk is full"
+    );
+}
+
+#[tokio::test]
 async fn a_box_that_is_lost_fails_its_scenario() {
     let desk = Desk::new().await;
     let scenario = desk.scenario("fix", "true").await;
