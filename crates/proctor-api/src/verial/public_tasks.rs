@@ -78,7 +78,7 @@ pub(super) async fn start(
         task_id: task_run.task,
         name: task.name.clone(),
         phase: phase(true, false),
-        status: status_of_task_run(&task_run),
+        status: status_of_task_run(task_run),
         started_at: task_run.started_at(),
         deadline_at: task_run.deadline(),
         task_item: task.brief.clone(),
