@@ -149,7 +149,7 @@ async fn a_secret_that_a_command_prints_is_in_its_answer_and_nowhere_on_disk() {
     );
     let found = |text: &str| -> Vec<_> {
         let has_it = |path: &std::path::PathBuf| {
-            let bytes = std::fs::read(path).unwrap_or_default();
+            let bytes = fs_err::read(path).unwrap_or_default();
             String::from_utf8_lossy(&bytes).contains(text)
         };
         traces::files(data.path())
