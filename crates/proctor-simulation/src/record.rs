@@ -346,7 +346,7 @@ mod tests {
         let (one, two) = (json!({"n": 1, "m": 1}), json!({"n": 2, "m": 1}));
         let both = json!({"n": 1, "m": 2});
         let record = record(vec![
-            (Some(one.clone()), Some(two.clone())),
+            (Some(one), Some(two.clone())),
             (Some(two), None),
             (None, Some(both)),
         ]);
