@@ -266,6 +266,7 @@ mod tests {
         let mut plan = plan(3, 1, 0);
         for agent in &mut plan.agents {
             agent.name = "mine".to_owned();
+            agent.entry = 0;
         }
         plan.agents[1].model = Some("m-1".to_owned());
         let attempts: Vec<u32> = (0..3).map(|agent| plan.attempt_of(agent)).collect();
