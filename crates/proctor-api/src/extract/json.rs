@@ -14,7 +14,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     dialect::{self, Dialect},
     error::{ApiError, ApiErrorKind},
-    extract::read_body,
+    extract::{
+        read_body,
+        tree::{Misfit, Node},
+    },
     state::ApiState,
 };
 
@@ -53,78 +56,38 @@ impl<T: Serialize> IntoResponse for Json<T> {
     }
 }
 
-/// Reads a `T`. Only this much is compiled for each type of body: the rest sees them all through [`erased_serde`].
+/// Reads a `T`.
 fn parse<T: DeserializeOwned>(
     bytes: &[u8],
     content_type: Option<&str>,
     dialect: Dialect,
 ) -> Result<T, ApiError> {
-    let mut read = None;
-    parse_with(bytes, content_type, dialect, &mut |json| {
-        read = Some(erased_serde::deserialize(json)?);
-        Ok(())
-    })?;
-    read.ok_or_else(|| ApiError::bad_request("the body is empty"))
+    let read = object(bytes, content_type)?
+        .read()
+        .map_err(|misfit| data_refusal(&misfit))?;
+    match dialect {
+        Dialect::Verial if !read.unknown.is_empty() => Err(ApiError::validation(
+            read.unknown
+                .into_iter()
+                .map(|place| Problem::error(place, "is not a known field"))
+                .collect(),
+        )),
+        Dialect::Verial | Dialect::Runloop => Ok(read.value),
+    }
 }
 
-/// Lets `take` read a body.
-fn parse_with(
-    bytes: &[u8],
-    content_type: Option<&str>,
-    dialect: Dialect,
-    take: &mut dyn FnMut(
-        &mut dyn erased_serde::Deserializer<'_>,
-    ) -> Result<(), erased_serde::Error>,
-) -> Result<(), ApiError> {
+/// The object that a body is.
+fn object(bytes: &[u8], content_type: Option<&str>) -> Result<Node, ApiError> {
     let bytes = match bytes.trim_ascii() {
         b"" | b"null" => b"{}",
         trimmed => trimmed,
     };
-    if !bytes.starts_with(b"{") {
-        return Err(match syntax_error(bytes) {
-            // serde would take the elements of an array for the fields in their order.
-            None => ApiError::bad_request("the body must be a JSON object"),
-            Some(error) => not_json(&error, content_type),
-        });
+    match serde_json::from_slice(bytes) {
+        Ok(object @ Node::Object(_)) => Ok(object),
+        // serde would take the elements of an array for the fields in their order.
+        Ok(_) => Err(ApiError::bad_request("the body must be a JSON object")),
+        Err(error) => Err(not_json(&error, content_type)),
     }
-    let mut json = serde_json::Deserializer::from_slice(bytes);
-    let mut track = serde_path_to_error::Track::new();
-    let mut unknown = Vec::new();
-    let mut note = |path: serde_ignored::Path<'_>| {
-        unknown.push(Problem::error(dotted(&path), "is not a known field"));
-    };
-    let tracked = serde_path_to_error::Deserializer::new(&mut json, &mut track);
-    let noted = serde_ignored::Deserializer::new(tracked, &mut note);
-    if let Err(error) = take(&mut <dyn erased_serde::Deserializer<'_>>::erase(noted)) {
-        return Err(match syntax_error(bytes) {
-            Some(error) => not_json(&error, content_type),
-            None => data_refusal(&error.to_string(), &track.path().to_string()),
-        });
-    }
-    json.end().map_err(|error| not_json(&error, content_type))?;
-    match dialect {
-        Dialect::Verial if !unknown.is_empty() => Err(ApiError::validation(unknown)),
-        Dialect::Verial | Dialect::Runloop => Ok(()),
-    }
-}
-
-/// Why bytes are not JSON, or are nested deeper than is read.
-fn syntax_error(bytes: &[u8]) -> Option<serde_json::Error> {
-    serde_json::from_slice::<serde_json::Value>(bytes).err()
-}
-
-/// The path to a field, without the marks that tell optional from required.
-fn dotted(path: &serde_ignored::Path<'_>) -> String {
-    use serde_ignored::Path;
-    let (parent, name) = match path {
-        Path::Root => return String::new(),
-        Path::Seq { parent, index } => (parent, index.to_string()),
-        Path::Map { parent, key } => (parent, key.clone()),
-        Path::Some { parent }
-        | Path::NewtypeStruct { parent }
-        | Path::NewtypeVariant { parent } => return dotted(parent),
-    };
-    join(&dotted(parent), &name)
 }
 
 fn not_json(error: &serde_json::Error, content_type: Option<&str>) -> ApiError {
@@ -138,10 +101,8 @@ fn not_json(error: &serde_json::Error, content_type: Option<&str>) -> ApiError {
 }
 
 /// A body that is JSON but of another shape.
-fn data_refusal(text: &str, path: &str) -> ApiError {
-    // The position says nothing that the field's name does not say better.
-    let message = text.split(" at line ").next().unwrap_or(text);
-    let path = if path == "." { "" } else { path };
+fn data_refusal(misfit: &Misfit) -> ApiError {
+    let (message, path) = (&*misfit.error.to_string(), &*misfit.place);
     if let Some(field) = quoted(message, "missing field ") {
         ApiError::field(join(path, field), "is required")
     } else if let Some(field) = quoted(message, "duplicate field ") {

@@ -10,6 +10,7 @@ mod checks;
 mod json;
 mod path;
 mod query;
+mod tree;
 
 pub(crate) use body::{announced_length, drain, read as read_body};
 pub(crate) use checks::{Checks, present, texts};

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     dialect::{self, Dialect},
     error::ApiError,
+    extract::tree::Node,
     state::ApiState,
 };
 
@@ -38,14 +39,17 @@ fn without_empty(query: &str) -> String {
 
 /// Parses a query string.
 pub(crate) fn parse<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
-    let pairs = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
-    serde_path_to_error::deserialize(pairs).map_err(|error| {
-        let message = error.inner().to_string();
-        match error.path().to_string() {
-            path if path == "." => ApiError::bad_request(format!("the query string: {message}")),
-            path => ApiError::field(path, message),
-        }
-    })
+    let pairs = form_urlencoded::parse(query.as_bytes());
+    let parameters =
+        pairs.map(|(name, value)| (name.into_owned(), Node::Parameter(value.into_owned())));
+    match Node::Object(parameters.collect()).read() {
+        Ok(read) => Ok(read.value),
+        Err(misfit) if misfit.place.is_empty() => Err(ApiError::bad_request(format!(
+            "the query string: {}",
+            misfit.error
+        ))),
+        Err(misfit) => Err(ApiError::field(misfit.place, misfit.error.to_string())),
+    }
 }
 
 #[cfg(test)]
