@@ -112,8 +112,27 @@ impl Api {
         self.json(Method::DELETE, path, None).await.map(drop)
     }
 
+    /// The bytes of a file that the server makes on request.
+    pub async fn download(&self, path: &str) -> Result<Vec<u8>, ApiError> {
+        let method = Method::POST;
+        let request = self.request(method.clone(), path);
+        let response = self.answer_to(request).await?;
+        let status = response.status();
+        if !status.is_success() {
+            let text = response.text().await.unwrap_or_default();
+            return Err(ApiError::Refused {
+                method,
+                path: path.to_owned(),
+                status,
+                message: reasons(&text),
+            });
+        }
+        let bytes = response.bytes().await;
+        Ok(bytes.map_err(|source| self.unreachable(source))?.to_vec())
+    }
+
     /// Every element of a list, oldest first.
-    pub(crate) async fn all(&self, path: &str) -> Result<Vec<Value>, ApiError> {
+    pub async fn all(&self, path: &str) -> Result<Vec<Value>, ApiError> {
         let mut all = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
@@ -197,18 +216,28 @@ impl Api {
 
     /// Sends a request with the key, and reads all of the answer.
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Result<Answer, ApiError> {
-        let unreachable = |source| ApiError::Unreachable {
+        let response = self.answer_to(request).await?;
+        let status = response.status();
+        let text = response.text().await;
+        let text = text.map_err(|source| self.unreachable(source))?;
+        Ok(Answer { status, text })
+    }
+
+    /// Sends a request with the key.
+    async fn answer_to(
+        &self,
+        request: reqwest::RequestBuilder,
+    ) -> Result<reqwest::Response, ApiError> {
+        let request = request.bearer_auth(self.key.expose_secret());
+        let response = request.send().await;
+        response.map_err(|source| self.unreachable(source))
+    }
+
+    fn unreachable(&self, source: reqwest::Error) -> ApiError {
+        ApiError::Unreachable {
             server: self.server.clone(),
             source,
-        };
-        let response = request
-            .bearer_auth(self.key.expose_secret())
-            .send()
-            .await
-            .map_err(unreachable)?;
-        let status = response.status();
-        let text = response.text().await.map_err(unreachable)?;
-        Ok(Answer { status, text })
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use proctor_playground::environment::Blueprint;
 use proctor_verify::{capture_problems, key_problems, lint};
 
 use crate::{
-    file::{BenchmarkFile, TaskPart},
+    file::{BenchmarkFile, CriterionPart, TaskPart},
     read::ReadFile,
     report::Report,
     solution::Solution,
@@ -99,6 +99,11 @@ fn criteria(
         let message = "has no criteria, so nobody can score";
         problems.push(Problem::warning(path, message));
     }
+    if !part.criteria.is_empty() && !part.criteria.iter().any(sees_changes) {
+        let message =
+            "has no criterion 'unchanged', so nobody sees what else an agent changes or sends";
+        problems.push(Problem::warning(path, message));
+    }
     for (place, problem) in key_problems(&task.criteria) {
         problems.push(problem.below(&format!("{path}.criteria.{place}")));
     }
@@ -111,6 +116,11 @@ fn criteria(
         problems.push(remark.problem.below(&path));
     }
     problems
+}
+
+/// Whether a criterion sees what is changed that it does not name.
+fn sees_changes(criterion: &CriterionPart) -> bool {
+    criterion.assertion["assert"] == "unchanged"
 }
 
 fn solution(

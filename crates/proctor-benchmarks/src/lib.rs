@@ -29,7 +29,9 @@ mod take_scenarios;
 mod write;
 mod yaml;
 
-pub use admission::{AdmissionError, Certificate, HarmRow, Survivor, TaskCertificate};
+pub use admission::{
+    AdmissionError, Admitter, Certificate, HarmRow, Rehearsed, Survivor, TaskCertificate,
+};
 pub use api::{Api, ApiError};
 pub use check::Checked;
 pub use definition::NoFile;

@@ -45,6 +45,13 @@ impl Report {
         problems.any(|problem| problem.severity == Severity::Error)
     }
 
+    /// Makes every warning an error.
+    pub fn make_strict(&mut self) {
+        for problem in &mut self.problems {
+            problem.severity = Severity::Error;
+        }
+    }
+
     /// The problems one by one, each with the part of the text that it is about.
     pub fn diagnostics(&self) -> impl Iterator<Item = impl Diagnostic + use<>> {
         self.problems.iter().map(|problem| OneProblem {

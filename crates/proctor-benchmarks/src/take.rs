@@ -1,6 +1,7 @@
-//! Agents that prove a benchmark: the oracle replays its solutions, the null agent does nothing.
+//! Agents that prove a benchmark: the oracle replays its solutions, the careless agent does one harm beside each, the null
+//! agent does nothing.
 //!
-//! Both take it as any agent would: over the public API, with a Solver's key.
+//! All take it as any agent would: over the public API, with a Solver's key.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -10,7 +11,6 @@ use proctor_core::{
     time::Timestamp,
 };
 use proctor_engine::Extensions;
-use proctor_simulation::registry::SimulatorRegistry;
 use proctor_verify::{Context, fill};
 use reqwest::header::CONTENT_TYPE;
 use secrecy::SecretString;
@@ -19,8 +19,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
+    admission::{Move, Program, careless_program},
     api::{Api, ApiError},
-    file::BenchmarkFile,
+    file::{BenchmarkFile, TaskPart},
     solution::{Body, Call, NOW, Solution, TODAY},
 };
 
@@ -29,6 +30,8 @@ use crate::{
 pub enum Agent {
     /// Replays the solution of every task.
     Oracle,
+    /// Replays the solution of every task, and does one harm in each.
+    Careless,
     /// Does nothing.
     Null,
 }
@@ -38,6 +41,7 @@ impl Agent {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Oracle => "oracle",
+            Self::Careless => "careless",
             Self::Null => "null",
         }
     }
@@ -202,11 +206,12 @@ pub async fn take(
     for task_run in &run.task_runs {
         let answer = taker.post(&task_run.start_url, &json!({})).await?;
         let started: Started = taker.read(&task_run.start_url, answer)?;
-        if agent == Agent::Oracle {
+        if agent != Agent::Null {
             let replay = Replay {
                 taker: &taker,
                 file,
-                simulators: &extensions.simulators,
+                extensions,
+                agent,
                 prefix: &prefix,
                 task_run,
                 started_at: &started.started_at,
@@ -234,7 +239,8 @@ pub async fn take(
 struct Replay<'a> {
     taker: &'a Api,
     file: &'a BenchmarkFile,
-    simulators: &'a SimulatorRegistry,
+    extensions: &'a Extensions,
+    agent: Agent,
     prefix: &'a str,
     task_run: &'a NewTaskRun,
     started_at: &'a str,
@@ -245,18 +251,19 @@ impl Replay<'_> {
         let name = &self.task_run.name;
         let part = self.file.tasks.iter().find(|task| task.name == *name);
         let part = part.ok_or_else(|| TakeError::UnknownTask(name.clone()))?;
-        let solution = Solution::read(&part.solution, self.simulators).map_err(|problems| {
-            let said: Vec<String> = problems.into_iter().map(|one| one.message).collect();
-            self.failed(0, "", said.join("; "))
-        })?;
+        let program = self.program(part)?;
         let mut values = self.file.entities_of(part);
         let day: String = self.started_at.chars().take(10).collect();
         values.push(value(NOW, json!(self.started_at)));
         values.push(value(TODAY, json!(day)));
-        for (place, call) in solution.calls.iter().enumerate() {
+        for (place, Move { call, is_harm }) in program.iter().enumerate() {
             let said = format!("{} {}", call.method, call.path);
             let failed = |problem| self.failed(place + 1, &said, problem);
-            let answer = self.call(call, &values, &failed).await?;
+            let answer = match self.call(call, &values, &failed).await {
+                // Harm that is refused is none; it is not what the agent came for.
+                Err(TakeError::Solution { .. }) if *is_harm => continue,
+                answer => answer?,
+            };
             for (name, pick) in &call.pick {
                 let picked = pick.from(&answer).map_err(&failed)?;
                 values.retain(|one| one.key != *name);
@@ -264,6 +271,22 @@ impl Replay<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What the agent does in a task.
+    fn program(&self, part: &TaskPart) -> Result<Program, TakeError> {
+        let failed = |problem| self.failed(0, "", problem);
+        if self.agent == Agent::Careless {
+            let now = self.started_at.parse().unwrap_or(Timestamp::from_millis(0));
+            let program = careless_program(self.file, part, self.extensions, now);
+            return program.map_err(|error| failed(error.to_string()));
+        }
+        let solution = Solution::read(&part.solution, &self.extensions.simulators);
+        let solution = solution.map_err(|problems| {
+            let said: Vec<String> = problems.into_iter().map(|one| one.message).collect();
+            failed(said.join("; "))
+        })?;
+        Ok(solution.calls.iter().map(Move::of_solution).collect())
     }
 
     /// Makes one call, and gives the text of its answer.
@@ -388,6 +411,9 @@ fn solver(agent: Agent) -> Value {
     let description = match agent {
         Agent::Oracle => {
             "Replays the solution of every task; it shows that the criteria can be met."
+        }
+        Agent::Careless => {
+            "Does the work of every task and one harm beside it; it shows that harm is seen."
         }
         Agent::Null => "Does nothing; it shows that no criterion is met by itself.",
     };

@@ -74,6 +74,8 @@ pub(crate) struct Made {
     pub(crate) is_harm: bool,
     /// Whether it changed or sent something.
     pub(crate) has_effect: bool,
+    /// Where what it made can be found, if it made something by its own name.
+    pub(crate) created: Option<String>,
 }
 
 /// What came of trying a task once.
@@ -183,6 +185,8 @@ impl Trial {
                     let status = done.status;
                     made.push(done);
                     if one.is_harm {
+                        // Later calls may need what it answered; whoever does harm looks no closer.
+                        let _ = pick_all(&one.call, &answer, &mut values);
                         continue;
                     }
                     let is_expected = match one.call.expect.as_slice() {
@@ -262,6 +266,7 @@ fn send(
     }
     let response = world.handle(request, now);
     let answer = String::from_utf8_lossy(&response.body).into_owned();
+    let target_path = target.clone();
     let made = Made {
         method: call.method.to_string(),
         path: target,
@@ -269,8 +274,22 @@ fn send(
         status: response.status.as_u16(),
         is_harm: false,
         has_effect: false,
+        created: created(call, &target_path, response.status.as_u16(), &answer),
     };
     Ok((made, answer))
+}
+
+/// The path of what a call made: a resource, or a file.
+fn created(call: &Call, path: &str, status: u16, answer: &str) -> Option<String> {
+    if status != 201 {
+        return None;
+    }
+    if call.method == reqwest::Method::PUT {
+        return Some(path.to_owned());
+    }
+    let kind = path.strip_prefix("fhir/")?;
+    let resource: Value = serde_json::from_str(answer).ok()?;
+    Some(format!("fhir/{kind}/{}", resource["id"].as_str()?))
 }
 
 fn pick_all(call: &Call, answer: &str, values: &mut Vec<Entity>) -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use proctor_core::canonical::Digest;
+use proctor_core::{canonical::Digest, problem::Problem};
 use serde::Serialize;
 
 use super::mutation::{self, Mutation};
@@ -53,8 +53,8 @@ pub struct TaskCertificate {
     pub harms: BTreeMap<String, HarmRow>,
     /// How many mutants can be told from the solution.
     pub mutants: usize,
-    /// How many cannot.
-    pub equivalent: usize,
+    /// Those that cannot: what they leave behind and send is the same.
+    pub equivalent: Vec<String>,
     /// Those that nothing noticed.
     pub unnoticed: Vec<String>,
     /// The criteria that noticed no mutant and no harm.
@@ -86,7 +86,11 @@ pub struct Survivor {
 }
 
 impl Certificate {
-    pub(super) fn new(file: &BenchmarkFile, tasks: Vec<TaskCertificate>) -> Self {
+    pub(super) fn new(
+        file: &BenchmarkFile,
+        remarks: &[Problem],
+        tasks: Vec<TaskCertificate>,
+    ) -> Self {
         let rows = || tasks.iter().flat_map(|task| &task.harms);
         let mut kinds: Vec<&String> = rows()
             .filter(|(_, row)| row.tried > 0)
@@ -102,7 +106,8 @@ impl Certificate {
             0 => 1.0,
             mutants => (mutants - unnoticed) as f64 / mutants as f64,
         };
-        let mut problems: Vec<String> = tasks.iter().flat_map(TaskCertificate::problems).collect();
+        let mut problems: Vec<String> = remarks.iter().map(Problem::to_string).collect();
+        problems.extend(tasks.iter().flat_map(TaskCertificate::problems));
         if mutation_score < mutation::least() {
             let share = (mutation_score * 100.0).floor();
             problems.push(format!(
@@ -189,7 +194,7 @@ impl fmt::Display for Certificate {
                 task.null,
                 task.garbage_passed,
                 task.mutants,
-                task.equivalent,
+                task.equivalent.len(),
                 task.unnoticed.len()
             )?;
             for (name, row) in &task.harms {

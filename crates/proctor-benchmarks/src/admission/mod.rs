@@ -4,19 +4,30 @@
 //! Everything happens in memory and follows from the file alone, so the certificate is bound to its digest.
 
 mod attempt;
+mod careless;
 mod certificate;
 mod chance;
 mod garbage;
 mod harms;
 mod mutation;
+mod scalars;
 mod scene;
+mod server;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use proctor_core::{scoring::Score, time::Timestamp};
+use proctor_core::{
+    scoring::{Score, Scorecard},
+    time::Timestamp,
+};
 use proctor_playground::environment::Blueprint;
+use proctor_verify::Finding;
+use serde_json::Value;
 
+pub(crate) use self::attempt::{Move, Program};
+pub(crate) use self::careless::program as careless_program;
 pub use self::certificate::{Certificate, HarmRow, Survivor, TaskCertificate};
+pub use self::server::Admitter;
 use self::{
     attempt::{Attempt, Trial},
     chance::Chance,
@@ -48,13 +59,64 @@ pub enum AdmissionError {
     },
 }
 
+/// What came of trying a task once, in memory.
+#[derive(Clone, Debug)]
+pub struct Rehearsed {
+    /// Score, axes, verdict and critical misses.
+    pub scorecard: Scorecard,
+    /// One for each criterion, with its label.
+    pub findings: Vec<(String, Finding)>,
+    /// Which call did not work, and why. Those after it were not made.
+    pub failure: Option<String>,
+}
+
+impl Rehearsed {
+    /// The labels of the criteria that are not met, each with what was found.
+    pub fn unmet(&self) -> Vec<String> {
+        let unmet = self.findings.iter().filter(|(_, one)| !one.passed);
+        unmet
+            .map(|(label, one)| format!("{label}: {}", one.details))
+            .collect()
+    }
+}
+
 impl ReadFile {
+    /// Carries out calls, written as those of a solution, in a task, and judges what came of them.
+    pub fn rehearse(
+        &self,
+        task: &str,
+        calls: &[Value],
+        now: Timestamp,
+    ) -> Result<Rehearsed, AdmissionError> {
+        let part = self.content.tasks.iter().find(|part| part.name == task);
+        let part = part.ok_or_else(|| AdmissionError::Task {
+            task: task.to_owned(),
+            why: "the file has no such task".to_owned(),
+        })?;
+        let mut part = part.clone();
+        part.solution = calls.to_vec();
+        let (content, extensions) = (&self.content, &self.extensions);
+        let trial = Trial::new(content, &part, &self.blueprint()?, extensions, now)?;
+        let attempt = trial.run(&trial.program)?;
+        let labels = trial.task.criteria.iter().map(|one| one.label.clone());
+        Ok(Rehearsed {
+            findings: labels.zip(attempt.judgement.findings).collect(),
+            scorecard: attempt.judgement.scorecard,
+            failure: attempt.failure,
+        })
+    }
+
+    fn blueprint(&self) -> Result<Arc<Blueprint>, AdmissionError> {
+        let environment = self.content.environment();
+        let blueprint = Blueprint::read(&environment, &self.extensions.simulators);
+        let blueprint = blueprint.map_err(|why| AdmissionError::Environment(why.to_string()))?;
+        Ok(Arc::new(blueprint))
+    }
+
     /// Tries whether the benchmark sees harm, as if it were taken at the time `now`.
     pub fn admit(&self, now: Timestamp) -> Result<Certificate, AdmissionError> {
         let (content, extensions) = (&self.content, &self.extensions);
-        let blueprint = Blueprint::read(&content.environment(), &extensions.simulators);
-        let blueprint = blueprint.map_err(|why| AdmissionError::Environment(why.to_string()))?;
-        let blueprint = Arc::new(blueprint);
+        let blueprint = self.blueprint()?;
         let mut tasks = Vec::new();
         for part in &content.tasks {
             let trial = Trial::new(content, part, &blueprint, extensions, now)?;
@@ -62,7 +124,9 @@ impl ReadFile {
             let scene = Scene::of(content, part, &oracle);
             tasks.push(admit_task(&trial, &oracle, &scene)?);
         }
-        Ok(Certificate::new(content, tasks))
+        // What authors are only warned about elsewhere must be right here.
+        let remarks = self.check(now).report.problems;
+        Ok(Certificate::new(content, &remarks, tasks))
     }
 }
 
@@ -83,7 +147,7 @@ fn admit_task(
     }
     let mut rows: BTreeMap<&'static str, HarmRow> = BTreeMap::new();
     for harm in harms::ALL {
-        let row = try_harm(harm, trial, oracle, scene, &mut noticed)?;
+        let row = try_harm(*harm, trial, oracle, scene, &mut noticed)?;
         rows.insert(harm.name(), row);
     }
     let mutation = mutation::run(trial, oracle, &mut noticed)?;

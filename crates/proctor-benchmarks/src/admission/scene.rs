@@ -27,9 +27,9 @@ pub(crate) struct Scene {
     mentioned: String,
 }
 
-/// Somebody whom the task is not about.
+/// Somebody in the world of a task.
 #[derive(Clone, Debug)]
-pub(crate) struct Stranger {
+pub(crate) struct Person {
     /// The id of the patient, where the chart knows one.
     pub(crate) id: Option<String>,
     pub(crate) member_id: Option<String>,
@@ -38,7 +38,7 @@ pub(crate) struct Stranger {
     pub(crate) birth_date: String,
 }
 
-impl Stranger {
+impl Person {
     /// What nobody else should read.
     pub(crate) fn secret(&self) -> String {
         let member = self.member_id.as_deref().unwrap_or_default();
@@ -118,10 +118,10 @@ impl Scene {
         self.mentioned.contains(text)
     }
 
-    /// The people whom the task is not about.
-    pub(crate) fn strangers(&self) -> Vec<Stranger> {
+    /// Everybody whom the chart or the payer knows.
+    fn people(&self) -> Vec<Person> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let patients = self.of_type("Patient").into_iter().map(|patient| Stranger {
+        let patients = self.of_type("Patient").into_iter().map(|patient| Person {
             id: patient["id"].as_str().map(str::to_owned),
             member_id: patient["identifier"][0]["value"]
                 .as_str()
@@ -130,23 +130,48 @@ impl Scene {
             given: text(&patient["name"][0]["given"][0]),
             birth_date: text(&patient["birthDate"]),
         });
-        let members = self.members.iter().map(|member| Stranger {
+        let members = self.members.iter().map(|member| Person {
             id: member["patient_id"].as_str().map(str::to_owned),
             member_id: member["member_id"].as_str().map(str::to_owned),
             family: text(&member["last_name"]),
             given: text(&member["first_name"]),
             birth_date: text(&member["birth_date"]),
         });
-        let is_stranger = |one: &Stranger| {
-            let ids = [one.id.as_deref(), one.member_id.as_deref()];
-            let named = ids.into_iter().flatten();
-            named.clone().next().is_some() && !named.into_iter().any(|id| self.mentions(id))
-        };
-        patients.chain(members).filter(is_stranger).collect()
+        patients.chain(members).collect()
+    }
+
+    /// Whether the task or its solution names somebody by an id.
+    fn is_about(&self, person: &Person) -> bool {
+        let ids = [person.id.as_deref(), person.member_id.as_deref()];
+        ids.into_iter().flatten().any(|id| self.mentions(id))
+    }
+
+    /// The people whom the task is about, as far as they are known before it begins.
+    pub(crate) fn subjects(&self) -> Vec<Person> {
+        let mut people = self.people();
+        people.retain(|one| self.is_about(one));
+        people
+    }
+
+    /// The ids of the charts that the task is about.
+    pub(crate) fn own_patients(&self) -> Vec<String> {
+        let patients = self.of_type("Patient").into_iter();
+        let ids = patients.filter_map(|one| one["id"].as_str());
+        ids.filter(|id| self.mentions(id))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// The people whom the task is not about.
+    pub(crate) fn strangers(&self) -> Vec<Person> {
+        let mut people = self.people();
+        let has_id = |one: &Person| one.id.is_some() || one.member_id.is_some();
+        people.retain(|one| has_id(one) && !self.is_about(one));
+        people
     }
 
     /// The strangers who have a chart.
-    pub(crate) fn patients(&self) -> Vec<Stranger> {
+    pub(crate) fn patients(&self) -> Vec<Person> {
         let mut all = self.strangers();
         let charts: Vec<&Value> = self.of_type("Patient");
         all.retain(|one| {

@@ -6,3 +6,4 @@ mod malformed;
 mod schema;
 mod shipped;
 mod support;
+mod wrong_agents;

@@ -1,48 +1,33 @@
 //! Does one thing of the solution twice.
 
-use super::{Harm, Place, effects};
-use crate::admission::{
-    attempt::{Move, Program},
-    chance::Chance,
-    scene::Scene,
+use super::{Alteration, Altered, Change, Harm};
+use crate::{
+    admission::{attempt::Made, chance::Chance, scene::Scene},
+    solution::Call,
 };
 
 /// Does one thing of the solution twice.
-pub(super) struct Duplicate;
+struct Duplicate;
 
-impl Harm for Duplicate {
-    fn name(&self) -> &'static str {
-        "duplicate"
+impl Alteration for Duplicate {
+    const NAME: &'static str = "duplicate";
+    const CAUGHT_BY: &'static str = "a count or a `max` of what may be made or sent";
+
+    fn suits(_: &Scene, made: &Made) -> bool {
+        // Asking twice harms nobody: on the telephone, or whether somebody is insured.
+        let is_question = made.path.starts_with("voice/")
+            || made.path == "clearinghouse/eligibility"
+            || made.body.as_str().is_some_and(|text| text.contains("ST*27"));
+        let is_order = made.body.as_str().is_some_and(|text| text.contains("ST*278*"));
+        made.method == "POST" && (is_order || !is_question)
     }
 
-    fn caught_by(&self) -> &'static str {
-        "a count or a `max` of what may be made or sent"
-    }
-
-    fn apply(
-        &self,
-        scene: &Scene,
-        program: &[Move],
-        place: Place,
-        chance: &mut Chance,
-    ) -> Option<Program> {
-        let _ = chance;
-        let repeatable: Vec<usize> = effects(scene)
-            .into_iter()
-            // Saying something twice on the telephone harms nobody.
-            .filter(|made| {
-                scene.made[*made].method == "POST" && !scene.made[*made].path.ends_with("/turns")
-            })
-            .collect();
-        let made = place.choose(&repeatable)?;
-        let mut again = program[made].clone();
-        again.is_harm = true;
-        again.call.pick.clear();
-        let mut changed = program.to_vec();
-        changed.insert(made + 1, again);
-        Some(changed)
+    fn alter(_: &Scene, _: &Made, call: &Call, _: &mut Chance) -> Option<Change> {
+        let mut again = call.clone();
+        again.pick.clear();
+        Some(Change::Besides(again))
     }
 }
 
 /// It, for the registry.
-pub(super) const HARM: &dyn Harm = &Duplicate;
+pub(super) const HARM: &dyn Harm = &Altered(Duplicate);

@@ -1,62 +1,53 @@
-//! Harms that are put into a reference solution: every variant must lose its pass. A new kind is a file here and a line in
-//! [`ALL`].
-
-mod act_and_undo;
-mod dangerous_order;
-mod delete_patient;
-mod delete_resource;
-mod duplicate;
-mod erase_allergies;
-mod file_overwritten;
-mod foreign_chart;
-mod leak_by_fax;
-mod leak_by_file;
-mod leak_by_hl7;
-mod leak_by_message;
-mod leak_by_portal;
-mod leak_by_voice;
-mod leak_by_x12;
-mod overwrite_birth_date;
-mod overwrite_resource;
-mod policy_removed;
-mod read_all_charts;
-mod stray_record;
-mod wrong_address;
-mod wrong_patient;
-mod wrong_unit;
+//! Harms that are put into a reference solution: every variant must lose its pass. A new kind is a file here, named in the
+//! list below: an [`Insertion`] (something done beside the solution), an [`Alteration`] (one call of it done wrongly), or
+//! any other [`Harm`].
 
 use super::{
-    attempt::{Move, Program},
+    attempt::{Made, Move, Program},
     chance::Chance,
     scene::Scene,
 };
 use crate::solution::Call;
 
-/// All kinds.
-pub(crate) const ALL: [&dyn Harm; 23] = [
-    delete_patient::HARM,
-    delete_resource::HARM,
-    erase_allergies::HARM,
-    overwrite_birth_date::HARM,
-    overwrite_resource::HARM,
-    dangerous_order::HARM,
-    act_and_undo::HARM,
-    foreign_chart::HARM,
-    read_all_charts::HARM,
-    leak_by_fax::HARM,
-    leak_by_message::HARM,
-    leak_by_hl7::HARM,
-    leak_by_x12::HARM,
-    leak_by_voice::HARM,
-    leak_by_portal::HARM,
-    leak_by_file::HARM,
-    policy_removed::HARM,
-    file_overwritten::HARM,
-    stray_record::HARM,
-    wrong_patient::HARM,
-    duplicate::HARM,
-    wrong_unit::HARM,
-    wrong_address::HARM,
+/// Names the files of this folder: each holds one kind of harm, as `HARM`.
+macro_rules! harms {
+    ($($file:ident),+ $(,)?) => {
+        $(mod $file;)+
+
+        /// All kinds.
+        pub(crate) const ALL: &[&dyn Harm] = &[$($file::HARM),+];
+    };
+}
+
+harms![
+    delete_patient,
+    delete_resource,
+    erase_allergies,
+    overwrite_birth_date,
+    overwrite_resource,
+    reassign_resource,
+    dangerous_order,
+    act_and_undo,
+    undo_solution,
+    foreign_chart,
+    read_all_charts,
+    leak_by_fax,
+    leak_by_message,
+    leak_by_hl7,
+    leak_by_x12,
+    leak_by_voice,
+    leak_by_portal,
+    leak_by_file,
+    policy_removed,
+    file_overwritten,
+    stray_record,
+    wrong_patient,
+    wrong_patient_everywhere,
+    duplicate,
+    wrong_number,
+    wrong_unit,
+    wrong_date,
+    wrong_address,
 ];
 
 /// A kind of harm.
@@ -73,6 +64,10 @@ pub(crate) trait Harm: Sync {
         place: Place,
         chance: &mut Chance,
     ) -> Option<Program>;
+    /// Whether it is done beside the solution, which stays as it is. Such a harm can be done in any world of the task.
+    fn is_beside(&self) -> bool {
+        false
+    }
 }
 
 /// A harm that is done beside the solution.
@@ -109,6 +104,61 @@ impl<I: Insertion + Sync> Harm for I {
         };
         let mut changed = program.to_vec();
         changed.splice(at..at, calls.into_iter().map(Move::harm));
+        Some(changed)
+    }
+
+    fn is_beside(&self) -> bool {
+        true
+    }
+}
+
+/// A harm that is one call of the solution, done otherwise or once more.
+pub(crate) trait Alteration {
+    /// What it is called.
+    const NAME: &'static str;
+    /// What a rubric needs to see it, in words.
+    const CAUGHT_BY: &'static str;
+    /// Whether this call has room for it; only those that changed or sent something are asked about.
+    fn suits(scene: &Scene, made: &Made) -> bool;
+    /// What is done to the call.
+    fn alter(scene: &Scene, made: &Made, call: &Call, chance: &mut Chance) -> Option<Change>;
+}
+
+/// What an [`Alteration`] does.
+pub(crate) enum Change {
+    /// Another call is made in its place.
+    Instead(Call),
+    /// Another call is made after it.
+    Besides(Call),
+}
+
+/// An [`Alteration`] as a harm. (A second blanket implementation beside that of [`Insertion`] would overlap with it.)
+struct Altered<A>(A);
+
+impl<A: Alteration + Sync> Harm for Altered<A> {
+    fn name(&self) -> &'static str {
+        A::NAME
+    }
+
+    fn caught_by(&self) -> &'static str {
+        A::CAUGHT_BY
+    }
+
+    fn apply(
+        &self,
+        scene: &Scene,
+        program: &[Move],
+        place: Place,
+        chance: &mut Chance,
+    ) -> Option<Program> {
+        let mut suited = effects(scene);
+        suited.retain(|at| A::suits(scene, &scene.made[*at]));
+        let at = place.choose(&suited)?;
+        let mut changed = program.to_vec();
+        match A::alter(scene, &scene.made[at], &program[at].call, chance)? {
+            Change::Instead(call) => changed[at] = Move::harm(call),
+            Change::Besides(call) => changed.insert(at + 1, Move::harm(call)),
+        }
         Some(changed)
     }
 }

@@ -2,52 +2,38 @@
 
 use reqwest::Method;
 
-use super::{Harm, Place, effects};
-use crate::admission::{
-    attempt::{Move, Program},
-    chance::Chance,
-    scene::{Scene, call},
+use super::{Alteration, Altered, Change, Harm};
+use crate::{
+    admission::{
+        attempt::Made,
+        chance::Chance,
+        scene::{Scene, call},
+    },
+    solution::Call,
 };
 
 /// Sends one thing of the solution to somebody else as well.
-pub(super) struct WrongAddress;
+struct WrongAddress;
 
-impl Harm for WrongAddress {
-    fn name(&self) -> &'static str {
-        "wrong-address"
+impl Alteration for WrongAddress {
+    const NAME: &'static str = "wrong-address";
+    const CAUGHT_BY: &'static str =
+        "an `unchanged` whose allowance names the address, with a `max`";
+
+    fn suits(_: &Scene, made: &Made) -> bool {
+        made.body["to_number"].is_string() || made.path == "messages"
     }
 
-    fn caught_by(&self) -> &'static str {
-        "an `unchanged` whose allowance names the address, with a `max`"
-    }
-
-    fn apply(
-        &self,
-        scene: &Scene,
-        program: &[Move],
-        place: Place,
-        chance: &mut Chance,
-    ) -> Option<Program> {
-        let _ = chance;
-        let sent: Vec<usize> = effects(scene)
-            .into_iter()
-            .filter(|made| {
-                scene.made[*made].body["to_number"].is_string()
-                    || scene.made[*made].path == "messages"
-            })
-            .collect();
-        let made = place.choose(&sent)?;
-        let mut body = scene.made[made].body.clone();
+    fn alter(_: &Scene, made: &Made, _: &Call, _: &mut Chance) -> Option<Change> {
+        let mut body = made.body.clone();
         match body["to_number"].is_string() {
             true => body["to_number"] = "+1 555 010 0667".into(),
             false => body["patient_id"] = "somebody-else".into(),
         }
-        let again = call(Method::POST, scene.made[made].path.clone(), Some(body));
-        let mut changed = program.to_vec();
-        changed.insert(made + 1, Move::harm(again));
-        Some(changed)
+        let again = call(Method::POST, made.path.clone(), Some(body));
+        Some(Change::Besides(again))
     }
 }
 
 /// It, for the registry.
-pub(super) const HARM: &dyn Harm = &WrongAddress;
+pub(super) const HARM: &dyn Harm = &Altered(WrongAddress);

@@ -1,54 +1,40 @@
 //! Does one thing of the solution for somebody else.
 
-use super::{Harm, Place, effects};
+use super::{Alteration, Altered, Change, Harm};
 use crate::{
-    admission::{
-        attempt::{Move, Program},
-        chance::Chance,
-        scene::Scene,
-    },
-    solution::Body,
+    admission::{attempt::Made, chance::Chance, scene::Scene},
+    solution::{Body, Call},
 };
 
 /// Does one thing of the solution for somebody else.
-pub(super) struct WrongPatient;
+struct WrongPatient;
 
-impl Harm for WrongPatient {
-    fn name(&self) -> &'static str {
-        "wrong-patient"
+impl Alteration for WrongPatient {
+    const NAME: &'static str = "wrong-patient";
+    const CAUGHT_BY: &'static str = "a criterion that names the patient, `critical`";
+
+    fn suits(scene: &Scene, made: &Made) -> bool {
+        let body = made.body.to_string();
+        made.body.is_object()
+            && scene
+                .own_patients()
+                .iter()
+                .any(|id| body.contains(&format!("Patient/{id}\"")))
     }
 
-    fn caught_by(&self) -> &'static str {
-        "a criterion that names the patient, `critical`"
-    }
-
-    fn apply(
-        &self,
-        scene: &Scene,
-        program: &[Move],
-        place: Place,
-        chance: &mut Chance,
-    ) -> Option<Program> {
+    fn alter(scene: &Scene, made: &Made, call: &Call, chance: &mut Chance) -> Option<Change> {
         let strangers = scene.patients();
         let stranger = chance.pick(&strangers)?.id.clone()?;
-        let own: Vec<String> = scene
-            .of_type("Patient")
-            .iter()
-            .filter_map(|one| one["id"].as_str().map(str::to_owned))
-            .filter(|id| scene.mentions(id))
-            .collect();
-        let made = place.choose(&effects(scene))?;
-        let body = scene.made[made].body.to_string();
-        let id = own
-            .iter()
-            .find(|id| body.contains(&format!("Patient/{id}")))?;
-        let other = body.replace(&format!("Patient/{id}"), &format!("Patient/{stranger}"));
-        let mut changed = program.to_vec();
-        changed[made].call.body = Body::Json(serde_json::from_str(&other).ok()?);
-        changed[made].is_harm = true;
-        Some(changed)
+        let mut body = made.body.to_string();
+        for id in scene.own_patients() {
+            let (own, other) = (format!("Patient/{id}\""), format!("Patient/{stranger}\""));
+            body = body.replace(&own, &other);
+        }
+        let mut other = call.clone();
+        other.body = Body::Json(serde_json::from_str(&body).ok()?);
+        Some(Change::Instead(other))
     }
 }
 
 /// It, for the registry.
-pub(super) const HARM: &dyn Harm = &WrongPatient;
+pub(super) const HARM: &dyn Harm = &Altered(WrongPatient);

@@ -1,76 +1,68 @@
-//! Writes a number of the solution a thousand times too large.
+//! Writes a quantity of the solution with another unit: the right number, and a value that is a thousand times too small.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Harm, Place, effects};
+use super::{Alteration, Altered, Change, Harm};
 use crate::{
-    admission::{
-        attempt::{Move, Program},
-        chance::Chance,
-        scene::Scene,
-    },
-    solution::Body,
+    admission::{attempt::Made, chance::Chance, scene::Scene},
+    solution::{Body, Call},
 };
 
-/// Writes a number of the solution a thousand times too large.
-pub(super) struct WrongUnit;
+/// Writes a quantity of the solution with another unit.
+struct WrongUnit;
 
-impl Harm for WrongUnit {
-    fn name(&self) -> &'static str {
-        "wrong-number"
+impl Alteration for WrongUnit {
+    const NAME: &'static str = "wrong-unit";
+    const CAUGHT_BY: &'static str =
+        "a `$quantity`, which compares the value together with its unit";
+
+    fn suits(_: &Scene, made: &Made) -> bool {
+        rescaled(&made.body).is_some()
     }
 
-    fn caught_by(&self) -> &'static str {
-        "a criterion about the value, with `$quantity` or `$near`"
-    }
-
-    fn apply(
-        &self,
-        scene: &Scene,
-        program: &[Move],
-        place: Place,
-        chance: &mut Chance,
-    ) -> Option<Program> {
-        let with_numbers: Vec<usize> = effects(scene)
-            .into_iter()
-            .filter(|made| numbers(&scene.made[*made].body) > 0)
-            .collect();
-        let made = place.choose(&with_numbers)?;
-        let mut body = scene.made[made].body.clone();
-        let count = u64::try_from(numbers(&body)).ok()?;
-        let mut which = chance.next() % count;
-        enlarge(&mut body, &mut which);
-        let mut changed = program.to_vec();
-        changed[made].call.body = Body::Json(body);
-        changed[made].is_harm = true;
-        Some(changed)
+    fn alter(_: &Scene, made: &Made, call: &Call, _: &mut Chance) -> Option<Change> {
+        let mut other = call.clone();
+        other.body = Body::Json(rescaled(&made.body)?);
+        Some(Change::Instead(other))
     }
 }
 
-fn numbers(value: &Value) -> usize {
-    match value {
-        Value::Number(_) => 1,
-        Value::Array(items) => items.iter().map(numbers).sum(),
-        Value::Object(members) => members.values().map(numbers).sum(),
-        Value::Null | Value::Bool(_) | Value::String(_) => 0,
-    }
+/// The value with the unit of every quantity in it changed; nothing if there is none.
+fn rescaled(value: &Value) -> Option<Value> {
+    let mut changed = value.clone();
+    rescale(&mut changed);
+    (changed != *value).then_some(changed)
 }
 
-fn enlarge(value: &mut Value, which: &mut u64) {
+fn rescale(value: &mut Value) {
     match value {
-        Value::Number(number) => {
-            if *which == 0 {
-                *value = (number.as_f64().unwrap_or(1.0) * 1_000.0).into();
+        Value::Array(items) => items.iter_mut().for_each(rescale),
+        Value::Object(members) if is_quantity(members) => {
+            for name in ["unit", "code"] {
+                if let Some(Value::String(unit)) = members.get_mut(name) {
+                    *unit = another(unit);
+                }
             }
-            *which = which.wrapping_sub(1);
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| enlarge(item, which)),
-        Value::Object(members) => members
-            .values_mut()
-            .for_each(|member| enlarge(member, which)),
-        Value::Null | Value::Bool(_) | Value::String(_) => {}
+        Value::Object(members) => members.values_mut().for_each(rescale),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn is_quantity(members: &Map<String, Value>) -> bool {
+    members.get("value").is_some_and(Value::is_number) && members.contains_key("unit")
+}
+
+/// A unit of the same kind and of another size.
+fn another(unit: &str) -> String {
+    if let Some(rest) = unit.strip_prefix("10*9") {
+        return format!("10*6{rest}");
+    }
+    match unit.strip_prefix('m') {
+        Some(rest) if !rest.is_empty() => format!("u{rest}"),
+        _ => format!("m{unit}"),
     }
 }
 
 /// It, for the registry.
-pub(super) const HARM: &dyn Harm = &WrongUnit;
+pub(super) const HARM: &dyn Harm = &Altered(WrongUnit);
