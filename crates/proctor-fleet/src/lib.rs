@@ -46,6 +46,7 @@ mod shells;
 pub mod snapshots;
 mod ssh;
 mod suspending;
+pub mod trees;
 mod tunnels;
 mod workplace;
 

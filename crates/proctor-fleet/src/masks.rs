@@ -30,6 +30,13 @@ impl Masks {
         Self { texts }
     }
 
+    /// The same, and hides these besides.
+    #[must_use]
+    pub fn and<'a>(&'a self, secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        let known = self.texts.iter().map(String::as_str);
+        Self::of(known.chain(secrets))
+    }
+
     /// The text without secrets.
     pub fn apply(&self, text: &str) -> String {
         let mut masked = text.to_owned();

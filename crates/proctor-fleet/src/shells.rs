@@ -11,7 +11,7 @@ use std::{
 };
 
 use proctor_core::devbox::DevboxStatus;
-use proctor_devbox::{ExecId, ExecSpec};
+use proctor_devbox::{ExecId, ExecSpec, User, View};
 use tokio::sync::mpsc;
 
 use crate::{
@@ -70,6 +70,10 @@ pub(crate) struct Turn {
     /// What logs show instead of the text.
     pub(crate) shown: Option<String>,
     pub(crate) stdin: bool,
+    /// Who runs it, if not the usual user.
+    pub(crate) user: Option<User>,
+    /// What it sees of the host.
+    pub(crate) view: Option<View>,
 }
 
 /// The named shells of a devbox.

@@ -81,13 +81,14 @@ impl ExceptionType {
             Self::EnvironmentStartTimeoutError
             | Self::AgentSetupTimeoutError
             | Self::AgentSetupError
-            | Self::AddTestsDirError
             | Self::DownloadVerifierDirError
             | Self::InfrastructureError => Cause::Infrastructure,
             Self::SandboxBuildFailedError | Self::HealthcheckError | Self::FileNotFoundError => {
                 Cause::ScorerError
             }
-            Self::RewardFileNotFoundError
+            // An agent that takes the shell out of its box keeps the tests from it: it must not be able to void itself.
+            Self::AddTestsDirError
+            | Self::RewardFileNotFoundError
             | Self::RewardFileEmptyError
             | Self::VerifierOutputParseError => match happens_to_oracle {
                 true => Cause::ScorerError,

@@ -19,7 +19,7 @@ use proctor_devbox::{
 
 use crate::{
     error::JudgeError,
-    scored::Finding,
+    scored::{Finding, NoResult},
     shell::{NOT_RUN, TRUSTED_PATH, loading_argv},
 };
 
@@ -179,9 +179,9 @@ impl Ended {
     }
 
     /// The finding of a scorer that is judged by `rule`, unless it did not come to its own end.
-    pub fn finding(&self, rule: impl FnOnce(&Self) -> Result<f64, String>) -> Finding {
+    pub fn finding(&self, rule: impl FnOnce(&Self) -> Result<f64, NoResult>) -> Finding {
         let score = match self.interrupted() {
-            Some(why) => Err(why),
+            Some(why) => Err(NoResult::of_run(why)),
             None => rule(self),
         };
         Finding {
@@ -191,29 +191,35 @@ impl Ended {
     }
 
     /// By the exit status: 0 is all, anything else nothing.
-    pub fn by_status(&self) -> Result<f64, String> {
+    pub fn by_status(&self) -> Result<f64, NoResult> {
         Ok(if self.exit.success() { 1.0 } else { 0.0 })
     }
 
     /// The same, where our own part of the script may have failed before the scorer's.
-    pub fn by_status_if_run(&self) -> Result<f64, String> {
-        if self.exit.code == Some(NOT_RUN) {
-            return Err("the scorer could not be prepared".to_owned());
-        }
+    pub fn by_status_if_run(&self) -> Result<f64, NoResult> {
+        self.check_run()?;
         self.by_status()
+    }
+
+    /// Refuses a script of which only our own part ran, because it failed.
+    pub fn check_run(&self) -> Result<(), NoResult> {
+        match self.exit.code {
+            Some(NOT_RUN) => Err(NoResult::not_started("the scorer could not be prepared")),
+            _ => Ok(()),
+        }
     }
 
     /// By what was printed, if all of it is known.
     pub fn by_output(
         &self,
         read: impl FnOnce(&str) -> Result<f64, crate::output::NoScore>,
-    ) -> Result<f64, String> {
+    ) -> Result<f64, NoResult> {
         if self.cut {
-            return Err(format!(
+            return Err(NoResult::of_run(format!(
                 "the output is longer than {OUTPUT_LIMIT} bytes, and a score at its end would be lost"
-            ));
+            )));
         }
-        read(&self.stdout).map_err(|none| none.to_string())
+        read(&self.stdout).map_err(|none| NoResult::of_run(none.to_string()))
     }
 }
 
@@ -284,11 +290,11 @@ impl Bench<'_> {
     pub async fn finding(
         &self,
         script: &Script,
-        rule: impl FnOnce(&Ended) -> Result<f64, String>,
+        rule: impl FnOnce(&Ended) -> Result<f64, NoResult>,
     ) -> Result<Finding, JudgeError> {
         Ok(match self.run(script).await? {
             Ran::Ended(ended) => ended.finding(rule),
-            Ran::NotStarted(why) => Finding::none(why),
+            Ran::NotStarted(why) => NoResult::not_started(why).into(),
         })
     }
 }

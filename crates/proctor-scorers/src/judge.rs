@@ -13,7 +13,7 @@ use crate::{
     error::JudgeError,
     modes::{self, Place, ROLES},
     order::{JudgeOrder, Mode},
-    scored::{Finding, Judgement, Scored},
+    scored::{Finding, Judgement, NoResult, Scored},
 };
 
 /// The signal that asks a program to end.
@@ -247,7 +247,8 @@ impl<'a> Judging<'a> {
 
     fn without_a_place(&self, why: &str) -> (Vec<Scored>, bool) {
         let result = |function: &crate::ScoringFunction| {
-            Finding::none(why).of(function, &self.order.redaction, Duration::ZERO)
+            let finding = Finding::from(NoResult::not_started(why));
+            finding.of(function, &self.order.redaction, Duration::ZERO)
         };
         let results = self.order.scorers.iter().map(result).collect();
         (results, self.left().is_zero())

@@ -37,6 +37,6 @@ pub use judge::{judge, rejudge};
 pub use kinds::{Kind, ScorerKinds};
 pub use members::{Members, ReadMembers};
 pub use order::{JudgeOrder, Mode, Redaction, UnknownMode};
-pub use scored::{Finding, Judgement, Scored, ScoredState};
+pub use scored::{Finding, Judgement, NoResult, Scored, ScoredState};
 pub use scorer::Scorer;
 pub use settings::ScoringSettings;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use proctor_core::scorer::NotRun;
 use proctor_devbox::LayerId;
 
 use crate::{
@@ -43,6 +44,8 @@ pub struct Scored {
     pub score: f64,
     /// Whether there is a result.
     pub state: ScoredState,
+    /// Why the scorer did not even run, if it did not.
+    pub not_run: Option<NotRun>,
     /// What the scorer printed, redacted and bounded, and why there is no result if there is none.
     pub output: String,
     /// How long it took.
@@ -67,22 +70,63 @@ pub struct Judgement {
     pub not_frozen: Option<String>,
 }
 
+/// Why a scorer came to no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoResult {
+    /// In words.
+    pub why: String,
+    /// Whether it was because the scorer could not run.
+    pub not_run: Option<NotRun>,
+}
+
+impl NoResult {
+    /// The scorer ran.
+    pub fn of_run(why: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            not_run: None,
+        }
+    }
+
+    /// The scorer could not be prepared or started where it was to run.
+    pub fn not_started(why: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            not_run: Some(NotRun::Here),
+        }
+    }
+
+    /// The scorer can be run nowhere.
+    pub fn impossible(why: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            not_run: Some(NotRun::Anywhere),
+        }
+    }
+}
+
 /// What a kind of scorer found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The score, or why there is none.
-    pub score: Result<f64, String>,
+    pub score: Result<f64, NoResult>,
     /// What was printed.
     pub output: String,
 }
 
-impl Finding {
-    /// No score, and why.
-    pub fn none(why: impl Into<String>) -> Self {
+impl From<NoResult> for Finding {
+    fn from(none: NoResult) -> Self {
         Self {
-            score: Err(why.into()),
+            score: Err(none),
             output: String::new(),
         }
+    }
+}
+
+impl Finding {
+    /// No score of a scorer that ran, and why.
+    pub fn none(why: impl Into<String>) -> Self {
+        NoResult::of_run(why).into()
     }
 
     /// The result of a scoring function.
@@ -94,11 +138,11 @@ impl Finding {
     ) -> Scored {
         // What is left out must not leave half of what is redacted.
         let output = bounded(redaction.apply(self.output));
-        let (score, state, output) = match self.score {
-            Ok(score) => (score, ScoredState::Complete, output),
-            Err(why) => {
+        let (score, state, not_run, output) = match self.score {
+            Ok(score) => (score, ScoredState::Complete, None, output),
+            Err(NoResult { why, not_run }) => {
                 let why = redaction.apply(why);
-                (0.0, ScoredState::Error, with_reason(output, &why))
+                (0.0, ScoredState::Error, not_run, with_reason(output, &why))
             }
         };
         Scored {
@@ -106,6 +150,7 @@ impl Finding {
             weight: function.weight,
             score,
             state,
+            not_run,
             output,
             took,
         }
@@ -158,7 +203,7 @@ mod tests {
     #[test]
     fn without_a_score_the_output_says_why_and_the_score_is_zero() {
         let finding = Finding {
-            score: Err("no score".to_owned()),
+            score: Err(NoResult::of_run("no score")),
             output: "hello".to_owned(),
         };
         let scored = scored(finding, &Redaction::default());
@@ -172,7 +217,7 @@ mod tests {
         let redaction = Redaction::by(|text| text.replace("s3cr3t", "***"));
         for before in KEPT_BEGINNING - 8..=KEPT_BEGINNING {
             let finding = Finding {
-                score: Err("no s3cr3t".to_owned()),
+                score: Err(NoResult::of_run("no s3cr3t")),
                 output: format!("{}s3cr3t{}", "x".repeat(before), "y".repeat(KEPT_END * 2)),
             };
             let shown = scored(finding, &redaction).output;

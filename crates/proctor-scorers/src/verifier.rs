@@ -9,9 +9,11 @@ use std::{
     io::{self, Read as _},
     os::{fd::OwnedFd, unix::fs::PermissionsExt as _},
     path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
+use async_trait::async_trait;
 use proctor_devbox::{
     Devbox, Error as DevboxError, ExecId, ExecSpec, Exit, ExitCause, Shared, User, View,
 };
@@ -21,7 +23,13 @@ use proctor_harbor::{
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
-use crate::error::JudgeError;
+use crate::{
+    bench::Bench,
+    error::JudgeError,
+    kinds::Scores,
+    scored::{Finding, NoResult},
+    scorer::Scorer,
+};
 
 /// Where the tests are in the box.
 const TESTS: &str = "/tests";
@@ -51,6 +59,64 @@ pub struct VerifierOrder {
     pub working_directory: Option<String>,
     /// How long it may take.
     pub time_limit: Duration,
+    /// What the image of the box starts with; started first in a box that was made for the verifier.
+    pub entrypoint: Option<ExecSpec>,
+    /// Whether the box was made for the verifier: then nothing in it is to be wondered about.
+    pub is_fresh: bool,
+}
+
+/// What a verifier said, once it has.
+pub type Verified = Arc<OnceLock<Verification>>;
+
+/// A verifier as a scorer: so it runs wherever scorers do, in the agent's box, in a fresh one on its disk, or in a clean one.
+pub fn scorer(order: VerifierOrder) -> (Scorer, Verified) {
+    let verified = Verified::default();
+    let scorer: Arc<dyn Scores> = Arc::new(VerifierScorer {
+        order,
+        verified: Arc::clone(&verified),
+    });
+    (scorer.into(), verified)
+}
+
+struct VerifierScorer {
+    order: VerifierOrder,
+    verified: Verified,
+}
+
+#[async_trait]
+impl Scores for VerifierScorer {
+    fn kind(&self) -> &'static str {
+        "harbor_verifier"
+    }
+
+    fn custom_type(&self) -> Option<&str> {
+        None
+    }
+
+    async fn score(&self, bench: &Bench<'_>) -> Result<Finding, JudgeError> {
+        if self.order.is_fresh
+            && let Some(entrypoint) = &self.order.entrypoint
+            && let Err(error) = bench.devbox.exec(entrypoint.clone()).await
+        {
+            tracing::warn!(error = %proctor_core::causes::with_causes(&error), "the entry point of an image could not be started");
+        }
+        let order = VerifierOrder {
+            time_limit: self.order.time_limit.min(bench.limit),
+            ..self.order.clone()
+        };
+        let mut verification = verify(bench.devbox, &order).await?;
+        if order.is_fresh {
+            verification.suspicious.clear();
+        }
+        let score = match &verification.rewards {
+            Ok(rewards) => Ok(rewards::score(rewards).unwrap_or(0.0)),
+            Err(none) => Err(NoResult::of_run(none.message.clone())),
+        };
+        let output = verification.output.clone();
+        // A judging runs each of its scorers once.
+        let _ = self.verified.set(verification);
+        Ok(Finding { score, output })
+    }
 }
 
 /// What a verifier said.

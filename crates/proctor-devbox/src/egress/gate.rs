@@ -12,6 +12,7 @@ use tokio::{net::TcpStream, time::timeout};
 use super::{
     addresses::{is_own, is_public},
     names::Names,
+    upstream::UpstreamProxy,
 };
 use crate::network::{EgressPolicy, Host, HostPattern, Target};
 
@@ -29,6 +30,8 @@ pub struct Gate {
     trusted: Vec<HostPattern>,
     /// Whether an address that the policy lists may be anywhere too.
     trusts_listed: bool,
+    /// What dials, if this machine does not.
+    upstream: Option<Arc<UpstreamProxy>>,
     last_refusal: Mutex<Option<Refused>>,
 }
 
@@ -74,6 +77,7 @@ impl Gate {
             names,
             trusted: Vec::new(),
             trusts_listed: true,
+            upstream: None,
             last_refusal: Mutex::default(),
         }
     }
@@ -88,9 +92,18 @@ impl Gate {
         }
     }
 
+    /// The same gate, behind which a proxy of the server's environment dials, if there is one: the addresses that were checked here.
+    #[must_use]
+    pub fn through(self, upstream: Option<Arc<UpstreamProxy>>) -> Self {
+        Self { upstream, ..self }
+    }
+
     /// Whether `target` may be dialled now.
     pub async fn check(&self, target: &Target) -> Result<(), Refused> {
-        self.permitted(target).await.map(drop)
+        match (self.permitted(target).await, &self.upstream) {
+            (Err(Refused::Unknown { .. }), Some(upstream)) if upstream.resolves(target) => Ok(()),
+            (found, _) => found.map(drop),
+        }
     }
 
     /// The last refusal of a connection, once.
@@ -111,10 +124,24 @@ impl Gate {
 
     /// Connects to `target`, if that is allowed.
     pub async fn dial(&self, target: &Target) -> Result<TcpStream, Refused> {
-        let addresses = self.permitted(target).await?;
+        let found = self.permitted(target).await;
+        let upstream = self.upstream.as_deref();
+        let destinations: Vec<Destination<'_>> = match (found, upstream) {
+            (Ok(addresses), None) => addresses.into_iter().map(Destination::Address).collect(),
+            (Ok(addresses), Some(upstream)) => {
+                let told = addresses.iter().map(ToString::to_string);
+                told.map(|told| Destination::Through(upstream, told))
+                    .collect()
+            }
+            // Behind a proxy some names are known to the proxy only.
+            (Err(Refused::Unknown { .. }), Some(upstream)) if upstream.resolves(target) => {
+                vec![Destination::Through(upstream, target.to_string())]
+            }
+            (Err(refused), _) => return Err(refused),
+        };
         let mut last = io::Error::from(io::ErrorKind::NotFound);
-        for address in addresses.into_iter().take(MOST_TRIED) {
-            match timeout(PATIENCE, TcpStream::connect(address)).await {
+        for destination in destinations.into_iter().take(MOST_TRIED) {
+            match timeout(PATIENCE, destination.dial()).await {
                 Ok(Ok(stream)) => {
                     // Both only wishes: a connection without them works as well.
                     let _ = stream.set_nodelay(true);
@@ -175,6 +202,22 @@ impl Gate {
     }
 }
 
+/// Where a connection leads.
+enum Destination<'g> {
+    Address(SocketAddr),
+    /// Through a proxy, which is told this.
+    Through(&'g UpstreamProxy, String),
+}
+
+impl Destination<'_> {
+    async fn dial(self) -> io::Result<TcpStream> {
+        match self {
+            Self::Address(address) => TcpStream::connect(address).await,
+            Self::Through(upstream, told) => upstream.tunnel(&told).await,
+        }
+    }
+}
+
 /// Notices a host that went away without a word, so that its connection does not take room for ever.
 fn keep_alive(stream: &TcpStream) -> rustix::io::Result<()> {
     rustix::net::sockopt::set_socket_keepalive(stream, true)?;
@@ -187,8 +230,14 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use async_trait::async_trait;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
+    use tokio_util::task::TaskTracker;
 
     use super::*;
+    use crate::egress::EnvironmentProxies;
 
     /// Answers one address after the other.
     #[derive(Debug)]
@@ -238,6 +287,82 @@ mod tests {
                 Err(Refused::NotPublic { .. })
             ));
         }
+    }
+
+    /// A proxy that notes where it is to lead and answers `status`; and what it noted.
+    async fn proxy(status: &'static str) -> (EnvironmentProxies, Arc<Mutex<Vec<String>>>) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let noted = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&noted);
+        TaskTracker::new().spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(stream.read_u8().await.unwrap());
+                }
+                let head = String::from_utf8(head).unwrap();
+                let first = head.lines().next().unwrap().to_owned();
+                kept.lock().unwrap().push(first);
+                let answer = format!("HTTP/1.1 {status}\r\n\r\nbehind it");
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        let proxies = EnvironmentProxies {
+            https: Some(url),
+            ..EnvironmentProxies::default()
+        };
+        (proxies, noted)
+    }
+
+    #[tokio::test]
+    async fn a_proxy_of_the_environment_is_told_the_address_that_was_checked_and_never_the_name() {
+        let (proxies, noted) = proxy("200 OK").await;
+        let target: Target = "turning.example:443".parse().unwrap();
+        let upstream = proxies.for_target(&target, true, Vec::new()).unwrap();
+        let gate = gate(&["turning.example"], &["8.8.8.8", "169.254.169.254"]).through(upstream);
+        let mut stream = gate.dial(&target).await.unwrap();
+        let mut said = [0; 9];
+        stream.read_exact(&mut said).await.unwrap();
+        assert_eq!(&said, b"behind it", "nothing of the tunnel is lost");
+        assert!(matches!(
+            gate.dial(&target).await,
+            Err(Refused::NotPublic { .. })
+        ));
+        assert_eq!(*noted.lock().unwrap(), ["CONNECT 8.8.8.8:443 HTTP/1.1"]);
+    }
+
+    #[tokio::test]
+    async fn a_name_that_only_the_proxy_knows_is_told_to_it_if_the_operator_trusts_the_host() {
+        let (proxies, noted) = proxy("200 OK").await;
+        let target: Target = "inner.example:443".parse().unwrap();
+        let unknown = proxies.for_target(&target, true, Vec::new()).unwrap();
+        let refused = gate(&["inner.example"], &[""]).through(unknown);
+        assert!(matches!(
+            refused.check(&target).await,
+            Err(Refused::Unknown { .. })
+        ));
+        assert!(refused.dial(&target).await.is_err());
+        assert!(noted.lock().unwrap().is_empty());
+        let trusted = vec!["inner.example".parse().unwrap()];
+        let known = proxies.for_target(&target, true, trusted).unwrap();
+        let led = gate(&["inner.example"], &[""]).through(known);
+        assert!(led.check(&target).await.is_ok());
+        assert!(led.dial(&target).await.is_ok());
+        assert_eq!(
+            *noted.lock().unwrap(),
+            ["CONNECT inner.example:443 HTTP/1.1"]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_proxy_that_does_not_lead_there_is_quoted() {
+        let (proxies, _) = proxy("403 Not here").await;
+        let target: Target = "far.example:443".parse().unwrap();
+        let upstream = proxies.for_target(&target, true, Vec::new()).unwrap();
+        let gate = gate(&["far.example"], &["8.8.8.8"]).through(upstream);
+        let refused = gate.dial(&target).await.unwrap_err();
+        assert!(refused.to_string().contains("403 Not here"), "{refused}");
     }
 
     #[tokio::test]

@@ -61,15 +61,3 @@ async fn accept(
         tasks.spawn(async move { serve(stream, gate, &own, &ended).await });
     }
 }
-
-/// Whether the server's environment names a proxy for this address.
-pub fn environment_has_proxy(url: &str) -> bool {
-    let names = match url.starts_with("https://") {
-        true => ["HTTPS_PROXY", "https_proxy"],
-        // The name in upper case is not read for plain addresses: a request to a CGI program could set it.
-        false => ["http_proxy", "http_proxy"],
-    };
-    names
-        .into_iter()
-        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
-}

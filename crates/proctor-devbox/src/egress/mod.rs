@@ -9,9 +9,11 @@ mod gate;
 mod local_proxy;
 mod names;
 mod proxy;
+mod upstream;
 
 pub use addresses::is_own;
 pub use gate::{Gate, Refused};
-pub use local_proxy::{LocalProxy, environment_has_proxy};
+pub use local_proxy::LocalProxy;
 pub use names::{Names, SystemNames};
 pub use proxy::serve;
+pub use upstream::{EnvironmentProxies, UpstreamProxy};

@@ -19,7 +19,7 @@ use proctor_store::{Store, blueprints::CodeTokens};
 use secrecy::ExposeSecret as _;
 
 use super::{
-    context::{Context, ContextError, Selection},
+    context::{Context, ContextError, ContextSource, Selection},
     copy_from::Source,
     layers::LayerKey,
     log::{BuildLog, Level},
@@ -247,16 +247,20 @@ impl Builder<'_> {
             .values()
             .flat_map(|stage| &stage.steps)
             .any(|step| matches!(step.kind, StepKind::Copy(_)));
-        match self.blueprint.recipe.build_context {
-            Some(object) if copies => {
+        let recipe = &self.blueprint.recipe;
+        let source = match (recipe.build_context, &recipe.context_directory) {
+            _ if !copies => return Ok(None),
+            (None, None) => return Ok(None),
+            (Some(object), _) => {
                 let organization = self.blueprint.organization;
                 let object = crate::objects::find(self.store, organization, object)
                     .await
                     .map_err(Broken::because)?;
-                Ok(Some(Context::read(self.store, object).await?))
+                ContextSource::Object(self.store.clone(), object)
             }
-            _ => Ok(None),
-        }
+            (None, Some(directory)) => ContextSource::Directory(directory.into()),
+        };
+        Ok(Some(Context::read(source).await?))
     }
 
     /// Finds the layer of every step of a stage.

@@ -3,7 +3,7 @@
 //! It is read twice for a copy and never unpacked on the server: once to learn what is in it, so that a step's result
 //! can be found again by its content, and once to send the chosen members into the box. What its `.dockerignore` covers is not there.
 
-use std::{collections::HashMap, io, sync::Arc, time::Duration};
+use std::{collections::HashMap, io, path::PathBuf, sync::Arc, time::Duration};
 
 use futures::TryStreamExt as _;
 use globset::{GlobBuilder, GlobMatcher};
@@ -26,6 +26,7 @@ use crate::{
         has_archive_name, walk,
     },
     objects::{self, ObjectError},
+    trees,
 };
 
 /// Why something cannot be copied from a context.
@@ -53,9 +54,17 @@ pub(crate) enum ContextError {
 /// A context whose members are known.
 #[derive(Clone)]
 pub(crate) struct Context {
-    store: Store,
-    object: StoredObject,
+    source: ContextSource,
     members: Arc<Vec<Known>>,
+}
+
+/// Where the files of a context are.
+#[derive(Clone)]
+pub(crate) enum ContextSource {
+    /// An archive that a client sent.
+    Object(Store, StoredObject),
+    /// A directory of the server's, which is read as if it were an archive.
+    Directory(PathBuf),
 }
 
 /// A member and what its content hashes to.
@@ -84,8 +93,8 @@ struct Taken {
 
 impl Context {
     /// Reads the whole context once.
-    pub(crate) async fn read(store: &Store, object: StoredObject) -> Result<Self, ContextError> {
-        let bytes = open(store, &object).await?;
+    pub(crate) async fn read(source: ContextSource) -> Result<Self, ContextError> {
+        let bytes = source.open().await?;
         let indexed = tokio::task::spawn_blocking(move || {
             let mut members = Vec::new();
             let mut ignored = String::new();
@@ -117,8 +126,7 @@ impl Context {
             .await
             .map_err(|error| ArchiveError::Damaged(error.to_string()))??;
         Ok(Self {
-            store: store.clone(),
-            object,
+            source,
             members: Arc::new(members),
         })
     }
@@ -245,7 +253,7 @@ impl Context {
         (target, into_directory): (String, bool),
         time_limit: Duration,
     ) -> Result<(), ContextError> {
-        let bytes = open(&self.store, &self.object).await?;
+        let bytes = self.source.open().await?;
         let place = Place {
             target,
             into_directory,
@@ -350,12 +358,16 @@ fn unpack_into<W: io::Write + Send>(
     Ok(())
 }
 
-async fn open(
-    store: &Store,
-    object: &StoredObject,
-) -> Result<impl AsyncRead + Send + Unpin + 'static, ObjectError> {
-    let (_, bytes) = objects::open(store, object).await?;
-    Ok(StreamReader::new(bytes.map_err(io::Error::other)))
+impl ContextSource {
+    async fn open(&self) -> Result<Box<dyn AsyncRead + Send + Unpin>, ObjectError> {
+        match self {
+            Self::Object(store, object) => {
+                let (_, bytes) = objects::open(store, object).await?;
+                Ok(Box::new(StreamReader::new(bytes.map_err(io::Error::other))))
+            }
+            Self::Directory(directory) => Ok(Box::new(trees::archived(directory.clone()))),
+        }
+    }
 }
 
 /// What a `.dockerignore` has, all of it unless it is out of all proportion.

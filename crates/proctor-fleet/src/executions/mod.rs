@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proctor_core::id::kinds::{DevboxId, DevboxKind, OrganizationId};
-use proctor_devbox::{ExecId, Execution};
+use proctor_devbox::{ExecId, Execution, User, View};
 use uuid::Uuid;
 
 use crate::{
@@ -41,6 +41,10 @@ pub struct NewCommand {
     pub shell: Option<String>,
     /// Whether something will be written to its standard input.
     pub stdin: bool,
+    /// Who runs it, if not the usual user. Not for one in a named shell.
+    pub user: Option<User>,
+    /// Directories of the server's that it sees and nothing else in the box does. Not for one in a named shell.
+    pub view: Option<View>,
 }
 
 #[boxed_futures]
@@ -72,6 +76,8 @@ impl Fleet {
             text: new.command,
             shown: new.shown,
             stdin: new.stdin,
+            user: new.user,
+            view: new.view,
         };
         match &command.shell {
             Some(shell) => {
@@ -177,6 +183,10 @@ impl Fleet {
             }
         };
         spec.stdin = turn.stdin;
+        if let Some(user) = &turn.user {
+            spec.user = user.clone();
+        }
+        spec.view = turn.view.clone();
         let execution = workplace.devbox.exec(spec).await?;
         let wanted = command.state.send_if_modified(|state| {
             let waiting = matches!(state, State::Waiting);
@@ -235,6 +245,8 @@ impl Fleet {
                 text: String::new(),
                 shown: None,
                 stdin: false,
+                user: None,
+                view: None,
             };
             live.shells.queue(self, live, shell, turn);
         }
@@ -265,6 +277,8 @@ impl Fleet {
             text: waiting.command,
             shown: None,
             stdin: waiting.stdin,
+            user: None,
+            view: None,
         };
         live.shells.queue(self, live, &shell, turn);
     }

@@ -233,7 +233,8 @@ impl Repositories {
             &refspecs,
         ]
         .concat();
-        let outlet = Outlet::open(url, &self.inner.options.hosts).await?;
+        let options = &self.inner.options;
+        let outlet = Outlet::open(url, &options.hosts, &options.code_host).await?;
         let remote = Remote {
             outlet: &outlet,
             token: wanted.token,
@@ -347,24 +348,13 @@ impl Repositories {
             let basic = STANDARD.encode(format!("x-access-token:{token}"));
             settings.push(("http.extraHeader", format!("Authorization: Basic {basic}")));
         }
-        let mut passed_on = vec!["PATH", "SSL_CERT_FILE"];
-        if remote.is_some_and(|remote| remote.outlet.uses_environment()) {
-            passed_on.extend([
-                "HTTP_PROXY",
-                "HTTPS_PROXY",
-                "NO_PROXY",
-                "http_proxy",
-                "https_proxy",
-                "no_proxy",
-            ]);
-        }
         let mut command = Command::new("git");
         command
             .args(arguments)
             .current_dir(directory)
             .env_clear()
             .envs(
-                passed_on
+                ["PATH", "SSL_CERT_FILE"]
                     .into_iter()
                     .filter_map(|name| Some((name, std::env::var_os(name)?))),
             )

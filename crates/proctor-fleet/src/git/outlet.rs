@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use proctor_devbox::{
     EgressPolicy, Host, HostPattern, Target,
-    egress::{self, Gate, LocalProxy, Names, Refused, environment_has_proxy},
+    egress::{self, EnvironmentProxies, Gate, LocalProxy, Names, Refused},
 };
 
 use super::GitError;
@@ -20,6 +20,8 @@ pub struct CodeHosts {
     pub internal: Vec<HostPattern>,
     /// Where names lead.
     pub names: Arc<dyn Names>,
+    /// The proxies that the server itself goes through.
+    pub proxies: EnvironmentProxies,
 }
 
 impl Default for CodeHosts {
@@ -27,69 +29,58 @@ impl Default for CodeHosts {
         Self {
             internal: Vec::new(),
             names: Arc::new(egress::SystemNames),
+            proxies: EnvironmentProxies::of_process(),
         }
     }
 }
 
-/// How `git` reaches a repository.
-pub(super) enum Outlet {
-    /// Through a proxy of ours, which ends with this value.
-    Gate {
-        proxy: LocalProxy,
-        repository: String,
-    },
-    /// Through the proxy that the server's environment names, which dials. What leads inside was refused before.
-    Environment,
+/// How `git` reaches a repository: through a proxy of ours, which ends with this value.
+pub(super) struct Outlet {
+    proxy: LocalProxy,
+    repository: String,
 }
 
 impl Outlet {
-    /// Opens the way to the host of `url`, unless it leads inside.
-    pub(super) async fn open(url: &str, hosts: &CodeHosts) -> Result<Self, GitError> {
+    /// Opens the way to the host of `url`, unless it leads inside. Where the server itself goes through a proxy, that proxy is told the address which was
+    /// checked here. It looks up only names of hosts that the operator trusts: the code host, and those that may be inside.
+    pub(super) async fn open(
+        url: &str,
+        hosts: &CodeHosts,
+        code_host: &str,
+    ) -> Result<Self, GitError> {
         let target = target(url)?;
         let policy = EgressPolicy {
             all: false,
             // Any of its ports: from the plain one a server may lead to the encrypted one.
             hosts: vec![HostPattern::exactly(target.host.clone())],
         };
-        let gate = Gate::new(policy, Arc::clone(&hosts.names)).trusting(hosts.internal.clone());
+        let own = self::target(code_host).map(|target| HostPattern::exactly(target.host));
+        let resolves = hosts.internal.iter().cloned().chain(own.ok()).collect();
+        let is_encrypted = url.starts_with("https://");
+        let upstream = hosts.proxies.for_target(&target, is_encrypted, resolves);
+        let gate = Gate::new(policy, Arc::clone(&hosts.names))
+            .trusting(hosts.internal.clone())
+            .through(upstream.map_err(GitError::Platform)?);
         let gate = Arc::new(gate);
-        if environment_has_proxy(url) {
-            return match gate.check(&target).await {
-                // Behind a proxy many names are known to the proxy only.
-                Ok(()) | Err(Refused::Unknown { .. }) => Ok(Self::Environment),
-                Err(refused) => Err(not_fetched(url, &refused)),
-            };
-        }
         gate.check(&target)
             .await
             .map_err(|refused| not_fetched(url, &refused))?;
         let proxy = LocalProxy::start(gate).await.map_err(GitError::Platform)?;
-        Ok(Self::Gate {
+        Ok(Self {
             proxy,
             repository: url.to_owned(),
         })
     }
 
     /// What `git` must be told.
-    pub(super) fn settings(&self) -> Vec<(&'static str, String)> {
-        match self {
-            Self::Gate { proxy, .. } => vec![("http.proxy", proxy.url().to_owned())],
-            Self::Environment => vec![("http.followRedirects", "false".to_owned())],
-        }
-    }
-
-    /// Whether the server's own settings of proxies hold.
-    pub(super) fn uses_environment(&self) -> bool {
-        matches!(self, Self::Environment)
+    pub(super) fn settings(&self) -> [(&'static str, String); 1] {
+        [("http.proxy", self.proxy.url().to_owned())]
     }
 
     /// Why the gate ended it, if it did.
     pub(super) fn refusal(&self) -> Option<GitError> {
-        let Self::Gate { proxy, repository } = self else {
-            return None;
-        };
-        let refused = proxy.gate().last_refusal()?;
-        Some(not_fetched(repository, &refused))
+        let refused = self.proxy.gate().last_refusal()?;
+        Some(not_fetched(&self.repository, &refused))
     }
 }
 
@@ -103,7 +94,7 @@ fn not_fetched(repository: &str, refused: &Refused) -> GitError {
             target.host
         ),
         Refused::Unknown { target, .. } => format!("the host {} cannot be found", target.host),
-        Refused::Unreachable { target, .. } => format!("{target} cannot be reached"),
+        Refused::Unreachable { target, why } => format!("{target} cannot be reached: {why}"),
     };
     GitError::Fetch {
         repository: repository.to_owned(),

@@ -19,6 +19,8 @@ async fn the_same_id_is_the_same_execution() {
         id: Some(Uuid::from_u128(7)),
         shell: None,
         stdin: false,
+        user: None,
+        view: None,
     };
     let (first, second) = tokio::join!(
         house.fleet.execute(house.organization, id, new.clone()),
@@ -94,6 +96,8 @@ async fn input_is_written_and_ended_and_a_command_can_be_killed() {
         id: None,
         shell: None,
         stdin: true,
+        user: None,
+        view: None,
     };
     let cat = house
         .fleet
@@ -217,6 +221,8 @@ async fn what_is_no_command_is_refused() {
         id: None,
         shell: shell.map(str::to_owned),
         stdin: false,
+        user: None,
+        view: None,
     };
     let long = "x".repeat(200_000);
     for bad in [
@@ -289,6 +295,8 @@ async fn commands_that_ended_long_ago_are_let_go_and_never_run_again() {
         id: Some(commands[0]),
         shell: None,
         stdin: false,
+        user: None,
+        view: None,
     };
     let refused = house.fleet.execute(house.organization, id, again).await;
     let Err(error @ FleetError::Gone { .. }) = refused else {

@@ -190,6 +190,8 @@ impl House {
             id: None,
             shell: shell.map(str::to_owned),
             stdin: false,
+            user: None,
+            view: None,
         };
         self.fleet
             .execute(self.organization, id, new)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use proctor_core::{canonical::Digest, causes::with_causes};
 use proctor_devbox::{
     EgressPolicy, Target,
-    egress::{Gate, LocalProxy, Refused, environment_has_proxy},
+    egress::{Gate, LocalProxy, Refused},
 };
 use reqwest::{Response, StatusCode, Url, header, redirect};
 use secrecy::ExposeSecret as _;
@@ -35,8 +35,8 @@ pub(crate) struct Client {
     registry: String,
     repository: String,
     policy: EgressPolicy,
-    /// The way out, unless the environment names another.
-    proxy: Option<LocalProxy>,
+    /// What leads there; it ends with this value.
+    _proxy: LocalProxy,
     gate: Arc<Gate>,
     credentials: Option<Credentials>,
     /// What requests say of who asks.
@@ -83,24 +83,31 @@ impl Client {
             .filter(|(_, target)| matches!(target.host, proctor_devbox::Host::Address(_)))
             .filter_map(|(host, _)| host.parse().ok());
         let trusted = options.internal.iter().cloned().chain(listed_by_address);
-        let gate =
-            Gate::new(policy.clone(), Arc::clone(&options.names)).trusting(trusted.collect());
+        // The operator lists them: where the server itself goes through a proxy, the proxy may look up their names.
+        let resolves = options.reachable(&registry);
+        let upstream = target_of(host).map(|target| {
+            let proxies = &options.proxies;
+            proxies.for_target(&target, !allowed.plain, resolves)
+        });
+        let upstream = upstream.transpose();
+        let upstream = upstream
+            .map_err(|error| refuse(error.to_string()))?
+            .flatten();
+        let gate = Gate::new(policy.clone(), Arc::clone(&options.names))
+            .trusting(trusted.collect())
+            .through(upstream);
         let gate = Arc::new(gate);
-        let mut builder = reqwest::Client::builder()
+        let proxy = LocalProxy::start(Arc::clone(&gate))
+            .await
+            .map_err(|error| refuse(format!("no way out could be opened: {error}")))?;
+        let through =
+            reqwest::Proxy::all(proxy.url()).map_err(|error| refuse(error.to_string()))?;
+        let builder = reqwest::Client::builder()
+            .proxy(through)
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECTING)
             .read_timeout(options.patience)
             .user_agent(concat!("proctor/", env!("CARGO_PKG_VERSION")));
-        let mut proxy = None;
-        if !environment_has_proxy(&base) {
-            let started = LocalProxy::start(Arc::clone(&gate))
-                .await
-                .map_err(|error| refuse(format!("no way out could be opened: {error}")))?;
-            let through =
-                reqwest::Proxy::all(started.url()).map_err(|error| refuse(error.to_string()))?;
-            builder = builder.proxy(through);
-            proxy = Some(started);
-        }
         let http = builder
             .build()
             .map_err(|error| refuse(with_causes(&error).to_string()))?;
@@ -109,7 +116,7 @@ impl Client {
             base,
             repository: name.repository().to_owned(),
             policy,
-            proxy,
+            _proxy: proxy,
             gate,
             credentials: options.credentials.get(&registry).cloned(),
             authorization: Mutex::default(),
@@ -278,12 +285,8 @@ impl Client {
                 "it leads to {target}, and nothing is fetched from there; the setting image-registries lists the hosts that may be asked"
             )));
         }
-        match self.gate.check(&target).await {
-            Ok(()) => Ok(()),
-            // Behind a proxy of the environment many names are known to the proxy only.
-            Err(Refused::Unknown { .. }) if self.proxy.is_none() => Ok(()),
-            Err(refused) => Err(self.refuse(in_words(&refused))),
-        }
+        let checked = self.gate.check(&target).await;
+        checked.map_err(|refused| self.refuse(in_words(&refused)))
     }
 
     fn authorization(&self) -> Option<String> {

@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, str::FromStr, sync::Arc, time::Duration};
 
 use proctor_devbox::{
     HostPattern,
-    egress::{Names, SystemNames},
+    egress::{EnvironmentProxies, Names, SystemNames},
 };
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -71,6 +71,8 @@ pub struct RegistryOptions {
     pub internal: Vec<HostPattern>,
     /// Where names lead.
     pub names: Arc<dyn Names>,
+    /// The proxies that the server itself goes through.
+    pub proxies: EnvironmentProxies,
     /// Credentials by registry.
     pub credentials: BTreeMap<String, Credentials>,
     /// How long a registry may say nothing.
@@ -83,6 +85,7 @@ impl Default for RegistryOptions {
             allowed: Vec::new(),
             internal: Vec::new(),
             names: Arc::new(SystemNames),
+            proxies: EnvironmentProxies::of_process(),
             credentials: BTreeMap::new(),
             patience: Duration::from_secs(30),
         }

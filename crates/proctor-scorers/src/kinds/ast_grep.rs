@@ -15,7 +15,7 @@ use crate::{
     code::{BadPattern, CodePattern, CodeSearch, Match, SearchError},
     error::JudgeError,
     members::{Members, ReadMembers as _},
-    scored::Finding,
+    scored::{Finding, NoResult},
 };
 
 /// The largest file that is searched; generated code is larger.
@@ -66,7 +66,7 @@ impl Kind for AstGrep {
     async fn score(&self, bench: &Bench<'_>) -> Result<Finding, JudgeError> {
         let listing = match bench.run(&Script::new(self.listing())).await? {
             Ran::Ended(ended) => ended,
-            Ran::NotStarted(why) => return Ok(Finding::none(why)),
+            Ran::NotStarted(why) => return Ok(NoResult::not_started(why).into()),
         };
         if let Some(why) = listing.interrupted() {
             return Ok(Finding::none(why));
@@ -76,7 +76,10 @@ impl Kind for AstGrep {
         }
         if !listing.exit.success() {
             return Ok(Finding {
-                score: Err(format!("{} cannot be searched", self.directory)),
+                score: Err(NoResult::of_run(format!(
+                    "{} cannot be searched",
+                    self.directory
+                ))),
                 output: listing.output(),
             });
         }
@@ -169,7 +172,7 @@ fn without_answer(searched: &str, error: SearchError) -> Result<Finding, JudgeEr
         SearchError::NotStarted(error) => {
             Err(DevboxError::platform("searching code", error).into())
         }
-        SearchError::BadPattern(bad) => Ok(Finding::none(bad.to_string())),
+        SearchError::BadPattern(bad) => Ok(NoResult::impossible(bad.to_string()).into()),
         SearchError::Ended(_) => Ok(Finding::none(format!(
             "{searched} cannot be searched: {error}"
         ))),

@@ -10,7 +10,7 @@ use crate::{
     error::JudgeError,
     members::{Members, ReadMembers as _},
     output,
-    scored::Finding,
+    scored::{Finding, NoResult},
 };
 
 /// The variables that a registered script finds its parameters in.
@@ -55,10 +55,8 @@ impl Kind for Custom {
 
     async fn score(&self, bench: &Bench<'_>) -> Result<Finding, JudgeError> {
         let Some(text) = bench.custom.get(&self.scorer_type) else {
-            return Ok(Finding::none(format!(
-                "there is no scorer of the type '{}'",
-                self.scorer_type
-            )));
+            let why = format!("there is no scorer of the type '{}'", self.scorer_type);
+            return Ok(NoResult::impossible(why).into());
         };
         let variables = CONTEXTS.map(|name| (name.to_owned(), self.context.clone()));
         let script = Script {

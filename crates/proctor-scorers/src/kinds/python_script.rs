@@ -15,8 +15,8 @@ use crate::{
     members::{Members, ReadMembers as _},
     output,
     python_version::{Constraint, Release},
-    scored::Finding,
-    shell::{NOT_RUN, PRELUDE, encoded},
+    scored::{Finding, NoResult},
+    shell::{PRELUDE, encoded},
 };
 
 /// A program, the packages it needs, and the versions of Python that it works with.
@@ -60,11 +60,11 @@ impl Kind for PythonScript {
     async fn score(&self, bench: &Bench<'_>) -> Result<Finding, JudgeError> {
         let found = match bench.run(&Script::new(SEARCH)).await? {
             Ran::Ended(ended) => Found::read(&ended.stdout),
-            Ran::NotStarted(why) => return Ok(Finding::none(why)),
+            Ran::NotStarted(why) => return Ok(NoResult::not_started(why).into()),
         };
         let interpreter = match self.choose(&found) {
             Ok(interpreter) => interpreter,
-            Err(why) => return Ok(Finding::none(why)),
+            Err(why) => return Ok(NoResult::not_started(why).into()),
         };
         let undo = format!("place={}\n{UNDO}\n", quoted(&bench.scratch()));
         let text = format!(
@@ -84,14 +84,14 @@ fn names_anything(requirements: &str) -> bool {
         .any(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-fn by_last_line(ended: &Ended) -> Result<f64, String> {
+fn by_last_line(ended: &Ended) -> Result<f64, NoResult> {
+    ended.check_run()?;
     match ended.exit.code {
         Some(0) => ended.by_output(output::of_last_line),
-        Some(NOT_RUN) => Err("the scorer could not be prepared".to_owned()),
-        _ => Err(format!(
+        _ => Err(NoResult::of_run(format!(
             "the program failed with status {}",
             ended.exit.status()
-        )),
+        ))),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use proctor_core::scorer::NotRun;
 use proctor_scorers::ScoredState::{Complete, Error};
 use serde_json::{Value, json};
 
@@ -178,6 +179,7 @@ async fn a_test_file_that_cannot_be_written_is_an_error_of_the_scorer() {
         }))
         .await;
     assert_eq!((scored.score, scored.state), (0.0, Error), "{scored:?}");
+    assert_eq!(scored.not_run, Some(NotRun::Here));
     assert!(scored.output.contains("cannot be"), "{}", scored.output);
     boxes.end().await;
 }
@@ -203,6 +205,7 @@ async fn no_status_of_a_command_is_taken_for_tests_that_could_not_be_placed() {
     }
     let scored = agent.scored(python("exit(125)")).await;
     assert_eq!((scored.score, scored.state), (0.0, Error));
+    assert_eq!(scored.not_run, None, "it ran");
     assert!(
         scored.output.contains("the program failed with status"),
         "{scored:?}"
@@ -253,7 +256,7 @@ async fn a_python_version_that_the_box_lacks_is_named() {
             "type": "python_script_scorer", "python_script": "print(1)", "python_version_constraint": "==3.2.1",
         }))
         .await;
-    assert_eq!(scored.state, Error);
+    assert_eq!((scored.state, scored.not_run), (Error, Some(NotRun::Here)));
     assert!(
         scored.output.contains("no Python that meets '==3.2.1'"),
         "{}",
@@ -303,7 +306,7 @@ async fn requirements_are_installed_or_their_lack_is_said() {
     let scored = agent
         .scored(with("handy-that-is-nowhere==1\n", "print(1)"))
         .await;
-    assert_eq!(scored.state, Error);
+    assert_eq!((scored.state, scored.not_run), (Error, Some(NotRun::Here)));
     assert!(
         scored
             .output
@@ -333,7 +336,10 @@ async fn a_custom_scorer_is_the_registered_script_with_its_parameters() {
     order.custom.clear();
     order.id.push_str("-again");
     let scored = agent.judged(&order).await.results.remove(0);
-    assert_eq!(scored.state, Error);
+    assert_eq!(
+        (scored.state, scored.not_run),
+        (Error, Some(NotRun::Anywhere))
+    );
     assert!(scored.output.contains("no scorer of the type 'length'"));
     boxes.end().await;
 }
@@ -432,6 +438,7 @@ async fn a_working_directory_that_is_not_there_is_an_error_of_the_scorer() {
     order.working_directory = Some("/no/such".to_owned());
     let scored = agent.judged(&order).await.results.remove(0);
     assert_eq!((scored.score, scored.state), (0.0, Error));
+    assert_eq!(scored.not_run, Some(NotRun::Here));
     assert!(scored.output.contains("/no/such"), "{}", scored.output);
     boxes.end().await;
 }

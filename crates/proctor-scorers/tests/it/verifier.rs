@@ -37,6 +37,8 @@ impl Tests {
             environment: [("KEY".to_owned(), "value".to_owned())].into(),
             working_directory: Some("/tmp".to_owned()),
             time_limit: Duration::from_secs(seconds),
+            entrypoint: None,
+            is_fresh: false,
         }
     }
 

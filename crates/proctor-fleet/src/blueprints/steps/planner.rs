@@ -296,7 +296,7 @@ impl<'r> Planner<'r> {
         if step.sources.is_empty() {
             return Ok(());
         }
-        if self.recipe.build_context.is_none() {
+        if self.recipe.build_context.is_none() && self.recipe.context_directory.is_none() {
             return Err(DockerfileError::at(
                 line,
                 "there is no build_context to copy from",

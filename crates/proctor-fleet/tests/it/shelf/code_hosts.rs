@@ -3,10 +3,10 @@
 use std::{
     collections::BTreeMap,
     io::{BufRead as _, BufReader, Write as _},
-    net::{SocketAddr, TcpListener},
+    net::{SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU32, Ordering},
     },
 };
@@ -15,7 +15,10 @@ use proctor_core::{
     agent::{AgentOrigin, AgentSource},
     mount::Mount,
 };
-use proctor_devbox::Base;
+use proctor_devbox::{
+    Base,
+    egress::{EnvironmentProxies, Names},
+};
 use proctor_fleet::{
     CodeHosts, GitOptions, Repositories,
     mounts::{Mounter, Site},
@@ -108,10 +111,25 @@ async fn mounted(
     url: &str,
     name: &str,
 ) -> Result<String, String> {
-    let hosts = CodeHosts {
+    mounted_by(shelf, trusting(internal), url, name).await
+}
+
+/// Code hosts of which these may be inside, whatever the environment of the tests says of proxies.
+fn trusting(internal: &[&str]) -> CodeHosts {
+    CodeHosts {
         internal: internal.iter().map(|host| host.parse().unwrap()).collect(),
+        proxies: EnvironmentProxies::default(),
         ..CodeHosts::default()
-    };
+    }
+}
+
+/// What comes of mounting an agent from `url`.
+async fn mounted_by(
+    shelf: &Shelf,
+    hosts: CodeHosts,
+    url: &str,
+    name: &str,
+) -> Result<String, String> {
     let options = GitOptions {
         hosts,
         ..GitOptions::new(shelf.directory.path().join(format!("git-{name}")))
@@ -218,5 +236,90 @@ async fn a_redirect_on_the_same_host_is_followed() {
         mounted(&shelf, &["127.0.0.1"], &url, "same").await.unwrap(),
         "two\n"
     );
+    shelf.end().await;
+}
+
+/// A name that leads to one address after the other.
+#[derive(Debug)]
+struct Turning(Vec<&'static str>, AtomicU32);
+
+impl Turning {
+    fn through(answers: &[&'static str]) -> Arc<Self> {
+        Arc::new(Self(answers.to_vec(), AtomicU32::new(0)))
+    }
+}
+
+#[async_trait::async_trait]
+impl Names for Turning {
+    async fn addresses(&self, _: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
+        let turn = self.1.fetch_add(1, Ordering::SeqCst) as usize % self.0.len();
+        Ok(vec![SocketAddr::new(self.0[turn].parse().unwrap(), port)])
+    }
+}
+
+/// The proxy of a server's environment, on a thread that ends with the process: it leads wherever it is told, and notes where that was.
+fn environment_proxy() -> (EnvironmentProxies, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&told);
+    std::thread::spawn(move || {
+        for inside in listener.incoming().flatten() {
+            let mut lines = BufReader::with_capacity(1, &inside)
+                .lines()
+                .map_while(Result::ok);
+            let first = lines.next().unwrap_or_default();
+            for _ in lines.by_ref().take_while(|line| !line.is_empty()) {}
+            let to = first.split(' ').nth(1).unwrap_or_default().to_owned();
+            noted.lock().unwrap().push(to.clone());
+            let Ok(outside) = TcpStream::connect(&to) else {
+                continue;
+            };
+            (&inside).write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            let (mut from, mut back) = (inside.try_clone().unwrap(), outside.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut from, &mut back));
+            let (mut from, mut back) = (outside, inside);
+            std::thread::spawn(move || std::io::copy(&mut from, &mut back));
+        }
+    });
+    let proxies = EnvironmentProxies {
+        http: Some(url),
+        ..EnvironmentProxies::default()
+    };
+    (proxies, told)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn behind_a_proxy_the_address_that_was_checked_is_the_one_that_is_dialled() {
+    let shelf = Shelf::open().await;
+    let files = Files::serve(published(&shelf), None);
+    let (proxies, told) = environment_proxy();
+    let port = files.address.port();
+    let url = format!("http://code.example:{port}/rocket.git");
+    let trusted = CodeHosts {
+        names: Turning::through(&["127.0.0.1"]),
+        proxies: proxies.clone(),
+        ..trusting(&["code.example"])
+    };
+    let fetched = mounted_by(&shelf, trusted, &url, "behind").await;
+    assert_eq!(fetched.unwrap(), "two\n");
+    let noted = std::mem::take(&mut *told.lock().unwrap());
+    assert!(!noted.is_empty());
+    assert!(
+        noted.iter().all(|to| *to == format!("127.0.0.1:{port}")),
+        "never a name, which may lead elsewhere by then: {noted:?}"
+    );
+
+    let before = files.asked();
+    let rebound = CodeHosts {
+        names: Turning::through(&["8.8.8.8", "127.0.0.1"]),
+        proxies,
+        ..trusting(&[])
+    };
+    let refused = mounted_by(&shelf, rebound, &url, "rebound").await;
+    let refused = refused.unwrap_err();
+    assert!(refused.contains("is not a public address"), "{refused}");
+    assert!(told.lock().unwrap().is_empty(), "the proxy was not asked");
+    assert_eq!(files.asked(), before);
     shelf.end().await;
 }
