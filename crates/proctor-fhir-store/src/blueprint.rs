@@ -8,11 +8,11 @@ use proctor_core::{
     time::Timestamp,
 };
 use proctor_simulation::{
+    config::read_config,
     machine::AnyMachine,
     registry::MachineContext,
     schema::{about, object},
     seed::Seed,
-    simulator::read_config,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -8,8 +8,8 @@ use proctor_core::{
     problem::{Problem, Problems},
 };
 use proctor_simulation::{
+    config::ConfigProblems,
     schema::{about, amount, flag, list, object, optional, text},
-    simulator::read_config,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -176,9 +176,7 @@ impl Blueprint {
                 ..problem
             };
             problems.extend(wrong.into_iter().map(place));
-            if let Some(config) = config {
-                merged.take(config, &simulator.name, &mut problems);
-            }
+            merged.take(config, &simulator.name, &mut problems);
             for dataset in &simulator.datasets {
                 match Roster::read(dataset) {
                     Ok(read) => roster.take_all(read, &mut problems),
@@ -198,42 +196,28 @@ pub(crate) fn check_config(config: &Value) -> Result<(), Problems> {
 }
 
 impl Config {
-    /// The configuration if its shape is right, and everything that is wrong with it.
-    fn read(config: &Value) -> (Option<Self>, Vec<Problem>) {
-        match read_config::<Self>(config) {
-            Ok(config) => {
-                let problems = config.problems();
-                (Some(config), problems)
-            }
-            Err(problems) => (None, problems.into_vec()),
-        }
-    }
-
-    fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        for (index, rule) in self.determinations.iter().enumerate() {
+    /// What can be read of the configuration, and everything that is wrong with it.
+    fn read(config: &Value) -> (Self, Vec<Problem>) {
+        let (config, mut problems) = ConfigProblems::read::<Self>(config);
+        for (index, rule) in config.determinations.iter().enumerate() {
             if !rule.is_about_something() {
                 let message = "procedure_code or patient_member_id is required \
                                (default_determination is for everything else)";
-                problems.push(Problem::error(
-                    format!("config.determinations.{index}"),
-                    message,
-                ));
+                problems.add(&format!("determinations.{index}"), message);
             }
         }
-        if let Some(npi) = self.provider_npi.as_deref().filter(|npi| !is_npi(npi)) {
-            let message = format!("'{npi}' is not an NPI");
-            problems.push(Problem::error("config.provider_npi", message));
+        if let Some(npi) = config.provider_npi.as_deref().filter(|npi| !is_npi(npi)) {
+            problems.add("provider_npi", format!("'{npi}' is not an NPI"));
         }
-        for (what, text) in [("username", &self.username), ("password", &self.password)] {
+        for (what, text) in [
+            ("username", &config.username),
+            ("password", &config.password),
+        ] {
             if text.as_deref() == Some("") {
-                problems.push(Problem::error(
-                    format!("config.{what}"),
-                    "must not be empty",
-                ));
+                problems.add(what, "must not be empty");
             }
         }
-        problems
+        (config, problems.into_vec())
     }
 
     /// Takes over what another simulator of the playground says; one of them may say each thing.

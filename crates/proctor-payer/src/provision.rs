@@ -235,7 +235,7 @@ fn seeded_decision(said: &Value, submitted_at: Timestamp) -> Result<Decision, St
         Value::String(word) => json!({"status": word}),
         other => other.clone(),
     };
-    let said: Said = read(said).map_err(|problem| format!("determination: {problem}"))?;
+    let said: Said = read(&said).map_err(|problem| format!("determination: {problem}"))?;
     let outcome = Outcome {
         status: said.status,
         reason: said.reason,
@@ -254,7 +254,7 @@ fn take<T: DeserializeOwned>(
 ) -> Result<Option<T>, String> {
     match row.remove(field) {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => read(value)
+        Some(value) => read(&value)
             .map(Some)
             .map_err(|problem| format!("{field}: {problem}")),
     }

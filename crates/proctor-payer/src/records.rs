@@ -2,7 +2,7 @@
 //! steps that bring them.
 
 use proctor_core::environment::{Dataset, DatasetType};
-use proctor_simulation::simulator::NotProvided;
+use proctor_simulation::{config::read_value, simulator::NotProvided};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
@@ -73,7 +73,7 @@ impl Enrolled {
             Some(Value::String(id)) => Some(bare_patient_id(&id).to_owned()),
             Some(_) => return Err("patient_id: must be a text".to_owned()),
         };
-        let member: Member = read(Value::Object(map))?;
+        let member: Member = read(&Value::Object(map))?;
         if fold(&member.member_id).is_empty() {
             return Err("member_id: has no letter and no digit".to_owned());
         }
@@ -167,7 +167,7 @@ impl Roster {
         for (name, value) in map {
             match (name.as_str(), value) {
                 (_, Value::Null) => {}
-                ("payer", value) => match read(value.clone()) {
+                ("payer", value) => match read(value) {
                     Ok(payer) => self.payer = Some(payer),
                     Err(problem) => problems.push(format!("payer: {problem}")),
                 },
@@ -178,8 +178,7 @@ impl Roster {
                     self.providers = each(all, "providers", read_provider, problems);
                 }
                 ("claims", Value::Array(all)) => {
-                    self.claims =
-                        each(all, "claims", |value: &Value| read(value.clone()), problems);
+                    self.claims = each(all, "claims", read, problems);
                 }
                 ("members" | "providers" | "claims", _) => {
                     problems.push(format!("{name}: must be a list"));
@@ -209,7 +208,7 @@ fn each<T>(
 }
 
 fn read_provider(value: &Value) -> Result<Provider, String> {
-    let provider: Provider = read(value.clone())?;
+    let provider: Provider = read(value)?;
     if is_npi(&provider.npi) {
         Ok(provider)
     } else {
@@ -218,11 +217,8 @@ fn read_provider(value: &Value) -> Result<Provider, String> {
 }
 
 /// Reads a value, saying where in it something is wrong.
-pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
-    serde_path_to_error::deserialize(value).map_err(|error| match error.path().to_string() {
-        path if path == "." => error.into_inner().to_string(),
-        path => format!("{path}: {}", error.into_inner()),
-    })
+pub(super) fn read<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
+    read_value(value).map_err(|problem| problem.to_string())
 }
 
 #[cfg(test)]

@@ -84,6 +84,33 @@ impl Request {
             .map(|(_, value)| value.into_owned())
     }
 
+    /// Refuses parameters that a list does not know, all of them at once: a misspelt one would change nothing.
+    pub fn check_parameters(&self, known: &[&str]) -> Result<(), Box<Response>> {
+        let mut problems: Vec<Problem> = Vec::new();
+        for (name, _) in form_urlencoded::parse(self.query.as_bytes()) {
+            let is_told = problems.iter().any(|problem| problem.path == name);
+            if !known.contains(&&*name) && !is_told {
+                let message = match known {
+                    [] => "is no parameter of this list: it has none".to_owned(),
+                    known => format!("is no parameter of this list: it has {}", known.join(", ")),
+                };
+                problems.push(Problem::error(name.into_owned(), message));
+            }
+        }
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(Box::new(Response::invalid(&problems))),
+        }
+    }
+
+    /// The answer of a list that knows these parameters.
+    pub fn listing(&self, known: &[&str], list: impl FnOnce() -> Response) -> Response {
+        match self.check_parameters(known) {
+            Ok(()) => list(),
+            Err(refusal) => *refusal,
+        }
+    }
+
     /// The text of a header.
     pub fn header(&self, name: impl header::AsHeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()

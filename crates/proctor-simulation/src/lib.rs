@@ -9,13 +9,14 @@
 //! * [`rows`]: the plain state that some simulators have; [`seed`]: where ids, numbers and passwords
 //!   come from.
 //! * [`account`], [`content`], [`json_writer`], [`payload`]: how events are told and kept.
-//! * [`fields`], [`problems`]: bodies and configurations, read so that everything wrong is said at once.
+//! * [`fields`], [`config`]: bodies and configurations, read so that everything wrong is said at once.
 //! * `rehearsal`, with the feature of that name: for tests of simulators.
 //!
 //! Nothing here does I/O, reads a clock or draws a random number, and nothing knows which simulators
 //! there are.
 
 pub mod account;
+pub mod config;
 pub mod content;
 pub mod entrance;
 pub mod exchange;
@@ -24,7 +25,6 @@ pub mod fields;
 pub mod json_writer;
 pub mod machine;
 pub mod payload;
-pub mod problems;
 pub mod record;
 pub mod registry;
 #[cfg(feature = "rehearsal")]

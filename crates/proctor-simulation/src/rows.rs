@@ -140,10 +140,12 @@ impl Collection {
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         let response = match (&request.method, segments.as_slice()) {
             (&Method::POST, [path]) if *path == self.path => return send(),
-            (&Method::GET, [path]) if *path == self.path => match check_direction(request) {
-                Ok(()) => rows.list(request, self.filters),
-                Err(refusal) => *refusal,
-            },
+            (&Method::GET, [path]) if *path == self.path => {
+                request.listing(self.filters, || match check_direction(request) {
+                    Ok(()) => rows.list(request, self.filters),
+                    Err(refusal) => *refusal,
+                })
+            }
             (_, [path]) if *path == self.path => Response::wrong_method(request, "GET, POST"),
             (&Method::GET, [path, id]) if *path == self.path => rows.show(id, self.noun),
             (_, [path, _]) if *path == self.path => Response::wrong_method(request, "GET"),

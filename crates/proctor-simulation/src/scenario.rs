@@ -10,6 +10,8 @@ use proctor_core::{environment::SimulatorType, problem::Problem};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::config::read_value;
+
 /// One step of a scenario.
 #[derive(Clone, Debug)]
 pub struct Step {
@@ -100,11 +102,7 @@ fn unknown(name: &str, kinds: &[(&'static StepKind, Vec<SimulatorType>)]) -> Pro
 
 /// Reads the members of a step into a type whose members may all be missing.
 pub fn read_fields<T: DeserializeOwned>(map: Map<String, Value>) -> Result<T, Problem> {
-    serde_path_to_error::deserialize(Value::Object(map)).map_err(|error| {
-        let path = error.path().to_string();
-        // Serde's word for all of it is a dot.
-        Problem::error(path.trim_start_matches('.'), error.inner().to_string())
-    })
+    read_value(&Value::Object(map))
 }
 
 /// A member that must be there.
@@ -164,10 +162,10 @@ mod tests {
             "type: 'smoke_signal' is no step; the only step is telegram"
         );
         assert_eq!(told(json!({"type": "telegram"})), "text: is required");
-        assert!(told(json!({"type": "telegram", "text": 5})).starts_with("text: invalid type"));
+        assert!(told(json!({"type": "telegram", "text": 5})).starts_with("text: must be a text"));
         assert!(
             told(json!({"type": "telegram", "text": "x", "txt": "y"}))
-                .contains("unknown field `txt`")
+                .contains("'txt' is none of text")
         );
     }
 }

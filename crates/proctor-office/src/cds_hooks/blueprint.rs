@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use proctor_core::{environment::Simulator, problem::Problems};
 use proctor_simulation::{
-    problems::ConfigProblems,
+    config::{ConfigProblems, read_value},
     schema::{about, list, map, object, optional, text},
-    simulator::read_config,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -101,8 +100,7 @@ pub(super) fn config_schema() -> Value {
 impl Blueprint {
     /// Reads the simulator's configuration.
     pub fn read(simulator: &Simulator) -> Result<Self, Problems> {
-        let config: Config = read_config(&simulator.config)?;
-        let mut problems = ConfigProblems::default();
+        let (config, mut problems) = ConfigProblems::read::<Config>(&simulator.config);
         problems.refuse_datasets(simulator);
         let mut services: Vec<Service> = Vec::new();
         for (index, service) in config.services.into_iter().enumerate() {
@@ -178,8 +176,8 @@ fn conditions(place: &str, when: Value, problems: &mut ConfigProblems) -> Vec<Co
     };
     let mut conditions = Vec::new();
     for value in written {
-        let read = serde_path_to_error::deserialize::<_, ConditionConfig>(value)
-            .map_err(|error| error.to_string())
+        let read = read_value::<ConditionConfig>(&value)
+            .map_err(|problem| problem.to_string())
             .and_then(Condition::read);
         match read {
             Ok(condition) => conditions.push(condition),

@@ -1,7 +1,7 @@
 //! Cards as authors write them and clients see them.
 
 use proctor_simulation::{
-    problems::ConfigProblems,
+    config::ConfigProblems,
     schema::{list, object, text},
     seed::Seed,
 };

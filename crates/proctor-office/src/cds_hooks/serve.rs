@@ -25,7 +25,7 @@ impl CdsHooks {
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         let look = |response| Decision::answer("cds_request", request, response);
         match (&request.method, segments.as_slice()) {
-            (&Method::GET, ["cds-services"]) => look(self.discovery()),
+            (&Method::GET, ["cds-services"]) => look(request.listing(&[], || self.discovery())),
             (_, ["cds-services"]) => look(Response::wrong_method(request, "GET")),
             (method, ["cds-services", id, rest @ ..]) => {
                 let service = self.blueprint.services.iter().find(|one| one.id == *id);

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use proctor_core::{environment::Simulator, problem::Problems};
 use proctor_simulation::{
-    problems::ConfigProblems,
+    config::ConfigProblems,
     schema::{about, list, object, optional, text},
-    simulator::read_config,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -45,8 +44,7 @@ pub(super) fn config_schema() -> Value {
 impl Blueprint {
     /// Reads the simulator's configuration.
     pub fn read(simulator: &Simulator) -> Result<Self, Problems> {
-        let config: Config = read_config(&simulator.config)?;
-        let mut problems = ConfigProblems::default();
+        let (config, mut problems) = ConfigProblems::read::<Config>(&simulator.config);
         problems.refuse_datasets(simulator);
         let mut digits = |place: &str, number: &str| {
             let digits = telephone::digits(number);

@@ -7,7 +7,9 @@ use proctor_core::{
     time::Timestamp,
 };
 use proctor_simulation::{
-    content::Content, problems::place_of, schema::object, simulator::read_config,
+    config::{place_of, read_config},
+    content::Content,
+    schema::object,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -155,7 +157,7 @@ mod tests {
             refused
                 .unwrap_err()
                 .to_string()
-                .contains("unknown field `size`")
+                .contains("'size' is not known here")
         );
         assert!(read(json!([])).is_err());
     }

@@ -3,9 +3,8 @@
 use proctor_core::{environment::Simulator, problem::Problems};
 use proctor_hl7::{ErrorCode, Message, MessageError, Place, Value};
 use proctor_simulation::{
-    problems::ConfigProblems,
+    config::ConfigProblems,
     schema::{about, amount, list, object, optional, text},
-    simulator::read_config,
 };
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -57,8 +56,7 @@ pub(super) fn config_schema() -> Json {
 impl Blueprint {
     /// Reads the simulator's configuration.
     pub fn read(simulator: &Simulator) -> Result<Self, Problems> {
-        let config: Config = read_config(&simulator.config)?;
-        let mut problems = ConfigProblems::default();
+        let (config, mut problems) = ConfigProblems::read::<Config>(&simulator.config);
         problems.refuse_datasets(simulator);
         let accept = config.accept.map(|kinds| {
             let read = kinds.iter().filter_map(|text| {

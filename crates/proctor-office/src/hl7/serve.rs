@@ -224,6 +224,9 @@ fn list<T: serde::Serialize>(
     messages: &[T],
     kind: impl Fn(&T) -> Option<MessageKind>,
 ) -> Response {
+    if let Err(refusal) = request.check_parameters(&["message_type"]) {
+        return *refusal;
+    }
     let wanted = match request.parameter("message_type") {
         None => None,
         Some(text) => match MessageKind::read(&text) {

@@ -180,7 +180,7 @@ fn the_configuration_is_read_with_everything_wrong_at_once() {
         refused
             .unwrap_err()
             .to_string()
-            .contains("unknown field `port`")
+            .contains("'port' is none of")
     );
 }
 

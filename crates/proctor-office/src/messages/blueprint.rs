@@ -2,9 +2,8 @@
 
 use proctor_core::{environment::Simulator, phrase::Phrase, problem::Problems};
 use proctor_simulation::{
-    problems::ConfigProblems,
+    config::ConfigProblems,
     schema::{about, list, object, text},
-    simulator::read_config,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -55,8 +54,7 @@ pub(super) fn config_schema() -> Value {
 impl Blueprint {
     /// Reads the simulator's configuration.
     pub fn read(simulator: &Simulator) -> Result<Self, Problems> {
-        let config: Config = read_config(&simulator.config)?;
-        let mut problems = ConfigProblems::default();
+        let (config, mut problems) = ConfigProblems::read::<Config>(&simulator.config);
         problems.refuse_datasets(simulator);
         if config.channels.iter().any(|name| name.trim().is_empty()) {
             problems.add("channels", "a channel must have a name");

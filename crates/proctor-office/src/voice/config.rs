@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proctor_core::{environment::Simulator, problem::Problems};
 use proctor_simulation::{
-    problems::ConfigProblems,
+    config::ConfigProblems,
     schema::{about, flag, list, object, optional, text},
-    simulator::read_config,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -142,8 +141,8 @@ pub(super) fn config_schema() -> Value {
 impl Blueprint {
     /// Reads the simulator's configuration.
     pub fn read(simulator: &Simulator) -> Result<Self, Problems> {
-        let config: Config = read_config(&simulator.config)?;
-        let mut reader = Reader::default();
+        let (config, problems) = ConfigProblems::read::<Config>(&simulator.config);
+        let mut reader = Reader { problems };
         reader.problems.refuse_datasets(simulator);
         if let Some(number) = &config.phone_number
             && telephone::digits(number).is_none()
@@ -162,7 +161,6 @@ impl Blueprint {
 }
 
 /// Makes a script of a configuration and collects what is wrong.
-#[derive(Default)]
 struct Reader {
     problems: ConfigProblems,
 }

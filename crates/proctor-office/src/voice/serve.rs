@@ -33,7 +33,7 @@ impl Voice {
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         let look = |response| Decision::answer("voice_request", request, response);
         match (&request.method, segments.as_slice()) {
-            (&Method::GET, ["voice", "calls"]) => look(self.list_calls()),
+            (&Method::GET, ["voice", "calls"]) => look(request.listing(&[], || self.list_calls())),
             (&Method::POST, ["voice", "calls"]) => self.call(request, now),
             (_, ["voice", "calls"]) => look(Response::wrong_method(request, "GET, POST")),
             (method, ["voice", "calls", id, rest @ ..]) => {
@@ -51,10 +51,9 @@ impl Voice {
                     _ => look(nothing_at(request)),
                 }
             }
-            (&Method::GET, ["voice", "voicemails"]) => look(Response::json(
-                StatusCode::OK,
-                &json!({"data": self.voicemails}),
-            )),
+            (&Method::GET, ["voice", "voicemails"]) => look(request.listing(&[], || {
+                Response::json(StatusCode::OK, &json!({"data": self.voicemails}))
+            })),
             (&Method::GET, ["voice", "voicemails", id]) => look(self.voicemail(id)),
             (_, ["voice", "voicemails"] | ["voice", "voicemails", _]) => {
                 look(Response::wrong_method(request, "GET"))

@@ -237,7 +237,7 @@ fn everything_wrong_with_a_script_is_said_at_once() {
         refused
             .unwrap_err()
             .to_string()
-            .starts_with("config.ivr.nodes.a.press: unknown field")
+            .starts_with("config.ivr.nodes.a.press: 'press' is none of")
     );
 }
 

@@ -29,7 +29,7 @@ use crate::{
 pub(super) fn eligibility(desk: &PayerDesk, request: &Request, around: &Around<'_>) -> Handling {
     let mut fields = Fields::of(request.json()?);
     let subscriber = subject(desk, &mut fields, around)?;
-    let dependent = fields.read(&["dependent"], |value| records::read(value.clone()));
+    let dependent = fields.read(&["dependent"], records::read);
     let question = EligibilityQuestion {
         reference: reference(desk),
         provider_npi: npi(desk, &mut fields),

@@ -65,6 +65,7 @@ fn limit(length: usize) -> Result<(), Box<Response>> {
 fn interchange(desk: &PayerDesk, request: &Request, now: Timestamp) -> Handling {
     match request.method {
         Method::GET | Method::HEAD => {
+            request.check_parameters(&[])?;
             let sent: Vec<Value> = desk.answered.iter().map(shown).collect();
             let response = Response::json(StatusCode::OK, &json!({ "data": sent }));
             return Ok(Handled::look(KIND, response).telling("count", sent.len()));

@@ -18,6 +18,7 @@ const MOST_SHOWN: usize = 100;
 
 /// `GET portal/patients?member_id=&last_name=&dob=`.
 pub(super) fn patients(desk: &PayerDesk, request: &Request, now: Timestamp) -> Handling {
+    request.check_parameters(&["member_id", "last_name", "dob", "birth_date"])?;
     let wanted = |name: &str| request.parameter(name).filter(|text| !text.is_empty());
     let dob = wanted("dob").or_else(|| wanted("birth_date"));
     if let Some(problem) = dob.as_deref().and_then(|text| text.parse::<Day>().err()) {
@@ -113,6 +114,7 @@ fn patient_view(member: &Member, patient_id: Option<&str>, now: Timestamp) -> Va
 
 /// `GET portal/providers?npi=&name=`.
 pub(super) fn providers(desk: &PayerDesk, request: &Request) -> Handling {
+    request.check_parameters(&["npi", "name"])?;
     let wanted = |name: &str| request.parameter(name).filter(|text| !text.is_empty());
     let found = find_providers(desk, wanted("npi").as_deref(), wanted("name").as_deref());
     Ok(listed(&found))

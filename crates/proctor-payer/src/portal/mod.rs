@@ -40,7 +40,10 @@ pub(super) fn handle(
             prior_auths::submit(desk, request, id, now)
         }
         (["prior-auths", _, "submit"], _) => wrong_method(request, "POST"),
-        (["prior-auths", id, "attachments"], _) if is_look => prior_auths::attachments(desk, id),
+        (["prior-auths", id, "attachments"], _) if is_look => {
+            request.check_parameters(&[])?;
+            prior_auths::attachments(desk, id)
+        }
         (["prior-auths", id, "attachments"], &Method::POST) => {
             prior_auths::attach(desk, request, id, now)
         }

@@ -17,6 +17,13 @@ use crate::{
 
 /// `GET portal/prior-auths`, newest first.
 pub(super) fn list(desk: &PayerDesk, request: &Request, now: Timestamp) -> Handling {
+    request.check_parameters(&[
+        "status",
+        "patient_member_id",
+        "member_id",
+        "provider_npi",
+        "procedure_code",
+    ])?;
     let stands = request
         .parameter("status")
         .map(|word| Standing::read(&word));

@@ -96,7 +96,9 @@ impl Files {
             .into_iter()
             .map(|(path, file)| row(path, file.content.len(), file.at))
             .collect();
-        let response = Response::json(StatusCode::OK, &json!({"data": rows}));
+        let response = request.listing(&[], || {
+            Response::json(StatusCode::OK, &json!({"data": rows}))
+        });
         Decision::answer(
             "file_list",
             request,
