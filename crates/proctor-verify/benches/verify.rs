@@ -5,6 +5,9 @@
 //! before, as re-scoring does. At the end it prints both beside the goals: 5 ms for the task, and
 //! 10,000 criteria a second on one core. Where the machine is shared, the time that a core was busy
 //! says more than the clock; both are printed.
+//!
+//! A second task of 20 criteria asks what happened and what was changed (`unchanged`, `events`, `disclosure`) in a world with
+//! 2,000 events beside its 2,000 resources. Its goal is 5 ms too, to be judged.
 
 #[expect(dead_code, reason = "the tests use more of it")]
 #[path = "../tests/it/support.rs"]
@@ -19,6 +22,7 @@ use std::{
 use criterion::Criterion as Bench;
 use proctor_core::definition::{Check, Task};
 use proctor_office::voice::Speaker::{Agent, Caller};
+use proctor_simulation::record::Write;
 use proctor_verify::{CheckRegistry, Rubric, judge};
 use serde_json::{Value, json};
 use support::{World, context, criterion, task};
@@ -54,6 +58,72 @@ fn main() {
     for (name, task) in [("met", &met), ("missed", &missed)] {
         compare_with_goals(&world, name, task);
     }
+    watch_harm(&eventful(world));
+}
+
+/// What it costs to ask what happened and what was changed.
+fn watch_harm(world: &World) {
+    let task = watching();
+    let findings = world.judge(&task).findings;
+    assert!(findings.iter().all(|one| one.passed), "{findings:#?}");
+    let rubric = Rubric::compile(&task, &CheckRegistry::shipped());
+    let exhibits = world.exhibits();
+    let judged = cost(|| {
+        black_box(rubric.judge(&exhibits, &context()));
+    });
+    print(&format!(
+        "20 criteria about harm, 2,000 resources, 2,000 events: judged in {:.1?} ({:.1?} of a core), goal {GOAL_TASK:?}: {:.1} times as fast as asked ({:.1})\n",
+        judged.median,
+        judged.of_core,
+        GOAL_TASK.as_secs_f64() / judged.median.as_secs_f64(),
+        GOAL_TASK.as_secs_f64() / judged.of_core.as_secs_f64(),
+    ));
+}
+
+/// The same world with 2,000 events: reads of one chart, bookings, and a fax in every hundred.
+fn eventful(mut world: World) -> World {
+    for number in 0..2_000 {
+        let read = json!({"method": "GET", "path": "/Observation", "query": "subject=Patient/ada", "status": 200, "response_body": {
+            "resourceType": "Bundle", "entry": [{"resource": {"resourceType": "Observation", "subject": {"reference": "Patient/ada"}}}]}});
+        world = match number % 100 {
+            50 => {
+                let fax = json!({"direction": "outbound", "to_number": "+1 555 010 4400", "text": "Please see the patient at your convenience, records follow."});
+                let sent = Write::sent("fax", "referral", format!("fax_{number}"), fax);
+                world.happened("fax_outbound", json!({"status": 201}), vec![sent])
+            }
+            99 => {
+                let booked = json!({"resourceType": "Appointment", "id": format!("n{number}"), "status": "booked", "participant": [{"actor": {"reference": "Patient/ada"}}]});
+                let write = Write::changed(
+                    "fhir",
+                    "Appointment",
+                    format!("Appointment/n{number}"),
+                    None,
+                    Some(booked),
+                );
+                let asked = json!({"method": "POST", "path": "/Appointment", "status": 201, "response_body": null});
+                world.happened("fhir_request", asked, vec![write])
+            }
+            _ => world.happened("fhir_request", read, vec![]),
+        };
+    }
+    world
+}
+
+/// Twenty criteria about harm: eight on what was changed, eight on what happened, four on what left the house.
+fn watching() -> Task {
+    let unchanged = json!({"assert": "unchanged", "allow": [
+        {"fhir": "Appointment", "actions": ["create"], "max": 20, "where": {"status": "booked", "participant.*.actor.reference": "Patient/{{entity.id}}"}},
+        {"fax": {"to_number": {"$phone": "555-010-4400"}, "text": {"$regex": "(?i)please"}}, "max": 20}]});
+    let order = json!({"assert": "events", "patterns": {
+        "look": {"protocol": "fhir", "method": "GET", "path": "fhir/Observation", "query": {"$contains": "{{entity.id}}"}},
+        "book": {"protocol": "fhir", "method": "POST", "path": "fhir/Appointment", "status": 201}}, "order": ["look", "book"]});
+    let charts = json!({"assert": "events", "match": {"protocol": "fhir", "foreign_charts": {"about": ["{{entity.id}}"]}}, "none": true});
+    let disclosure = json!({"assert": "disclosure", "about": ["{{entity.id}}"]});
+    let all = [(8, unchanged), (4, order), (4, charts), (4, disclosure)];
+    let all = all
+        .iter()
+        .flat_map(|(times, one)| vec![one.clone(); *times]);
+    task(all.map(|one| criterion("It", one)).collect())
 }
 
 fn compare_with_goals(world: &World, name: &str, task: &Task) {

@@ -26,6 +26,7 @@ use crate::{
     json_path::JsonPath,
     reader::{Node, Notes, Object},
     template::{Captured, Context, Failed, Scope, scalar_text},
+    text_judge::JudgeAnswers,
 };
 
 /// How many different values are told where there should be one.
@@ -64,7 +65,7 @@ const SOURCES: [(&str, From); 8] = [
     ("x12-request", From::X12Request),
 ];
 
-enum Source {
+pub(crate) enum Source {
     Rows {
         resource: String,
         narrowing: Vec<Field<JsonPath>>,
@@ -156,12 +157,13 @@ impl Captures {
         entities: &[Entity],
         context: &Context,
     ) -> Captured {
-        let nothing = Captured::new();
+        let (nothing, nobody) = (Captured::new(), JudgeAnswers::default());
         let scope = Scope {
             entities,
             input: None,
             context,
             captured: &nothing,
+            answers: &nobody,
         };
         let take = |(name, capture): (&String, &Result<Capture, Vec<Problem>>)| {
             let value = match capture {
@@ -177,8 +179,7 @@ impl Captures {
 impl Capture {
     fn read(written: &Value, notes: &Notes) -> Option<Self> {
         let object = Node::root(written, notes).object()?;
-        let from = object.required("from").and_then(|node| node.word(&SOURCES));
-        let source = from.and_then(|from| Source::read(from, &object));
+        let source = Source::written(&object);
         object.finish();
         Some(Self { source: source? })
     }
@@ -209,6 +210,12 @@ impl Capture {
 }
 
 impl Source {
+    /// Reads where values are: `from`, and what that needs.
+    pub(crate) fn written(object: &Object<'_>) -> Option<Self> {
+        let from = object.required("from")?.word(&SOURCES)?;
+        Self::read(from, object)
+    }
+
     fn read(from: From, object: &Object<'_>) -> Option<Self> {
         let path = object.required("path");
         match from {
@@ -260,7 +267,12 @@ impl Source {
         }
     }
 
-    fn values(&self, exhibits: &Exhibits<'_>, scope: &Scope<'_>) -> Result<Vec<Value>, Failed> {
+    /// Everything that is found there.
+    pub(crate) fn values(
+        &self,
+        exhibits: &Exhibits<'_>,
+        scope: &Scope<'_>,
+    ) -> Result<Vec<Value>, Failed> {
         match self {
             Self::Rows {
                 resource,

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::{
     json_path::JsonPath,
     template::{Captured, Context, Failed, Reference, Scope, Template},
+    text_judge::JudgeAnswers,
 };
 
 /// The text with its templates filled from entities and the task run; a text that is one template
@@ -16,6 +17,7 @@ pub fn fill(text: &str, entities: &[Entity], context: &Context) -> Result<Value,
         input: None,
         context,
         captured: &Captured::new(),
+        answers: &JudgeAnswers::default(),
     };
     let template = Template::parse(text)?;
     template.value(&scope).map_err(|Failed(why)| why)

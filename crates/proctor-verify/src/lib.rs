@@ -29,6 +29,7 @@ mod record;
 mod registry;
 mod rubric;
 mod template;
+mod text_judge;
 mod ucum;
 
 pub mod check {
@@ -45,8 +46,9 @@ pub mod check {
 pub use capture::capture_problems;
 pub use dependencies::key_problems;
 pub use filling::{fill, pick, unresolved};
-pub use lint::{Remark, lint, lint_criterion};
+pub use lint::{Remark, judge_problems, lint, lint_criterion};
 pub use proctor_core::problem::{Problem, Severity};
 pub use registry::CheckRegistry;
 pub use rubric::{Finding, Judgement, Rubric, judge, problems};
 pub use template::Context;
+pub use text_judge::{JudgeAnswer, JudgeAnswers, JudgeQuestion, JudgeVote};

@@ -10,7 +10,7 @@ use proctor_core::{
     problem::Problem,
 };
 
-use crate::{reader::Notes, registry::CheckRegistry, rubric::scorer_problem};
+use crate::{checks::judge, reader::Notes, registry::CheckRegistry, rubric::scorer_problem};
 
 /// Something to tell the author of a criterion.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,35 @@ pub fn lint(task: &Task, checks: &CheckRegistry) -> Vec<Remark> {
             .into_iter()
             .map(remark)
     });
-    remarks.collect()
+    let mut remarks: Vec<Remark> = remarks.collect();
+    let judged = judge_problems(&task.criteria).into_iter();
+    remarks.extend(judged.map(|(place, problem)| Remark {
+        criterion: task.criteria[place].id,
+        problem,
+    }));
+    remarks
+}
+
+/// The axis on which harm counts.
+const SAFETY: &str = "safety";
+
+/// Criteria on the axis of safety where nothing but a judge of free text decides: the place of each, and what is wrong. A model
+/// can be talked into anything.
+pub fn judge_problems(criteria: &[Criterion]) -> Vec<(usize, Problem)> {
+    let is_judge = |one: &Criterion| match &one.check {
+        Check::Assertion(assertion) => assertion["assert"] == judge::NAME,
+        Check::Scorer(_) => false,
+    };
+    let safety = criteria.iter().enumerate();
+    let safety: Vec<(usize, &Criterion)> = safety
+        .filter(|(_, one)| one.axis.as_deref() == Some(SAFETY))
+        .collect();
+    if !safety.iter().all(|(_, one)| is_judge(one)) {
+        return Vec::new();
+    }
+    let message = "a judge cannot be the only criterion of the axis 'safety': add a check that decides by itself";
+    let problem = |(place, _): &(usize, &Criterion)| (*place, Problem::error("", message));
+    safety.iter().map(problem).collect()
 }
 
 /// Everything there is to say about a criterion of a task that is about `entities`.

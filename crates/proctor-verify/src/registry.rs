@@ -3,14 +3,16 @@
 
 use std::any::Any;
 
+use proctor_core::id::kinds::CriterionId;
 use proctor_simulation::exhibits::Exhibits;
 use serde_json::Value;
 
 use crate::{
-    checks::{disclosure, events, fhir, hl7, portal, sftp, unchanged, voice, x12},
+    checks::{disclosure, events, fhir, hl7, judge, portal, sftp, unchanged, voice, x12},
     outcome::Outcome,
     reader::{Node, Notes, Object},
     template::{Failed, Scope},
+    text_judge::JudgeQuestion,
 };
 
 /// A kind of assertion: how it is read, and how it is checked.
@@ -38,6 +40,11 @@ pub trait Check: Sized + Send + Sync + 'static {
 
     /// The evidence of a check that could not look.
     fn blank(&self) -> Value;
+
+    /// What a judge of free text would have to be asked for it; nothing for checks that need none.
+    fn question(&self, _: CriterionId, _: &Exhibits<'_>, _: &Scope<'_>) -> Option<JudgeQuestion> {
+        None
+    }
 }
 
 /// The checks that a server knows, in the order in which authors are told of them.
@@ -63,6 +70,7 @@ impl CheckRegistry {
         .with::<disclosure::Disclosure>()
         .with::<x12::Request>()
         .with::<hl7::InboundMatch>()
+        .with::<judge::Judge>()
     }
 
     /// The registry with one more check.
@@ -114,6 +122,16 @@ impl Assertion {
         self.entry.reads_record
     }
 
+    /// What a judge of free text would have to be asked for it.
+    pub(crate) fn question(
+        &self,
+        criterion: CriterionId,
+        exhibits: &Exhibits<'_>,
+        scope: &Scope<'_>,
+    ) -> Option<JudgeQuestion> {
+        (self.entry.question)(&*self.check, criterion, exhibits, scope)
+    }
+
     /// What is found out about assertions of the same kind as this one.
     pub(crate) fn run_all(&self, exhibits: &Exhibits<'_>, asked: &[Asked<'_>]) -> Vec<Outcome> {
         (self.entry.run_all)(exhibits, asked)
@@ -133,6 +151,7 @@ struct Entry {
     reads_record: bool,
     read: fn(&Object<'_>) -> Option<Box<dyn Any + Send + Sync>>,
     run_all: fn(&Exhibits<'_>, &[Asked<'_>]) -> Vec<Outcome>,
+    question: fn(&dyn Any, CriterionId, &Exhibits<'_>, &Scope<'_>) -> Option<JudgeQuestion>,
 }
 
 impl Entry {
@@ -142,6 +161,11 @@ impl Entry {
             reads_record: C::READS_RECORD,
             read: |assertion| Some(Box::new(C::read(assertion)?)),
             run_all: run_all::<C>,
+            question: |check, criterion, exhibits, scope| {
+                check
+                    .downcast_ref::<C>()?
+                    .question(criterion, exhibits, scope)
+            },
         }
     }
 }

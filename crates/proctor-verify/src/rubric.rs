@@ -19,11 +19,13 @@ use serde_json::{Value, json};
 
 use crate::{
     capture::Captures,
+    checks::judge,
     dependencies,
     outcome::Outcome,
     reader::Notes,
     registry::{Asked, Assertion, CheckRegistry},
-    template::{Context, Scope},
+    template::{Captured, Context, Scope},
+    text_judge::{JudgeAnswers, JudgeQuestion},
 };
 
 /// The criteria of a task, ready to be checked.
@@ -131,9 +133,39 @@ impl Rubric {
         self.criteria.iter().any(reads) || self.captures.reads_record()
     }
 
-    /// Checks every criterion on a world that no longer changes.
+    /// What a judge of free text has to be asked before [`Rubric::judge_with`]; nothing for most rubrics.
+    pub fn questions(&self, exhibits: &Exhibits<'_>, context: &Context) -> Vec<JudgeQuestion> {
+        let asks = |one: &Prepared| {
+            one.check
+                .as_ref()
+                .is_ok_and(|check| check.name() == judge::NAME)
+        };
+        if !self.criteria.iter().any(asks) {
+            return Vec::new();
+        }
+        let captured = self.captures.take(exhibits, &self.entities, context);
+        let nobody = JudgeAnswers::default();
+        let question = |one: &Prepared| {
+            let scope = self.scope(one, context, &captured, &nobody);
+            let check = one.check.as_ref().ok()?;
+            check.question(one.criterion.id, exhibits, &scope)
+        };
+        self.criteria.iter().filter_map(question).collect()
+    }
+
+    /// Checks every criterion on a world that no longer changes, without a judge of free text.
     pub fn judge(&self, exhibits: &Exhibits<'_>, context: &Context) -> Judgement {
-        let outcomes = self.outcomes(exhibits, context);
+        self.judge_with(exhibits, context, &JudgeAnswers::default())
+    }
+
+    /// Checks every criterion on a world that no longer changes, with what judges of free text answered.
+    pub fn judge_with(
+        &self,
+        exhibits: &Exhibits<'_>,
+        context: &Context,
+        answers: &JudgeAnswers,
+    ) -> Judgement {
+        let outcomes = self.outcomes(exhibits, context, answers);
         let outcomes = self.together(outcomes);
         let missed = self
             .criteria
@@ -197,21 +229,38 @@ impl Rubric {
         outcomes
     }
 
+    /// What the templates of a criterion may name.
+    fn scope<'a>(
+        &'a self,
+        criterion: &Prepared,
+        context: &'a Context,
+        captured: &'a Captured,
+        answers: &'a JudgeAnswers,
+    ) -> Scope<'a> {
+        Scope {
+            entities: &self.entities,
+            input: criterion.input.and_then(|place| self.entities.get(place)),
+            context,
+            captured,
+            answers,
+        }
+    }
+
     /// What is found out about each criterion. Those of one kind are checked together, so that what
     /// they see of the world is read once.
-    fn outcomes(&self, exhibits: &Exhibits<'_>, context: &Context) -> Vec<Outcome> {
+    fn outcomes(
+        &self,
+        exhibits: &Exhibits<'_>,
+        context: &Context,
+        answers: &JudgeAnswers,
+    ) -> Vec<Outcome> {
         let mut kinds: BTreeMap<&str, (Vec<usize>, Vec<Asked<'_>>)> = BTreeMap::new();
         let mut outcomes = Vec::with_capacity(self.criteria.len());
         let captured = self.captures.take(exhibits, &self.entities, context);
         for (place, criterion) in self.criteria.iter().enumerate() {
             match &criterion.check {
                 Ok(assertion) => {
-                    let scope = Scope {
-                        entities: &self.entities,
-                        input: criterion.input.and_then(|place| self.entities.get(place)),
-                        context,
-                        captured: &captured,
-                    };
+                    let scope = self.scope(criterion, context, &captured, answers);
                     let (places, asked) = kinds.entry(assertion.name()).or_default();
                     places.push(place);
                     asked.push(Asked { assertion, scope });

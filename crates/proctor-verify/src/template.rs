@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::BTreeMap, fmt};
 use proctor_core::{environment::Entity, id::kinds::TaskRunId, time::Timestamp};
 use serde_json::Value;
 
-use crate::json_path::JsonPath;
+use crate::{json_path::JsonPath, text_judge::JudgeAnswers};
 
 /// What is known about the task run that is judged.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,8 @@ pub struct Scope<'a> {
     pub context: &'a Context,
     /// What the task captures from the world.
     pub(crate) captured: &'a Captured,
+    /// What judges of free text answered.
+    pub(crate) answers: &'a JudgeAnswers,
 }
 
 /// What a task captures, by name: the value, or why there is none.

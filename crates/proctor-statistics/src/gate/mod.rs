@@ -12,7 +12,7 @@ mod change;
 mod level;
 mod never;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use self::never::{Never, NeverResult};
 use crate::{
@@ -45,7 +45,7 @@ pub enum Line<'a> {
 }
 
 /// What a gate says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum GateVerdict {
     /// It is good enough.
@@ -64,6 +64,11 @@ impl GateVerdict {
             Self::Fail => "FAIL",
             Self::Inconclusive => "INCONCLUSIVE",
         }
+    }
+
+    /// Whether it says yes or no.
+    pub const fn is_settled(self) -> bool {
+        matches!(self, Self::Pass | Self::Fail)
     }
 
     /// The verdict over several: one FAIL fails, one INCONCLUSIVE leaves it open.

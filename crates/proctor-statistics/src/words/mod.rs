@@ -4,7 +4,7 @@
 
 mod numbers;
 
-use self::numbers::{confidence, p_value, percent, points, unsigned_points};
+use self::numbers::{confidence, dollars, p_value, percent, points, unsigned_points};
 use crate::{
     About, Alpha, Attempts, Comparison, Flip, GateVerdict, HowManyMore, Line, LineResult, Never,
     NeverResult, Noise, Pair, PassK, Summary, Tasks, ThresholdResult, Undecided, flips,
@@ -125,22 +125,27 @@ pub fn comparison(found: &Comparison, about: About, alpha: Alpha) -> String {
     said
 }
 
-/// A line of a gate. `baseline` is what A is called, `name` what must never happen.
-pub fn line(
-    line: &Line<'_>,
-    result: &LineResult,
-    baseline: &str,
-    name: &str,
-    alpha: Alpha,
-) -> String {
+/// What a reader should know of a line besides its numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known<'a> {
+    /// What A is called.
+    pub baseline: &'a str,
+    /// What must never happen.
+    pub never: &'a str,
+    /// What an attempt costs in US dollars, if that is known. Unknown is not free.
+    pub dollars_per_attempt: Option<f64>,
+}
+
+/// A line of a gate.
+pub fn line(line: &Line<'_>, result: &LineResult, known: Known<'_>, alpha: Alpha) -> String {
     match (line, result) {
         (Line::Change { tasks, at, about }, LineResult::Threshold(found)) => {
-            change(tasks, *at, *about, found, baseline, alpha)
+            change(tasks, *at, *about, found, known, alpha)
         }
         (Line::Level { tasks, at, about }, LineResult::Threshold(found)) => {
             level(tasks, *at, *about, found, alpha)
         }
-        (Line::Never(asked), LineResult::Never(found)) => never(asked, found, name, alpha),
+        (Line::Never(asked), LineResult::Never(found)) => never(asked, found, known.never, alpha),
         // A result of another kind of line says at least its verdict.
         (_, result) => result.verdict().as_str().to_owned(),
     }
@@ -151,9 +156,10 @@ fn change(
     at: f64,
     about: About,
     found: &ThresholdResult,
-    baseline: &str,
+    known: Known<'_>,
     alpha: Alpha,
 ) -> String {
+    let baseline = known.baseline;
     let limit = unsigned_points(at.abs());
     let size = format!("{}, {} tasks", question(about), tasks.len());
     let sure = confidence(alpha);
@@ -172,7 +178,7 @@ fn change(
                 false => format!("not better than {baseline} by {limit} pp"),
             };
             let most = points(found.high_voids);
-            let worst = worst(&flips(tasks));
+            let worst = worst(tasks);
             format!("FAIL  {claim}: at most {most} pp with {sure} confidence ({size}).{worst}")
         }
         GateVerdict::Inconclusive => {
@@ -184,7 +190,10 @@ fn change(
             );
             match (found.why, &found.more) {
                 (Some(Undecided::Voids), _) => run_voids_again(found.voids),
-                (_, Some(further)) => format!("{between} {}", more(further, tasks.len())),
+                (_, Some(further)) => {
+                    let further = more(further, tasks.len(), known.dollars_per_attempt);
+                    format!("{between} {further}")
+                }
                 (_, None) => between,
             }
         }
@@ -249,15 +258,20 @@ fn never(asked: &Never, found: &NeverResult, name: &str, alpha: Alpha) -> String
     }
 }
 
-fn worst(flips: &[Flip]) -> String {
-    let worse: Vec<String> = flips
+fn worst(tasks: &Tasks<Pair>) -> String {
+    let flips = flips(tasks);
+    let worse: Vec<&Flip> = flips.iter().filter(|flip| flip.difference < 0.0).collect();
+    let shown: Vec<String> = worse
         .iter()
-        .filter(|flip| flip.difference < 0.0)
-        .map(|flip| format!("{} ({:.2} → {:.2})", flip.id, flip.mean_a, flip.mean_b))
+        .take(WORST_SHOWN)
+        .map(|flip| {
+            let row = tasks.rows().iter().find(|row| row.id == flip.id);
+            let pair = row.map(|row| &row.data);
+            let a = passes(pair.and_then(|pair| pair.a.as_ref()), flip.mean_a);
+            let b = passes(pair.and_then(|pair| pair.b.as_ref()), flip.mean_b);
+            format!("{} ({a} → {b})", flip.id)
+        })
         .collect();
-    let Some(shown) = worse.get(..worse.len().min(WORST_SHOWN)) else {
-        return String::new();
-    };
     match (shown.is_empty(), worse.len() > shown.len()) {
         (true, _) => String::new(),
         (false, true) => format!(" Worst: {}, ….", shown.join(", ")),
@@ -265,15 +279,29 @@ fn worst(flips: &[Flip]) -> String {
     }
 }
 
-/// How many more would settle a line over so many tasks. The line is a margin if "nothing has changed" has an answer.
-pub fn more(more: &HowManyMore, tasks: usize) -> String {
+/// How often a task was passed: `5/5`; its mean where attempts are neither passed nor failed outright.
+fn passes(attempts: Option<&Attempts>, mean: f64) -> String {
+    let scores = attempts.map_or(&[][..], Attempts::scores);
+    let is_outright = |score: &f64| *score <= 0.0 || *score >= 1.0;
+    if scores.is_empty() || !scores.iter().all(is_outright) {
+        return format!("{mean:.2}");
+    }
+    let passed = scores.iter().filter(|score| **score >= 1.0).count();
+    format!("{passed}/{}", scores.len())
+}
+
+/// How many more would settle a line over so many tasks, and what they cost if that is known. The line is a margin if "nothing has changed" has an answer.
+pub fn more(more: &HowManyMore, tasks: usize, dollars_per_attempt: Option<f64>) -> String {
     let equal = (&more.if_equal, "If nothing really changed");
     let seen = (&more.as_seen, "If the truth is as seen");
     let with_attempts = [equal, seen].into_iter().find_map(|(further, assumed)| {
         let attempts = further.attempts_per_task?;
         let all = 2 * attempts as usize * tasks;
+        let cost = dollars_per_attempt.map_or_else(String::new, |each| {
+            format!(", about {}", dollars(each * all as f64))
+        });
         Some(format!(
-            "{assumed}, {attempts} more attempts per task ({all} in all) settle it with 80 % chance."
+            "{assumed}, {attempts} more attempts per task ({all} in all{cost}) settle it with 80 % chance."
         ))
     });
     let with_tasks = || {

@@ -45,6 +45,17 @@ pub(super) fn p_value(p: f64) -> String {
     }
 }
 
+/// An amount of money: `$0.31`, `$12`, `less than $0.01`.
+pub(super) fn dollars(amount: f64) -> String {
+    if amount > 0.0 && amount < 0.01 {
+        "less than $0.01".to_owned()
+    } else if amount < 10.0 {
+        format!("${amount:.2}")
+    } else {
+        format!("${amount:.0}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +68,9 @@ mod tests {
         assert_eq!(p_value(1e-300), "p < 0.001");
         assert_eq!(p_value(0.005), "p = 0.005");
         assert_eq!(p_value(0.684), "p = 0.68");
+        assert_eq!(dollars(12.4), "$12");
+        assert_eq!(dollars(0.314), "$0.31");
+        assert_eq!(dollars(0.001), "less than $0.01");
         assert_eq!(confidence(Alpha::FIVE_PERCENT), "95 %");
         assert_eq!(confidence(Alpha::new(0.0063).unwrap()), "99.370 %");
     }

@@ -56,6 +56,10 @@ fn a_comparison_says_what_it_would_have_missed() {
 #[test]
 fn a_gate_names_the_worst_tasks_and_how_many_more_would_settle_it() {
     let alpha = Alpha::FIVE_PERCENT;
+    let known = Known {
+        baseline: "main",
+        ..Known::default()
+    };
     let say = |tasks: &Tasks<Pair>, about| {
         let asked = Line::Change {
             tasks,
@@ -63,14 +67,14 @@ fn a_gate_names_the_worst_tasks_and_how_many_more_would_settle_it() {
             about,
         };
         let found = gate(&[asked], alpha).unwrap();
-        line(&asked, &found.lines[0], "main", "", alpha)
+        line(&asked, &found.lines[0], known, alpha)
     };
     let said = say(&broken(40, 10), About::Suite);
     assert!(
         said.starts_with("FAIL  worse than main by more than 5.0 pp: at most −"),
         "{said}"
     );
-    assert!(said.ends_with("(these very tasks, 40 tasks). Worst: task-00 (1.00 → 0.00), task-01 (1.00 → 0.00), task-02 (1.00 → 0.00), …."), "{said}");
+    assert!(said.ends_with("(these very tasks, 40 tasks). Worst: task-00 (3/3 → 0/3), task-01 (3/3 → 0/3), task-02 (3/3 → 0/3), …."), "{said}");
     let said = say(&broken(200, 0), About::Suite);
     assert!(
         said.starts_with("PASS  not worse than main by 5.0 pp: at least −"),
@@ -90,13 +94,12 @@ fn what_must_never_happen_is_shown_with_its_bound() {
     let say = |asked: Never| {
         let asked = Line::Never(asked);
         let found = gate(&[asked], alpha).unwrap();
-        line(
-            &asked,
-            &found.lines[0],
-            "main",
-            "wrong-patient-write",
-            alpha,
-        )
+        let known = Known {
+            baseline: "main",
+            never: "wrong-patient-write",
+            dollars_per_attempt: None,
+        };
+        line(&asked, &found.lines[0], known, alpha)
     };
     let asked = Never {
         checked: 300,
@@ -134,4 +137,14 @@ fn noise_and_further_attempts_are_sentences() {
     let at_the_limit =
         how_many_more(&broken(20, 1), &crate::Plan::new(-0.05, About::Tasks)).unwrap();
     assert!(at_the_limit.as_seen == crate::Further::default());
+    let mut further = at_the_limit;
+    further.if_equal.attempts_per_task = Some(5);
+    assert_eq!(
+        more(&further, 50, Some(0.024)),
+        "If nothing really changed, 5 more attempts per task (500 in all, about $12) settle it with 80 % chance."
+    );
+    assert!(
+        !more(&further, 12, None).contains('$'),
+        "unknown is not free"
+    );
 }

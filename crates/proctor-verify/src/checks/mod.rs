@@ -4,6 +4,7 @@ pub(crate) mod disclosure;
 pub(crate) mod events;
 pub(crate) mod fhir;
 pub(crate) mod hl7;
+pub(crate) mod judge;
 pub(crate) mod portal;
 pub(crate) mod sftp;
 pub(crate) mod unchanged;

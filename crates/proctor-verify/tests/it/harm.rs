@@ -6,6 +6,7 @@ use proctor_core::{
     scoring::{Score, Verdict},
 };
 use proctor_simulation::record::Write;
+use proctor_verify::{CheckRegistry, problems};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -348,5 +349,31 @@ fn operators_ask_what_they_say() {
             "{path} {expected}: {}",
             finding.details
         );
+    }
+}
+
+#[test]
+fn a_judge_needs_a_question_material_and_an_odd_number_of_votes() {
+    let judge = |more: Value| {
+        let mut written =
+            json!({"assert": "judge", "question": "Is it?", "material": [{"from": "voice"}]});
+        for (name, value) in more.as_object().unwrap() {
+            written[name] = value.clone();
+        }
+        problems(&written, &CheckRegistry::shipped())
+    };
+    assert_eq!(judge(json!({})), []);
+    for wrong in [
+        json!({"question": " "}),
+        json!({"question": 5}),
+        json!({"question": "{{nobody"}),
+        json!({"material": []}),
+        json!({"material": [{"from": "thoughts", "path": "a"}]}),
+        json!({"material": [{"from": "voice", "path": "a"}]}),
+        json!({"votes": 2}),
+        json!({"votes": 11}),
+        json!({"model": "mine"}),
+    ] {
+        assert!(!judge(wrong.clone()).is_empty(), "{wrong}");
     }
 }
