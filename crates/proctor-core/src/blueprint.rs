@@ -25,6 +25,9 @@ pub struct Recipe {
     pub build_args: BTreeMap<String, String>,
     /// An archive with the files that the Dockerfile copies.
     pub build_context: Option<ObjectId>,
+    /// A directory of the server's with those files, instead of an archive. Clients cannot name one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_directory: Option<String>,
     /// Files by their paths.
     pub file_mounts: BTreeMap<String, String>,
     /// Repositories. Their tokens are never part of a recipe that is kept.

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | the agent ended itself with a failure, reached the limits of its box, or shut it down | [`Cause::AgentCrash`] | 0 |
 //! | the agent's time or keep-alive was over; a task was never started when its run ended; scorers took too long in a box that works | [`Cause::AgentTimeout`] | 0 |
-//! | scorers could not be started; the judge failed; the task is broken by its author's fault ([`Fault::setup`]); scorers are known to take too long on the reference | [`Cause::ScorerError`] | void |
+//! | the judge failed; the task is broken by its author's fault ([`Fault::setup`]); scorers are known not to start, or to take too long, on the reference; a scorer can be run nowhere | [`Cause::ScorerError`] | void |
 //! | the box or the node broke, or the box never came to be by no fault of the author's | [`Cause::Infrastructure`] | void |
 //! | somebody stopped it | [`Cause::Cancelled`] | void |
 //!
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 /// The most characters that are kept of a reason.
 const LONGEST_REASON: usize = 1000;
-/// The reason of a task that is broken by its author's fault.
+/// The word for [`Reason::Setup`] on the wire and in the store.
 const SETUP: &str = "setup";
 
 /// What ended a task run that was not judged: kept apart from the agent's score, so that what the platform broke is never counted as
@@ -74,9 +74,47 @@ impl Cause {
 pub struct Fault {
     /// One of the five causes.
     pub cause: Cause,
-    /// What happened, in words.
+    /// What happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    pub reason: Option<Reason>,
+}
+
+/// What happened, beside a cause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Reason {
+    /// The task is broken by its author's fault.
+    Setup,
+    /// This, in words that nothing is decided by.
+    Told(String),
+}
+
+impl Reason {
+    /// The words.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Setup => SETUP,
+            Self::Told(words) => words,
+        }
+    }
+}
+
+impl From<String> for Reason {
+    fn from(words: String) -> Self {
+        match words.as_str() {
+            SETUP => Self::Setup,
+            _ => Self::Told(words),
+        }
+    }
+}
+
+impl From<Reason> for String {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Setup => SETUP.to_owned(),
+            Reason::Told(words) => words,
+        }
+    }
 }
 
 impl Fault {
@@ -88,18 +126,37 @@ impl Fault {
         }
         Self {
             cause,
-            reason: Some(reason),
+            reason: Some(Reason::Told(reason)),
         }
     }
 
     /// The task is broken by its author's fault. It is not tried again by itself: that would not help.
-    pub fn setup() -> Self {
-        Self::new(Cause::ScorerError, SETUP)
+    pub const fn setup() -> Self {
+        Self {
+            cause: Cause::ScorerError,
+            reason: Some(Reason::Setup),
+        }
     }
 
     /// Whether the task is broken by its author's fault.
-    pub fn is_setup(&self) -> bool {
-        self.cause == Cause::ScorerError && self.reason.as_deref() == Some(SETUP)
+    pub const fn is_setup(&self) -> bool {
+        matches!(
+            (self.cause, &self.reason),
+            (Cause::ScorerError, Some(Reason::Setup))
+        )
+    }
+
+    /// What happened, in words.
+    pub fn told(&self) -> Option<&str> {
+        self.reason.as_ref().map(Reason::as_str)
+    }
+
+    /// Scorers of these names did not run, and would not have run on the reference either.
+    pub fn scorers_not_run(names: &[&str]) -> Self {
+        let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+        let names = names.join(", ");
+        let told = format!("these scorers cannot be run, not even on the reference: {names}");
+        Self::new(Cause::ScorerError, told)
     }
 }
 
@@ -166,7 +223,30 @@ mod tests {
     #[test]
     fn a_long_reason_is_cut_between_characters() {
         let fault = Fault::new(Cause::AgentCrash, "é".repeat(LONGEST_REASON + 1));
-        assert_eq!(fault.reason, Some("é".repeat(LONGEST_REASON)));
+        assert_eq!(fault.told(), Some("é".repeat(LONGEST_REASON).as_str()));
+    }
+
+    #[test]
+    fn only_what_is_written_down_as_set_up_is_read_as_such() {
+        let read = |text: &str| serde_json::from_str::<Fault>(text).unwrap();
+        let stored = r#"{"cause":"scorer_error","reason":"setup"}"#;
+        assert_eq!(serde_json::to_string(&Fault::setup()).unwrap(), stored);
+        assert_eq!(read(stored), Fault::setup());
+        assert!(read(stored).is_setup());
+        let told = Fault::new(Cause::ScorerError, "setup");
+        assert!(!told.is_setup(), "words decide nothing");
+        assert!(!read(r#"{"cause":"scorer_error"}"#).is_setup());
+        assert!(!read(r#"{"cause":"agent_crash","reason":"setup"}"#).is_setup());
+    }
+
+    #[test]
+    fn scorers_that_do_not_start_on_the_reference_either_are_named() {
+        let fault = Fault::scorers_not_run(&["tests", "style"]);
+        assert!(fault.cause.is_void());
+        assert_eq!(
+            fault.told(),
+            Some("these scorers cannot be run, not even on the reference: 'tests', 'style'")
+        );
     }
 
     #[test]
@@ -176,6 +256,6 @@ mod tests {
         assert!(known.cause.is_void());
         assert_eq!(SlowScoring::Box.fault().cause, Cause::Infrastructure);
         assert_eq!(Fault::setup().cause, Cause::ScorerError);
-        assert_eq!(Fault::setup().reason.as_deref(), Some("setup"));
+        assert_eq!(Fault::setup().told(), Some("setup"));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A refusal is a value, not a failure: each dialect renders it in its own way.
 
-use crate::id::kinds::TaskRunId;
+use crate::{id::kinds::TaskRunId, job::JobStatus, run::RunStatus, task_run::TaskRunStatus};
 
 /// The outcome of a transition that was allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,21 +33,21 @@ pub enum Refused {
     /// The task run was never started.
     #[error("the task run has not been started")]
     TaskRunNotStarted,
-    /// The task run is over; the word says how it ended.
+    /// The task run is over, in this way.
     #[error("the task run is over: it is {0}")]
-    TaskRunOver(&'static str),
+    TaskRunOver(TaskRunStatus),
     /// The task run is being scored right now.
     #[error("the task run is being scored")]
     TaskRunInScoring,
     /// A score arrived that nobody asked for.
     #[error("the task run is not being scored")]
     TaskRunNotInScoring,
-    /// The run is over; the word says how it ended.
+    /// The run is over, in this way.
     #[error("the benchmark run is over: it is {0}")]
-    RunOver(&'static str),
-    /// Only a completed run can be put on the leaderboard; the word says what it is.
+    RunOver(RunStatus),
+    /// Only a completed run can be put on the leaderboard; this one stands so.
     #[error("only a completed benchmark run can be published; this one is {0}")]
-    RunNotCompleted(&'static str),
+    RunNotCompleted(RunStatus),
     /// Its owner lets no new run of the version begin.
     #[error(
         "no new run of this version of the benchmark may begin: its owner stopped them; runs that have begun go on, and results stay readable"
@@ -63,12 +63,12 @@ pub enum Refused {
         /// How many may be.
         allowed: u32,
     },
-    /// The job is over; the word says how it ended.
+    /// The job is over, in this way.
     #[error("the job is over: it is {0}")]
-    JobOver(&'static str),
-    /// The job has not come so far; the word says where it is.
+    JobOver(JobStatus),
+    /// The job has not come so far; it stands so.
     #[error("the job is only {0}")]
-    JobNotThere(&'static str),
+    JobNotThere(JobStatus),
     /// The devbox has ended; the word says how.
     #[error("the devbox has ended: it is {0}")]
     DevboxOver(&'static str),

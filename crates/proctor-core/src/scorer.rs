@@ -14,6 +14,15 @@ const CUSTOM: &str = "custom_scorer";
 #[serde(transparent)]
 pub struct ScorerDefinition(Value);
 
+/// Why a scorer came to no result before it ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NotRun {
+    /// It could not be prepared or started where it was to run. What the agent left there may be the reason.
+    Here,
+    /// It can be run nowhere: its definition cannot be read, or names what is not there. No agent has a part in that.
+    Anywhere,
+}
+
 /// A scorer that runs a script which somebody registered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CustomScorer {

@@ -6,10 +6,12 @@
 //! ```
 //! * [`JobPlan`]: what is to be done; it never changes.
 //! * An *attempt* is a planned repeat of a task by an agent; a [`Try`] is one execution of it, a *retry* a further one. Every try is kept.
+//! * [`PlannedRounds`]: a job that looks after each round whether another one is needed.
 //! * [`Board`]: what follows from a plan and its tries: what is next, and what came of it.
 
 mod board;
 mod plan;
+mod rounds;
 mod tries;
 
 pub use self::{
@@ -18,6 +20,7 @@ pub use self::{
         BUILT_IN_AGENTS, JobAgent, JobPlan, JobSource, LONGEST_AGENT_TIME, Orchestration,
         PlannedScenario, Program, RetryRules, TrialOrder,
     },
+    rounds::{Look, LookDecision, PlannedGate, PlannedRounds, ROUNDS},
     tries::{Failure, FailureKind, Try, TryEnd, TryOutcome},
 };
 
@@ -92,6 +95,46 @@ pub enum JobEnding {
     TimedOut,
     /// Somebody stopped it.
     Cancelled,
+}
+
+/// Where a job stands, without what belongs to its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JobStatus {
+    /// What it needs is being put together.
+    Initializing,
+    /// Ready, waiting for a place.
+    Queued,
+    /// Agents are at work.
+    Running,
+    /// All agents have had their turn.
+    Completed,
+    /// Nothing could run.
+    Failed,
+    /// The job's own clock ran out.
+    TimedOut,
+    /// Somebody stopped it.
+    Cancelled,
+}
+
+impl JobStatus {
+    /// The word on the wire and in the store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Initializing => "initializing",
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::TimedOut => "timeout",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl std::fmt::Display for JobStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 impl Job {
@@ -193,17 +236,17 @@ impl Job {
         matches!(self.state, JobState::Ended { .. })
     }
 
-    /// The state in one word.
-    pub const fn status(&self) -> &'static str {
+    /// The state without what belongs to it.
+    pub const fn status(&self) -> JobStatus {
         match &self.state {
-            JobState::Initializing => "initializing",
-            JobState::Queued => "queued",
-            JobState::Running { .. } => "running",
+            JobState::Initializing => JobStatus::Initializing,
+            JobState::Queued => JobStatus::Queued,
+            JobState::Running { .. } => JobStatus::Running,
             JobState::Ended { ending, .. } => match ending {
-                JobEnding::Completed => "completed",
-                JobEnding::Failed { .. } => "failed",
-                JobEnding::TimedOut => "timeout",
-                JobEnding::Cancelled => "cancelled",
+                JobEnding::Completed => JobStatus::Completed,
+                JobEnding::Failed { .. } => JobStatus::Failed,
+                JobEnding::TimedOut => JobStatus::TimedOut,
+                JobEnding::Cancelled => JobStatus::Cancelled,
             },
         }
     }
@@ -250,13 +293,13 @@ mod tests {
     fn a_job_goes_through_its_states_in_order() {
         assert_eq!(
             job().begin(at(1)),
-            Err(Refused::JobNotThere("initializing"))
+            Err(Refused::JobNotThere(JobStatus::Initializing))
         );
         let queued = job().enqueue().unwrap().into_inner();
         assert!(!queued.clone().enqueue().unwrap().is_changed());
         assert_eq!(
             queued.clone().complete(at(1)),
-            Err(Refused::JobNotThere("queued"))
+            Err(Refused::JobNotThere(JobStatus::Queued))
         );
         assert_eq!(queued.deadline(), None);
         let running = queued.begin(at(2)).unwrap().into_inner();
@@ -274,7 +317,7 @@ mod tests {
         assert!(!done.clone().complete(at(5)).unwrap().is_changed());
         assert_eq!(
             done.clone().cancel(at(5)),
-            Err(Refused::JobOver("completed"))
+            Err(Refused::JobOver(JobStatus::Completed))
         );
         assert!(!done.clone().fail(at(5), "too late").is_changed());
         assert!(!done.time_out(at(5)).is_changed());
@@ -283,18 +326,22 @@ mod tests {
     #[test]
     fn a_job_can_be_stopped_at_any_time_and_once() {
         let cancelled = job().cancel(at(1)).unwrap().into_inner();
-        assert_eq!(cancelled.status(), "cancelled");
+        assert_eq!(cancelled.status(), JobStatus::Cancelled);
         assert!(!cancelled.clone().cancel(at(2)).unwrap().is_changed());
         assert_eq!(
             cancelled.clone().enqueue(),
-            Err(Refused::JobOver("cancelled"))
+            Err(Refused::JobOver(JobStatus::Cancelled))
         );
-        assert_eq!(cancelled.begin(at(3)), Err(Refused::JobOver("cancelled")));
+        assert_eq!(
+            cancelled.begin(at(3)),
+            Err(Refused::JobOver(JobStatus::Cancelled))
+        );
         let failed = job().fail(at(1), "no box").into_inner();
         assert_eq!(
             (failed.status(), failed.failure_reason()),
-            ("failed", Some("no box"))
+            (JobStatus::Failed, Some("no box"))
         );
-        assert_eq!(job().time_out(at(1)).into_inner().status(), "timeout");
+        let late = job().time_out(at(1)).into_inner();
+        assert_eq!(late.status(), JobStatus::TimedOut);
     }
 }

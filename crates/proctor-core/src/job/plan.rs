@@ -7,8 +7,9 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::tries::Failure;
+use super::{rounds::PlannedRounds, tries::Failure};
 use crate::{
     id::kinds::{AgentId, BenchmarkId, RunId, TaskId},
     run::Pinned,
@@ -32,10 +33,13 @@ pub struct JobPlan {
     pub agents: Vec<JobAgent>,
     /// How the work is organized.
     pub orchestration: Orchestration,
+    /// The rounds that its agents are repeated in, if any are planned. The agents of a round are those whose attempt is its number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<PlannedRounds>,
 }
 
 /// Where the scenarios of a job come from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobSource {
     /// A benchmark as it stood.
@@ -47,6 +51,13 @@ pub enum JobSource {
     },
     /// Scenarios that were named one by one.
     Scenarios,
+    /// The tasks of a Harbor job file.
+    Harbor {
+        /// The file as it was sent.
+        inline_yaml: String,
+        /// What was read from it: a document of whoever carries Harbor jobs out.
+        rules: Value,
+    },
 }
 
 /// A scenario of a job.
@@ -228,6 +239,34 @@ impl JobPlan {
         let before = self.agents[..agent].iter();
         let same = before.filter(|other| other.is_same_agent(planned)).count();
         u32::try_from(same).unwrap_or(u32::MAX).saturating_add(1)
+    }
+
+    /// How many runs are open at once at most: one for each agent, or for each agent of a round.
+    pub fn runs_at_once(&self) -> usize {
+        match self.rounds {
+            None => self.agents.len(),
+            Some(_) => self.agents.iter().filter(|one| one.attempt == 1).count(),
+        }
+    }
+
+    /// The agents as they were asked for: with planned rounds each of them once.
+    pub fn asked_for(&self) -> impl Iterator<Item = &JobAgent> {
+        let agents = self.agents.iter();
+        agents.filter(|agent| self.rounds.is_none() || agent.attempt == 1)
+    }
+
+    /// What the agent of an entry is called.
+    pub fn name_of(&self, entry: u32) -> &str {
+        let mut agents = self.agents.iter();
+        let agent = agents.find(|agent| agent.entry == entry);
+        agent.map_or("", |agent| agent.name.as_str())
+    }
+
+    /// The runs of an entry up to a round, in their order.
+    pub fn runs_of(&self, entry: u32, round: u32) -> Vec<RunId> {
+        let agents = self.agents.iter();
+        let of_entry = agents.filter(|agent| agent.entry == entry && agent.attempt <= round);
+        of_entry.map(|agent| agent.run).collect()
     }
 
     /// The agent that takes its scenarios in this run.

@@ -25,6 +25,8 @@ pub struct Try {
     pub began_at: Timestamp,
     /// When the agent itself began, if it did.
     pub agent_began_at: Option<Timestamp>,
+    /// How the agent failed, if it did and what it left is judged all the same.
+    pub agent_failure: Option<Failure>,
     /// How it ended, if it has.
     pub end: Option<TryEnd>,
 }
@@ -49,6 +51,9 @@ pub enum TryOutcome {
         /// The critical criteria that were missed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         critical_misses: Vec<CriticalMiss>,
+        /// Why the score says nothing about the agent, if it does not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fault: Option<Fault>,
     },
     /// Something broke.
     Failed(Failure),
@@ -115,6 +120,30 @@ impl Failure {
             fault: Some(fault),
             exception: None,
             verified: None,
+        }
+    }
+
+    /// The agent failed.
+    pub fn of_agent(kind: FailureKind, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            kind,
+            fault: Some(Fault::new(kind.cause(), message.as_str())),
+            message,
+            exception: None,
+            verified: None,
+        }
+    }
+
+    /// What a try came to that ended with this failure: a clock ran out if its name says so.
+    pub fn outcome(self) -> TryOutcome {
+        let ran_out = match &self.exception {
+            Some(exception) => exception.ends_with("TimeoutError"),
+            None => self.kind == FailureKind::AgentTimeout,
+        };
+        match ran_out {
+            true => TryOutcome::TimedOut(self),
+            false => TryOutcome::Failed(self),
         }
     }
 
@@ -189,7 +218,8 @@ impl TryOutcome {
             }
         };
         Some(match outcome {
-            Outcome::Completed { card } => Self::Completed {
+            Outcome::Completed { card, fault } => Self::Completed {
+                fault: fault.clone(),
                 score: card.as_ref().map(|card| card.score),
                 critical_misses: card
                     .as_ref()
@@ -214,6 +244,19 @@ impl TryOutcome {
                 kind: FailureKind::Setup,
                 ..failure
             }),
+            other => other,
+        }
+    }
+
+    /// The same, if the agent failed before what it left was judged: the score is kept beside the failure.
+    #[must_use]
+    pub fn after_agent_failure(self, failure: &Failure) -> Self {
+        match self {
+            Self::Completed { score, .. } => Failure {
+                verified: score,
+                ..failure.clone()
+            }
+            .outcome(),
             other => other,
         }
     }
@@ -267,8 +310,12 @@ impl Try {
         match self.outcome() {
             None => TryResult::Pending,
             Some(TryOutcome::Completed {
+                fault: Some(fault), ..
+            }) => faulted(fault.clone()),
+            Some(TryOutcome::Completed {
                 score: Some(score),
                 critical_misses,
+                fault: None,
             }) => TryResult::Scored {
                 score: *score,
                 critical_misses: critical_misses.clone(),
@@ -306,6 +353,24 @@ mod tests {
         task_run(1).start(at(1), limit).unwrap().into_inner()
     }
 
+    /// What a try counts with whose outcome was stored as this text.
+    fn read(text: &str) -> TryResult {
+        let outcome: TryOutcome = serde_json::from_str(text).unwrap();
+        let run = RunId::from_uuid(uuid::Uuid::nil());
+        Try {
+            run,
+            task: started().task,
+            number: 1,
+            task_run: None,
+            began_at: at(1),
+            agent_began_at: None,
+            agent_failure: None,
+            end: None,
+        }
+        .ended(at(2), outcome)
+        .result()
+    }
+
     #[test]
     fn a_task_run_that_goes_on_has_no_outcome() {
         assert_eq!(TryOutcome::of(&started(), None), None);
@@ -319,6 +384,7 @@ mod tests {
             Some(TryOutcome::Completed {
                 score: Some(Score::ZERO),
                 critical_misses: Vec::new(),
+                fault: None,
             }),
             "a low score is no failure"
         );
@@ -369,22 +435,26 @@ mod tests {
     }
 
     #[test]
-    fn failures_of_before_are_read_and_count_by_their_kind() {
-        let read = |text: &str| -> TryResult {
-            let outcome: TryOutcome = serde_json::from_str(text).unwrap();
-            let run = RunId::from_uuid(uuid::Uuid::nil());
-            Try {
-                run,
-                task: started().task,
-                number: 1,
-                task_run: None,
-                began_at: at(1),
-                agent_began_at: None,
-                end: None,
+    fn a_score_that_says_nothing_about_the_agent_is_shown_and_not_counted() {
+        let limit = Duration::from_secs(10);
+        let scoring = started().begin_scoring(at(2), limit).unwrap().into_inner();
+        let fault = Fault::scorers_not_run(&["tests"]);
+        let scored = scoring.record_score(at(3), card(0.0), Some(fault.clone()));
+        let done = scored.unwrap().into_inner().finish(at(4)).unwrap();
+        let outcome = TryOutcome::of(&done.into_inner(), None).unwrap();
+        assert!(matches!(
+            outcome,
+            TryOutcome::Completed {
+                score: Some(Score::ZERO),
+                ..
             }
-            .ended(at(2), outcome)
-            .result()
-        };
+        ));
+        let stored = serde_json::to_string(&outcome).unwrap();
+        assert_eq!(read(&stored), TryResult::Faulted(fault));
+    }
+
+    #[test]
+    fn failures_of_before_are_read_and_count_by_their_kind() {
         for (text, cause) in [
             (
                 r#"{"failed":{"kind":"setup","message":"x"}}"#,

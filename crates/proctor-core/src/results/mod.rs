@@ -58,8 +58,13 @@ impl TryResult {
             return Self::Pending;
         };
         match (outcome, task_run.fault()) {
-            (Outcome::Completed { card: Some(card) }, _) => Self::of_card(card),
             (_, Some(fault)) => Self::Faulted(fault),
+            (
+                Outcome::Completed {
+                    card: Some(card), ..
+                },
+                None,
+            ) => Self::of_card(card),
             (_, None) => Self::Faulted(not_scored()),
         }
     }

@@ -109,6 +109,40 @@ pub enum Ending {
     },
 }
 
+/// Where a run stands, without what belongs to its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RunStatus {
+    /// No task was started.
+    Created,
+    /// At least one task was started.
+    Started,
+    /// All that was to be done is done.
+    Completed,
+    /// Somebody stopped it.
+    Cancelled,
+    /// It could not be carried on.
+    Failed,
+}
+
+impl RunStatus {
+    /// The word for records and messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Started => "started",
+            Self::Completed => "completed",
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl std::fmt::Display for RunStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// The number of the attempt in a run that has but one at each task.
 const ONLY_ATTEMPT: u32 = 1;
 /// How far a run is: all that decides whether it ends with a task run, without looking at the others.
@@ -308,12 +342,16 @@ impl Run {
         })
     }
 
-    /// The tasks that are to be taken before the run completes by itself. Only a run with a token can take those that are
-    /// done in playgrounds.
+    /// The tasks that are to be taken before the run completes by itself.
     pub fn wanted<'a>(&self, benchmark: &'a Benchmark) -> impl Iterator<Item = &'a Task> + use<'a> {
         let has_token = self.expires_at.is_some();
         let tasks = benchmark.tasks.iter();
-        tasks.filter(move |task| has_token || matches!(task.world, World::Devbox { .. }))
+        tasks.filter(move |task| is_wanted(has_token, task))
+    }
+
+    /// Whether a task is to be taken before the run completes by itself.
+    pub const fn wants(&self, task: &Task) -> bool {
+        is_wanted(self.expires_at.is_some(), task)
     }
 
     /// Whether only so many of its task runs may be active at once.
@@ -405,15 +443,15 @@ impl Run {
         Summary::of(&self.attempts(tasks, wanted, &untried))
     }
 
-    /// The state in one word, for records and messages. Dialects have words of their own.
-    pub const fn status(&self) -> &'static str {
+    /// The state without what belongs to it. Dialects have words of their own for it.
+    pub const fn status(&self) -> RunStatus {
         match &self.state {
-            RunState::Created => "created",
-            RunState::Started { .. } => "started",
+            RunState::Created => RunStatus::Created,
+            RunState::Started { .. } => RunStatus::Started,
             RunState::Ended { ending, .. } => match ending {
-                Ending::Completed { .. } => "completed",
-                Ending::Cancelled { .. } => "cancelled",
-                Ending::Failed { .. } => "failed",
+                Ending::Completed { .. } => RunStatus::Completed,
+                Ending::Cancelled { .. } => RunStatus::Cancelled,
+                Ending::Failed { .. } => RunStatus::Failed,
             },
         }
     }
@@ -430,6 +468,11 @@ impl Run {
             ..self
         }
     }
+}
+
+/// Only a run with a token can take the tasks that are done in playgrounds.
+const fn is_wanted(has_token: bool, task: &Task) -> bool {
+    has_token || matches!(task.world, World::Devbox { .. })
 }
 
 /// Why a task counts 0 that nobody began before its run ended.

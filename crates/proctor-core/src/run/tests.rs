@@ -84,7 +84,10 @@ fn a_run_completes_with_its_last_task() {
         (result.score.value(), result.verdict),
         (0.5, Verdict::Partial)
     );
-    assert_eq!(done.admit(at(12), &[]), Err(Refused::RunOver("completed")));
+    assert_eq!(
+        done.admit(at(12), &[]),
+        Err(Refused::RunOver(RunStatus::Completed))
+    );
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn cancelling_keeps_what_was_completed_and_happens_once() {
     );
     assert_eq!(
         cancelled.complete(at(4), &tasks, []),
-        Err(Refused::RunOver("cancelled"))
+        Err(Refused::RunOver(RunStatus::Cancelled))
     );
     assert_eq!(
         run(1)
@@ -215,7 +218,7 @@ fn a_completed_run_cannot_be_cancelled() {
     assert!(!done.clone().complete(at(4), &[], []).unwrap().is_changed());
     assert_eq!(
         done.clone().cancel(at(4), &[], []),
-        Err(Refused::RunOver("completed"))
+        Err(Refused::RunOver(RunStatus::Completed))
     );
     let numbers = Summary::of(&[]);
     assert!(
@@ -245,7 +248,10 @@ fn a_token_lives_as_long_as_the_work_within_an_hour_and_a_day() {
 
 #[test]
 fn only_a_completed_run_can_be_ranked() {
-    assert_eq!(run(1).rank(at(1)), Err(Refused::RunNotCompleted("created")));
+    assert_eq!(
+        run(1).rank(at(1)),
+        Err(Refused::RunNotCompleted(RunStatus::Created))
+    );
     let tasks = [completed(1, 1.0)];
     let done = run(1).settle(at(3), &tasks, []).into_inner();
     let ranked = done.rank(at(4)).unwrap().into_inner();

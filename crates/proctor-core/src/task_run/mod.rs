@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::cause::{Cause, Fault, SlowScoring};
+pub use crate::cause::{Cause, Fault, Reason, SlowScoring};
 use crate::{
     canonical::Digest,
     definition::Task,
@@ -75,6 +75,9 @@ pub enum TaskRunState {
         at: Timestamp,
         /// The score.
         card: Scorecard,
+        /// Why the score says nothing about the agent, if it does not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fault: Option<Fault>,
     },
     /// Over.
     Ended {
@@ -85,6 +88,49 @@ pub enum TaskRunState {
         /// How it ended.
         outcome: Outcome,
     },
+}
+
+/// Where a task run stands, without what belongs to its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TaskRunStatus {
+    /// Made, its world not handed over.
+    Created,
+    /// The agent is at work.
+    Started,
+    /// Its world is being judged.
+    Scoring,
+    /// Judged, the world kept.
+    Scored,
+    /// It came to its own end.
+    Completed,
+    /// A clock ran out.
+    TimedOut,
+    /// Somebody stopped it.
+    Cancelled,
+    /// Something broke.
+    Failed,
+}
+
+impl TaskRunStatus {
+    /// The word for records and messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Started => "started",
+            Self::Scoring => "scoring",
+            Self::Scored => "scored",
+            Self::Completed => "completed",
+            Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl std::fmt::Display for TaskRunStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 /// The agent's part of a task run.
@@ -104,6 +150,9 @@ pub enum Outcome {
     Completed {
         /// The score.
         card: Option<Scorecard>,
+        /// Why the score says nothing about the agent, if it does not: a dialect shows it, our own numbers leave it out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fault: Option<Fault>,
     },
     /// A clock ran out.
     TimedOut {
@@ -111,7 +160,7 @@ pub enum Outcome {
         cause: Cause,
         /// What happened, in words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
+        reason: Option<Reason>,
         /// Whether the agent was done and its world was being judged.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         in_scoring: bool,
@@ -127,7 +176,7 @@ pub enum Outcome {
         cause: Cause,
         /// What happened, in words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
+        reason: Option<Reason>,
     },
 }
 
@@ -150,6 +199,11 @@ impl Outcome {
             reason,
             in_scoring: true,
         }
+    }
+
+    /// Completed with a score that is the agent's, or with none.
+    const fn completed(card: Option<Scorecard>) -> Self {
+        Self::Completed { card, fault: None }
     }
 
     fn failed(fault: Fault) -> Self {
@@ -208,9 +262,9 @@ impl TaskRun {
             TaskRunState::Started(work) if work.is_over(arrived) => Ok(Step::Changed(
                 self.end(now, Outcome::agent_too_slow(TIME_IS_OVER)),
             )),
-            TaskRunState::Started(_) => Ok(Step::Changed(
-                self.end(now, Outcome::Completed { card: Some(card) }),
-            )),
+            TaskRunState::Started(_) => {
+                Ok(Step::Changed(self.end(now, Outcome::completed(Some(card)))))
+            }
             TaskRunState::Scoring { .. } => Err(Refused::TaskRunInScoring),
             TaskRunState::Scored { .. } => self.finish(now),
             TaskRunState::Ended {
@@ -258,8 +312,13 @@ impl TaskRun {
         }
     }
 
-    /// Records the judge's answer.
-    pub fn record_score(self, now: Timestamp, card: Scorecard) -> Result<Step<Self>, Refused> {
+    /// Records the judge's answer, and why it says nothing about the agent if it does not.
+    pub fn record_score(
+        self,
+        now: Timestamp,
+        card: Scorecard,
+        fault: Option<Fault>,
+    ) -> Result<Step<Self>, Refused> {
         match self.state {
             TaskRunState::Scoring { deadline, .. } if deadline <= now => Ok(Step::Changed(
                 self.end(now, Outcome::scoring_too_slow(SlowScoring::Scorers)),
@@ -269,6 +328,7 @@ impl TaskRun {
                     work,
                     at: now,
                     card,
+                    fault,
                 };
                 Ok(Step::Changed(Self { state, ..self }))
             }
@@ -286,8 +346,8 @@ impl TaskRun {
             TaskRunState::Created => Err(Refused::TaskRunNotStarted),
             TaskRunState::Scoring { .. } => Err(Refused::TaskRunInScoring),
             TaskRunState::Started(_) | TaskRunState::Scored { .. } => {
-                let card = self.card().cloned();
-                Ok(Step::Changed(self.end(now, Outcome::Completed { card })))
+                let outcome = self.as_scored();
+                Ok(Step::Changed(self.end(now, outcome)))
             }
             TaskRunState::Ended { .. } => Ok(Step::Unchanged(self)),
         }
@@ -316,9 +376,9 @@ impl TaskRun {
     #[must_use]
     pub fn lose_world(self, now: Timestamp, fault: impl Into<Fault>) -> Step<Self> {
         match self.state {
-            TaskRunState::Scored { ref card, .. } => {
-                let card = Some(card.clone());
-                Step::Changed(self.end(now, Outcome::Completed { card }))
+            TaskRunState::Scored { .. } => {
+                let outcome = self.as_scored();
+                Step::Changed(self.end(now, outcome))
             }
             _ => self.fail(now, fault),
         }
@@ -376,9 +436,7 @@ impl TaskRun {
                 Outcome::failed(Fault::new(Cause::AgentTimeout, NEVER_STARTED))
             }
             TaskRunState::Started(_) => Outcome::agent_too_slow(RUN_ENDED),
-            TaskRunState::Scored { ref card, .. } => Outcome::Completed {
-                card: Some(card.clone()),
-            },
+            TaskRunState::Scored { .. } => self.as_scored(),
         };
         Step::Changed(self.end(now, outcome))
     }
@@ -390,7 +448,7 @@ impl TaskRun {
     pub fn close(self, now: Timestamp) -> Step<Self> {
         match (&self.state, self.devbox) {
             (TaskRunState::Started(_), Some(_)) => {
-                Step::Changed(self.end(now, Outcome::Completed { card: None }))
+                Step::Changed(self.end(now, Outcome::completed(None)))
             }
             _ => self.sweep(now),
         }
@@ -448,7 +506,7 @@ impl TaskRun {
         match &self.state {
             TaskRunState::Scored { card, .. } => Some(card),
             TaskRunState::Ended {
-                outcome: Outcome::Completed { card } | Outcome::Cancelled { card },
+                outcome: Outcome::Completed { card, .. } | Outcome::Cancelled { card },
                 ..
             } => card.as_ref(),
             _ => None,
@@ -465,11 +523,14 @@ impl TaskRun {
         }
     }
 
-    /// What ended it, where that was not its own completion.
+    /// Why it does not count with a score, if it is over and does not: what ended it, or why its score says nothing about the agent.
     pub const fn cause(&self) -> Option<Cause> {
         match &self.state {
             TaskRunState::Ended { outcome, .. } => match outcome {
-                Outcome::Completed { .. } => None,
+                Outcome::Completed { fault: None, .. } => None,
+                Outcome::Completed {
+                    fault: Some(fault), ..
+                } => Some(fault.cause),
                 Outcome::TimedOut { cause, .. } | Outcome::Failed { cause, .. } => Some(*cause),
                 Outcome::Cancelled { .. } => Some(Cause::Cancelled),
             },
@@ -478,21 +539,27 @@ impl TaskRun {
     }
 
     /// What happened, in words, where somebody said so.
-    pub fn reason(&self) -> Option<&str> {
+    pub fn reason(&self) -> Option<&Reason> {
         match &self.state {
             TaskRunState::Ended {
-                outcome: Outcome::TimedOut { reason, .. } | Outcome::Failed { reason, .. },
+                outcome:
+                    Outcome::TimedOut { reason, .. }
+                    | Outcome::Failed { reason, .. }
+                    | Outcome::Completed {
+                        fault: Some(Fault { reason, .. }),
+                        ..
+                    },
                 ..
-            } => reason.as_deref(),
+            } => reason.as_ref(),
             _ => None,
         }
     }
 
-    /// Why it was not judged, if it is over and was not completed.
+    /// Why it does not count with a score, if it is over and does not.
     pub fn fault(&self) -> Option<Fault> {
         Some(Fault {
             cause: self.cause()?,
-            reason: self.reason().map(str::to_owned),
+            reason: self.reason().cloned(),
         })
     }
 
@@ -510,19 +577,30 @@ impl TaskRun {
         }
     }
 
-    /// The state in one word, for records and messages. Dialects have words of their own.
-    pub const fn status(&self) -> &'static str {
+    /// The state without what belongs to it. Dialects have words of their own for it.
+    pub const fn status(&self) -> TaskRunStatus {
         match &self.state {
-            TaskRunState::Created => "created",
-            TaskRunState::Started(_) => "started",
-            TaskRunState::Scoring { .. } => "scoring",
-            TaskRunState::Scored { .. } => "scored",
+            TaskRunState::Created => TaskRunStatus::Created,
+            TaskRunState::Started(_) => TaskRunStatus::Started,
+            TaskRunState::Scoring { .. } => TaskRunStatus::Scoring,
+            TaskRunState::Scored { .. } => TaskRunStatus::Scored,
             TaskRunState::Ended { outcome, .. } => match outcome {
-                Outcome::Completed { .. } => "completed",
-                Outcome::TimedOut { .. } => "timed_out",
-                Outcome::Cancelled { .. } => "cancelled",
-                Outcome::Failed { .. } => "failed",
+                Outcome::Completed { .. } => TaskRunStatus::Completed,
+                Outcome::TimedOut { .. } => TaskRunStatus::TimedOut,
+                Outcome::Cancelled { .. } => TaskRunStatus::Cancelled,
+                Outcome::Failed { .. } => TaskRunStatus::Failed,
             },
+        }
+    }
+
+    /// How it ends as it stands: with the score it has, or with none.
+    fn as_scored(&self) -> Outcome {
+        match &self.state {
+            TaskRunState::Scored { card, fault, .. } => Outcome::Completed {
+                card: Some(card.clone()),
+                fault: fault.clone(),
+            },
+            _ => Outcome::completed(None),
         }
     }
 

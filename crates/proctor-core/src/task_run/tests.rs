@@ -63,7 +63,7 @@ fn a_complete_that_arrived_in_time_counts_however_long_judging_takes() {
         .into_inner();
     assert_eq!(
         (done.status(), done.card()),
-        ("completed", Some(&card(1.0)))
+        (TaskRunStatus::Completed, Some(&card(1.0)))
     );
     assert_eq!(
         done.clone().complete(at(99), at(99), card(0.0)).unwrap(),
@@ -79,7 +79,7 @@ fn a_complete_at_the_deadline_is_too_late() {
         .into_inner();
     assert_eq!(
         (late.status(), late.cause()),
-        ("timed_out", Some(Cause::AgentTimeout))
+        (TaskRunStatus::TimedOut, Some(Cause::AgentTimeout))
     );
     assert_eq!(late.counted(None), Counted::Zero(Scorecard::zero()));
     assert_eq!(
@@ -98,7 +98,7 @@ fn what_was_not_started_cannot_complete_and_what_was_cancelled_stays_so() {
     let cancelled = started().cancel(at(2)).into_inner();
     assert_eq!(
         cancelled.clone().complete(at(3), at(3), card(1.0)),
-        Err(Refused::TaskRunOver("cancelled"))
+        Err(Refused::TaskRunOver(TaskRunStatus::Cancelled))
     );
     assert_eq!(cancelled.counted(None), Counted::Not);
     assert!(!cancelled.cancel(at(4)).is_changed());
@@ -120,16 +120,16 @@ fn scoring_can_be_repeated_until_the_task_run_is_over() {
         Err(Refused::TaskRunInScoring)
     );
     let scored = scoring
-        .record_score(at(7), card(0.25))
+        .record_score(at(7), card(0.25), None)
         .unwrap()
         .into_inner();
     assert_eq!(
-        scored.clone().record_score(at(7), card(1.0)),
+        scored.clone().record_score(at(7), card(1.0), None),
         Err(Refused::TaskRunNotInScoring)
     );
     let again = scored.begin_scoring(at(8), limit).unwrap().into_inner();
     let done = again
-        .record_score(at(9), card(0.5))
+        .record_score(at(9), card(0.5), None)
         .unwrap()
         .into_inner()
         .finish(at(10))
@@ -141,7 +141,7 @@ fn scoring_can_be_repeated_until_the_task_run_is_over() {
     );
     assert_eq!(
         done.begin_scoring(at(11), limit),
-        Err(Refused::TaskRunOver("completed"))
+        Err(Refused::TaskRunOver(TaskRunStatus::Completed))
     );
 }
 
@@ -154,12 +154,12 @@ fn a_judge_that_takes_too_long_is_the_agents_fault_unless_it_is_known_to_be_slow
     assert_eq!(scoring.deadline(), Some(at(15)));
     let late = scoring
         .clone()
-        .record_score(at(15), card(1.0))
+        .record_score(at(15), card(1.0), None)
         .unwrap()
         .into_inner();
     assert_eq!(
         (late.status(), late.cause()),
-        ("timed_out", Some(Cause::AgentTimeout))
+        (TaskRunStatus::TimedOut, Some(Cause::AgentTimeout))
     );
     let expired = scoring.clone().expire(at(15)).into_inner();
     assert_eq!(expired.cause(), Some(Cause::AgentTimeout));
@@ -168,10 +168,45 @@ fn a_judge_that_takes_too_long_is_the_agents_fault_unless_it_is_known_to_be_slow
     let known = known.into_inner();
     assert_eq!(
         (known.status(), known.cause()),
-        ("timed_out", Some(Cause::ScorerError))
+        (TaskRunStatus::TimedOut, Some(Cause::ScorerError))
     );
     assert!(known.timed_out_in_scoring());
     assert!(!started().expire(at(60)).into_inner().timed_out_in_scoring());
+}
+
+#[test]
+fn a_score_that_says_nothing_about_the_agent_keeps_its_reason_to_the_end() {
+    let limit = Duration::from_secs(10);
+    let scoring = started().begin_scoring(at(2), limit).unwrap().into_inner();
+    let fault = Fault::scorers_not_run(&["tests"]);
+    let scored = scoring.record_score(at(3), card(0.0), Some(fault.clone()));
+    let scored = scored.unwrap().into_inner();
+    assert_eq!(scored.fault(), None, "it may be scored again");
+    let again = scored.clone().begin_scoring(at(4), limit).unwrap();
+    let mended = again.into_inner().record_score(at(5), card(1.0), None);
+    let mended = mended.unwrap().into_inner().finish(at(6)).unwrap();
+    assert_eq!(mended.into_inner().fault(), None);
+    let ends = [
+        scored.clone().finish(at(6)).unwrap(),
+        scored.clone().sweep(at(6)),
+        scored.clone().close(at(6)),
+        scored.clone().lose_world(at(6), Cause::Infrastructure),
+        scored.complete(at(6), at(6), card(1.0)).unwrap(),
+    ];
+    for done in ends.map(Step::into_inner) {
+        assert_eq!(done.status(), TaskRunStatus::Completed);
+        assert_eq!(done.fault(), Some(fault.clone()));
+        assert_eq!(
+            done.counted(None),
+            Counted::Scored(&card(0.0)),
+            "the dialects count what was found"
+        );
+        let stored = serde_json::to_string(&done.state).unwrap();
+        assert_eq!(
+            serde_json::from_str::<TaskRunState>(&stored).unwrap(),
+            done.state
+        );
+    }
 }
 
 #[test]
@@ -205,13 +240,19 @@ fn a_reason_goes_on_record_with_its_cause() {
     assert_eq!(crashed.fault(), Some(fault));
     let swept = task_run(1).sweep(at(9)).into_inner();
     assert_eq!(swept.cause(), Some(Cause::AgentTimeout));
-    assert_eq!(swept.reason(), Some(NEVER_STARTED));
+    assert_eq!(swept.reason().map(Reason::as_str), Some(NEVER_STARTED));
 }
 
 #[test]
 fn the_sweeper_ends_each_state_in_its_own_way() {
-    assert_eq!(task_run(1).sweep(at(9)).into_inner().status(), "failed");
-    assert_eq!(started().sweep(at(9)).into_inner().status(), "timed_out");
+    assert_eq!(
+        task_run(1).sweep(at(9)).into_inner().status(),
+        TaskRunStatus::Failed
+    );
+    assert_eq!(
+        started().sweep(at(9)).into_inner().status(),
+        TaskRunStatus::TimedOut
+    );
     let completed = started()
         .complete(at(2), at(2), card(1.0))
         .unwrap()
@@ -231,7 +272,7 @@ fn judging_begins_anew_after_an_outage() {
     let scoring = started().begin_scoring(at(2), limit).unwrap().into_inner();
     let resumed = scoring.resume_scoring(at(60), limit).into_inner();
     assert_eq!(resumed.deadline(), Some(at(70)));
-    let scored = resumed.record_score(at(69), card(1.0)).unwrap();
+    let scored = resumed.record_score(at(69), card(1.0), None).unwrap();
     assert_eq!(scored.into_inner().card(), Some(&card(1.0)));
     assert!(!started().resume_scoring(at(60), limit).is_changed());
 }
@@ -244,11 +285,17 @@ fn a_score_outlives_its_world() {
     let lost = lost.into_inner();
     assert_eq!(
         (lost.status(), lost.cause()),
-        ("failed", Some(Cause::AgentTimeout))
+        (TaskRunStatus::Failed, Some(Cause::AgentTimeout))
     );
-    let scored = scoring.record_score(at(3), card(0.5)).unwrap().into_inner();
+    let scored = scoring
+        .record_score(at(3), card(0.5), None)
+        .unwrap()
+        .into_inner();
     let kept = scored.lose_world(at(4), Cause::AgentTimeout).into_inner();
-    assert_eq!((kept.status(), kept.cause()), ("completed", None));
+    assert_eq!(
+        (kept.status(), kept.cause()),
+        (TaskRunStatus::Completed, None)
+    );
     assert_eq!(kept.card(), Some(&card(0.5)));
     assert!(!kept.lose_world(at(5), Cause::Infrastructure).is_changed());
 }
@@ -298,7 +345,7 @@ proptest! {
                 Ask::Complete(score) => before.clone().complete(now, now, card(score)),
                 Ask::BeginScoring => before.clone().begin_scoring(now, limit),
                 Ask::ResumeScoring => Ok(before.clone().resume_scoring(now, limit)),
-                Ask::RecordScore(score) => before.clone().record_score(now, card(score)),
+                Ask::RecordScore(score) => before.clone().record_score(now, card(score), None),
                 Ask::Finish => before.clone().finish(now),
                 Ask::Cancel => Ok(before.clone().cancel(now)),
                 Ask::Fail => Ok(before.clone().fail(now, Cause::Infrastructure)),

@@ -8,6 +8,7 @@ use std::{
 
 use super::{
     plan::{JobPlan, TrialOrder},
+    rounds::Look,
     tries::{Failure, Try, TryOutcome},
 };
 use crate::{
@@ -36,6 +37,8 @@ pub struct Board<'a> {
     of_entry: HashMap<u32, usize>,
     /// What waits for a while before it is tried again, by agent and scenario.
     resting: BTreeSet<(usize, usize)>,
+    /// Whether each agent takes part: all do, or with planned rounds those of the rounds that have come.
+    open: Vec<bool>,
 }
 
 /// Something that is to be tried next.
@@ -129,6 +132,9 @@ impl<'a> Board<'a> {
             under_way: 0,
             of_entry: HashMap::new(),
             resting: BTreeSet::new(),
+            open: (plan.agents.iter())
+                .map(|agent| plan.rounds.is_none() || agent.attempt == 1)
+                .collect(),
         };
         for one in tries {
             board.note(one.clone());
@@ -143,6 +149,12 @@ impl<'a> Board<'a> {
         let (Some(agent), Some(scenario)) = (agent, scenario) else {
             return;
         };
+        if !self.open[agent] {
+            // All agents take the second round, which no look stands before; whom a later one needs is said by its look.
+            let round = self.plan.agents[agent].attempt;
+            self.open[agent] = true;
+            self.open_round(round, |_| round == 2);
+        }
         self.count(agent, scenario, false);
         let slot = self.slot(agent, scenario);
         let tries = &mut self.tries[slot];
@@ -182,6 +194,42 @@ impl<'a> Board<'a> {
         }
     }
 
+    /// Lets the agents of a round begin that are `needed`, by their entries.
+    pub fn open_round(&mut self, round: u32, needed: impl Fn(u32) -> bool) {
+        for (agent, is_open) in self.plan.agents.iter().zip(&mut self.open) {
+            *is_open |= agent.attempt == round && needed(agent.entry);
+        }
+    }
+
+    /// Notes what was seen after a round: those agents begin the next one of which more must be known.
+    pub fn see(&mut self, look: &Look) {
+        self.open_round(look.round.saturating_add(1), |entry| look.needs(entry));
+    }
+
+    /// Whether an agent takes part: not if it is of a round that has not come.
+    pub fn is_open(&self, agent: usize) -> bool {
+        self.open[agent]
+    }
+
+    /// The last round that has come.
+    pub fn last_round(&self) -> u32 {
+        let open = self.open_agents();
+        let rounds = open.map(|agent| self.plan.agents[agent].attempt);
+        rounds.max().unwrap_or(0)
+    }
+
+    /// The agents that take part.
+    pub fn open_agents(&self) -> impl Iterator<Item = usize> {
+        (0..self.plan.agents.len()).filter(|agent| self.open[*agent])
+    }
+
+    /// The round that goes on: no other one begins before it is over. None without planned rounds.
+    fn current_round(&self) -> Option<u32> {
+        self.plan.rounds.as_ref()?;
+        let at_work = self.open_agents().filter(|agent| !self.is_done(*agent));
+        at_work.map(|agent| self.plan.agents[agent].attempt).min()
+    }
+
     fn slot(&self, agent: usize, scenario: usize) -> usize {
         agent * self.plan.scenarios.len() + scenario
     }
@@ -192,8 +240,12 @@ impl<'a> Board<'a> {
         if self.under_way >= self.plan.orchestration.trials_at_once() {
             return None;
         }
-        let agents = 0..self.plan.agents.len();
-        let mut open = agents.filter(|agent| self.has_room(*agent));
+        let round = self.current_round();
+        let is_its_turn = |agent: usize| {
+            let of_round = round.is_none_or(|round| self.plan.agents[agent].attempt == round);
+            of_round && self.has_room(agent)
+        };
+        let mut open = self.open_agents().filter(|agent| is_its_turn(*agent));
         match self.plan.orchestration.order {
             TrialOrder::Agents => open.find_map(|agent| self.turn_of(agent, self.first_of(agent)?)),
             TrialOrder::Attempts => {
@@ -278,9 +330,9 @@ impl<'a> Board<'a> {
         self.settled[agent] == self.plan.scenarios.len()
     }
 
-    /// Whether all agents are done.
+    /// Whether all agents that take part are done.
     pub fn is_all_done(&self) -> bool {
-        (0..self.plan.agents.len()).all(|agent| self.is_done(agent))
+        self.open_agents().all(|agent| self.is_done(agent))
     }
 
     /// Whether any scenario was set up for an agent.

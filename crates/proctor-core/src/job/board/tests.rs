@@ -1,5 +1,6 @@
 use std::{collections::BTreeMap, num::NonZeroU32};
 
+use proctor_statistics::GateVerdict;
 use proptest::prelude::*;
 use uuid::Uuid;
 
@@ -7,7 +8,10 @@ use super::*;
 use crate::{
     canonical::Digest,
     id::kinds::BenchmarkId,
-    job::{FailureKind, JobAgent, JobSource, Orchestration, PlannedScenario, Program, RetryRules},
+    job::{
+        FailureKind, JobAgent, JobSource, LookDecision, Orchestration, PlannedGate, PlannedRounds,
+        PlannedScenario, Program, RetryRules,
+    },
     run::Pinned,
     scoring::Score,
     time::Timestamp,
@@ -49,6 +53,7 @@ pub(crate) fn plan(agents: u128, scenarios: u128, retries: u32) -> JobPlan {
             timeout_multiplier: Some(2.0),
             ..Orchestration::default()
         },
+        rounds: None,
     }
 }
 
@@ -66,6 +71,7 @@ fn begin(plan: &JobPlan, turn: Turn, now: i64) -> Try {
         ))),
         began_at: at(now),
         agent_began_at: None,
+        agent_failure: None,
         end: None,
     }
 }
@@ -85,10 +91,12 @@ fn outcome(word: &str) -> TryOutcome {
         "solved" => TryOutcome::Completed {
             score: Some(Score::ONE),
             critical_misses: Vec::new(),
+            fault: None,
         },
         "missed" => TryOutcome::Completed {
             score: Some(Score::ZERO),
             critical_misses: Vec::new(),
+            fault: None,
         },
         "crashed" => TryOutcome::Failed(failure(FailureKind::AgentCrash)),
         "slow" => TryOutcome::TimedOut(failure(FailureKind::AgentTimeout)),
@@ -415,4 +423,88 @@ fn what_was_verified_counts_although_the_agent_failed() {
     assert_eq!(one.result(), TryResult::scored(Score::ONE));
     let board = Board::of(&plan, [&one]);
     assert_eq!(board.outcome(0).timed_out, 1);
+}
+
+/// A plan of so many rounds, in which the second agent is compared with the first.
+fn in_rounds(rounds: u32, scenarios: u128) -> JobPlan {
+    let mut plan = plan(2 * u128::from(rounds), scenarios, 0);
+    for (agent, place) in plan.agents.iter_mut().zip(0u32..) {
+        (agent.entry, agent.attempt) = (place % 2, place / 2 + 1);
+        agent.name = format!("agent {}", agent.entry);
+    }
+    plan.rounds = Some(PlannedRounds {
+        rounds,
+        policy: serde_json::json!({}),
+        gates: vec![PlannedGate {
+            candidate: 1,
+            baseline: Some(0),
+        }],
+    });
+    plan
+}
+
+fn look(round: u32, verdict: Option<GateVerdict>) -> Look {
+    let gate = PlannedGate {
+        candidate: 1,
+        baseline: Some(0),
+    };
+    Look {
+        round,
+        at: at(0),
+        level: 0.01,
+        decisions: vec![LookDecision {
+            gate,
+            verdict,
+            sentences: Vec::new(),
+            kept: None,
+        }],
+    }
+}
+
+#[test]
+fn a_round_begins_when_the_one_before_is_over_and_was_not_enough() {
+    let plan = in_rounds(4, 2);
+    assert_eq!(turns(&plan), [(0, 0), (0, 1), (1, 0), (1, 1)]);
+    assert_eq!((plan.runs_at_once(), plan.asked_for().count()), (2, 2));
+    let mut tries = play(&plan, &["solved", "solved", "missed", "crashed"]);
+    let mut board = Board::of(&plan, &tries);
+    assert_eq!((board.last_round(), board.is_all_done()), (1, true));
+    assert_eq!(board.next_turn(), None);
+    board.open_round(2, |_| true);
+    assert_eq!(board.next_turn().map(|turn| turn.agent), Some(2));
+    // Whoever finds a try of a round knows that the round has come.
+    let turn = board.next_turn().unwrap();
+    tries.push(begin(&plan, turn, 100));
+    let again = Board::of(&plan, &tries);
+    assert_eq!((again.last_round(), again.is_all_done()), (2, false));
+    assert!(again.is_open(2) && again.is_open(3), "both sides take it");
+    // A look that says no more than "not yet" opens the next round, one that is settled opens none.
+    for (verdict, opens) in [
+        (None, true),
+        (Some(GateVerdict::Inconclusive), true),
+        (Some(GateVerdict::Pass), false),
+        (Some(GateVerdict::Fail), false),
+    ] {
+        let mut board = Board::of(&plan, &tries);
+        board.see(&look(2, verdict));
+        assert_eq!(board.is_open(4), opens, "{verdict:?}");
+        assert!(!board.is_open(6), "never two rounds at once");
+    }
+    let mut last = Board::of(&plan, &tries);
+    last.see(&look(4, Some(GateVerdict::Inconclusive)));
+    assert_eq!(last.last_round(), 2, "there is no fifth round");
+}
+
+#[test]
+fn a_gate_is_open_until_a_look_settles_it() {
+    let plan = in_rounds(5, 1);
+    let rounds = plan.rounds.as_ref().unwrap();
+    let open = |looks: &[Look]| rounds.open_gates(looks).len();
+    let open_look = look(2, Some(GateVerdict::Inconclusive));
+    assert_eq!(open(&[]), 1);
+    assert_eq!(open(&[open_look.clone(), look(3, None)]), 1);
+    assert_eq!(open(&[open_look, look(3, Some(GateVerdict::Fail))]), 0);
+    assert_eq!(plan.runs_of(1, 2), [plan.agents[1].run, plan.agents[3].run]);
+    assert!(rounds.level(1).is_err() && rounds.level(6).is_err());
+    assert!(rounds.level(2).unwrap() < rounds.level(5).unwrap());
 }
