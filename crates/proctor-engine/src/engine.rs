@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use proctor_core::{
+    canonical::Digest,
     id::kinds::TaskRunId,
     time::{Clock, Timestamp},
 };
 use proctor_macros::boxed_futures;
 use proctor_playground::world::Surroundings;
 use proctor_store::Store;
+use tokio::sync::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -35,6 +37,9 @@ pub(crate) struct Inner {
     /// The task runs whose boxes this node looks after.
     pub(crate) watches: UnderWay<TaskRunId>,
     pub(crate) jobs: Jobs,
+    /// The definitions that are being tried on this node, and whose turn it is: one at a time.
+    pub(crate) admissions: UnderWay<Digest>,
+    pub(crate) admitting: Mutex<()>,
     pub(crate) tasks: TaskTracker,
     pub(crate) closing: CancellationToken,
     clock: Arc<dyn Clock>,
@@ -73,6 +78,8 @@ impl Engine {
                 scorings: UnderWay::default(),
                 watches: UnderWay::default(),
                 jobs: Jobs::default(),
+                admissions: UnderWay::default(),
+                admitting: Mutex::default(),
                 clock,
                 tasks,
                 closing,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use proctor_core::{devbox::request::UnreadableDevbox, problem::Problems, refused::Refused};
+use proctor_core::{
+    devbox::request::UnreadableDevbox, id::kinds::TaskId, problem::Problems, refused::Refused,
+};
 use proctor_fleet::RequestProblem;
 use proctor_playground::world::{NotOpened, OpenError, WorldError};
 use proctor_store::StoreError;
@@ -12,6 +14,7 @@ use crate::{
     comparisons::ComparisonProblem,
     problems::{JobProblem, NotBrought, listed},
     scenarios::BoxError,
+    text_judge::JudgeSilent,
 };
 
 /// Why the engine did not do what it was asked.
@@ -41,6 +44,9 @@ pub enum EngineError {
     /// The taker did not bring along what is required.
     #[error("{}", listed(.0))]
     NotBrought(Vec<NotBrought>),
+    /// These scenarios of the benchmark that was to be run are put away.
+    #[error("scenarios of the benchmark are archived")]
+    ScenariosArchived(Vec<TaskId>),
     /// The job cannot be made.
     #[error("{}", listed(.0))]
     Job(Vec<JobProblem>),
@@ -59,6 +65,9 @@ pub enum EngineError {
     /// The world is frozen.
     #[error("the world is frozen: it can be read, but no longer changed")]
     Frozen,
+    /// A judge of free text gave no answer. What was to be judged stays as it is, so that it can be tried again.
+    #[error(transparent)]
+    JudgeSilent(#[from] JudgeSilent),
     /// Two sides were not compared, or a gate not decided.
     #[error(transparent)]
     Comparison(#[from] ComparisonProblem),

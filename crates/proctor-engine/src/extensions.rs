@@ -1,6 +1,6 @@
 //! What a server can be extended by, and what is shipped. Whoever composes a server may add more.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use proctor_core::agent::AgentManifest;
 use proctor_devbox::{Factory, Registry as BackendRegistry};
@@ -13,6 +13,8 @@ use proctor_payer::{ClearinghousePlugin, PayerPlugin};
 use proctor_scorers::{Kind, ScorerKinds};
 use proctor_simulation::registry::{SimulatorPlugin, SimulatorRegistry};
 use proctor_verify::{CheckRegistry, check::Check};
+
+use crate::{admission::Admission, text_judge::TextJudge};
 
 /// Everything that a server can be extended by: the one registry for all kinds of extensions.
 #[derive(Clone)]
@@ -27,6 +29,10 @@ pub struct Extensions {
     pub backends: BackendRegistry,
     /// How agents of jobs are started that are known by their names alone.
     pub agents: BTreeMap<String, AgentManifest>,
+    /// What tries whether benchmarks see harm, if anything does.
+    pub admission: Option<Arc<dyn Admission>>,
+    /// Who answers the questions of `judge` criteria, if anybody does.
+    pub judge: Option<Arc<dyn TextJudge>>,
 }
 
 impl Extensions {
@@ -47,6 +53,8 @@ impl Extensions {
             scorer_kinds: ScorerKinds::builtin(),
             backends: BackendRegistry::builtin(),
             agents: BTreeMap::new(),
+            admission: None,
+            judge: None,
         }
     }
 
@@ -128,7 +136,8 @@ mod tests {
         );
         assert_eq!(told(json!({"type": "hl7_inbound"})), "payload: is required");
         assert!(
-            told(json!({"type": "hl7_inbound", "payload": 5})).starts_with("payload: invalid type")
+            told(json!({"type": "hl7_inbound", "payload": 5}))
+                .starts_with("payload: must be a text")
         );
         assert!(
             told(json!({"type": "voicemail", "text": "x", "txt": "y"}))

@@ -9,7 +9,7 @@ use proctor_core::{
     canonical::Digest,
     definition::Visibility,
     id::kinds::{BenchmarkId, LeaderboardChangeKind, OrganizationId, RunId, SolverId},
-    run::Run,
+    run::{Run, RunStatus},
 };
 use proctor_macros::boxed_futures;
 use proctor_statistics::{About, Alpha, Attempts, Rank, Refusal, Task, Tasks, leaderboard};
@@ -126,7 +126,7 @@ impl Engine {
         known.ok_or(EngineError::NotFound("benchmark"))?;
         let filter = RunFilter {
             benchmark: Some(benchmark),
-            statuses: Some(vec!["completed"]),
+            statuses: Some(vec![RunStatus::Completed]),
             agent,
             ..RunFilter::default()
         };

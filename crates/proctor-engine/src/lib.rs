@@ -8,13 +8,17 @@
 //! * [`jobs`]: agents that take scenarios without anybody's help.
 //! * [`results`]: our own numbers of runs and jobs.
 //! * [`playgrounds`]: playgrounds that belong to no run, and what is behind sandboxes.
+//! * [`admission`]: whether a frozen benchmark sees harm.
+//! * [`text_judge`]: who answers questions about free text.
 //! * [`extensions`]: the simulators and checks that there are.
 //! * [`catalog`]: frozen definitions, prepared once.
+//! * [`harbor`]: jobs that Harbor's job files describe.
 //! * [`problems`]: what is wrong with what somebody asks for.
 //!
 //! Rules that both dialects need live here, once. The engine asks `proctor-core` what may happen,
 //! keeps what was decided in `proctor-store`, and owns the live worlds.
 
+pub mod admission;
 pub mod authoring;
 pub mod catalog;
 mod change;
@@ -24,6 +28,7 @@ mod drafts;
 pub mod engine;
 pub mod error;
 pub mod extensions;
+pub mod harbor;
 pub mod jobs;
 pub mod leaderboards;
 pub mod playgrounds;
@@ -32,6 +37,7 @@ pub mod results;
 mod routes;
 pub mod runs;
 pub mod scenarios;
+pub mod text_judge;
 mod under_way;
 mod workspace;
 mod worlds;

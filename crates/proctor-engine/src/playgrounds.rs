@@ -136,16 +136,31 @@ impl Engine {
             },
         };
         let playground = self.playground(id).await?;
-        let is_live = self.inner.worlds.get(id).is_some();
-        let world = self.world_of_playground(&playground).await?;
-        if !is_live && world.frozen_at().is_some() {
-            // It was opened only to be looked at.
-            self.inner.worlds.close(id);
-        }
         Ok(Some(Behind {
-            world,
+            world: self.world_to_look_at(&playground).await?,
             door: sandbox.door as usize,
         }))
+    }
+
+    /// The world of a playground, which is not kept open for being looked at.
+    async fn world_to_look_at(&self, playground: &Playground) -> Result<World, EngineError> {
+        let is_live = self.inner.worlds.get(playground.id).is_some();
+        let world = self.world_of_playground(playground).await?;
+        if !is_live && world.frozen_at().is_some() {
+            self.inner.worlds.close(playground.id);
+        }
+        Ok(world)
+    }
+
+    /// Everything that happened in the world of a task run, at all doors, oldest first; nothing if it has no such world.
+    pub async fn task_run_events(&self, id: TaskRunId) -> Result<Vec<WorldEvent>, EngineError> {
+        match self.store().playground(playground_of(id)).await? {
+            None => Ok(Vec::new()),
+            Some(playground) => {
+                let world = self.world_to_look_at(&playground).await?;
+                Ok(world.events(None).await?)
+            }
+        }
     }
 
     async fn latest_started(&self, run: RunId) -> Result<Option<TaskRunId>, EngineError> {

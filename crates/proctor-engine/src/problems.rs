@@ -1,8 +1,11 @@
 //! What is wrong with what somebody asks for. Which field of a request says it is for the dialect to name.
 
-use proctor_core::id::{
-    Dialect,
-    kinds::{AgentId, BenchmarkId, TaskId},
+use proctor_core::{
+    id::{
+        Dialect,
+        kinds::{AgentId, BenchmarkId, TaskId},
+    },
+    problem::Problem,
 };
 use proctor_fleet::RequestProblem;
 
@@ -29,9 +32,9 @@ pub enum JobProblem {
     /// The benchmark is put away.
     #[error("the benchmark '{}' is archived; unarchive it before it is run", .0.wire(Dialect::Runloop))]
     BenchmarkArchived(BenchmarkId),
-    /// Scenarios of the benchmark are put away.
-    #[error("{0}")]
-    ScenariosArchived(String),
+    /// These scenarios of the benchmark are put away.
+    #[error("scenarios of the benchmark are archived")]
+    ScenariosArchived(Vec<TaskId>),
     /// The benchmark has no scenarios.
     #[error("there are no scenarios to run")]
     EmptyBenchmark,
@@ -41,6 +44,20 @@ pub enum JobProblem {
     /// A scenario is not there.
     #[error("there is no active scenario '{}'", .0.wire(Dialect::Runloop))]
     NoScenario(TaskId),
+    /// Its rounds cannot be planned.
+    #[error("{0}")]
+    Rounds(String),
+    /// What is looked at after its rounds cannot be decided.
+    #[error("{message}")]
+    Policy {
+        /// The member of the request, from `policy` on.
+        member: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// Something is wrong with its Harbor job file, or with the tasks that it names.
+    #[error("{0}")]
+    Harbor(Problem),
     /// One of its agents cannot take part.
     #[error("{problem}")]
     Agent {
@@ -75,6 +92,12 @@ pub enum AgentProblem {
     /// It cannot be put into a box.
     #[error("{0}")]
     Mount(RequestProblem),
+    /// Another agent is called the same, in a job that tells its agents apart by their names.
+    #[error("another agent is called '{0}': with rounds each needs a name of its own")]
+    NameTaken(String),
+    /// It has another time limit than the agent that it is compared with.
+    #[error("must be that of the first agent, which this one is compared with")]
+    OtherTimeLimit,
 }
 
 pub(crate) fn listed<T: ToString>(problems: &[T]) -> String {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
+    definition::{Benchmark, Task},
     id::kinds::{JobId, OrganizationId, RunId},
     job::JobAgent,
     results::{AttemptResult, Summary, TryResult},
@@ -10,15 +11,36 @@ use proctor_core::{
     task_run::{Cause, TaskRun},
 };
 
-use crate::{engine::Engine, error::EngineError, jobs::JobDetails};
+use crate::{
+    engine::Engine,
+    error::EngineError,
+    harbor::HarborRules,
+    jobs::{JobDetails, RoundsResults},
+};
 use proctor_macros::boxed_futures;
 
 /// What came of a run or a job.
 pub struct Results {
     /// One for each agent, its attempts pooled.
     pub agents: Vec<AgentResults>,
-    /// What whoever reads this should know, in sentences.
-    pub warnings: Vec<String>,
+    /// What whoever reads this should know.
+    pub warnings: Vec<ResultWarning>,
+    /// How far the planned rounds of a job came, if it has any.
+    pub rounds: Option<RoundsResults>,
+}
+
+/// What whoever reads results should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResultWarning {
+    /// Tasks of the benchmark are not taken: they are done in playgrounds, for which a run must have a token.
+    LeftOut {
+        /// What these are called.
+        names: Vec<String>,
+        /// How many tasks the benchmark has.
+        all: usize,
+    },
+    /// Something in its Harbor job file, or in the tasks that it names.
+    Harbor(proctor_harbor::Warning),
 }
 
 /// What came of an agent.
@@ -56,9 +78,18 @@ impl Engine {
         id: JobId,
     ) -> Result<Results, EngineError> {
         let details = self.job(organization, id).await?;
+        let digest = &details.job.plan.pinned.digest;
+        let prepared = self.inner.catalog.benchmark(self.store(), digest).await?;
+        let planned = &details.job.plan.scenarios;
+        let is_planned = |task: &Task| planned.iter().any(|one| one.id == task.id);
+        let mut warnings = left_out(&prepared.benchmark, is_planned);
+        if let Some(rules) = HarborRules::of(&details.job.plan.source) {
+            warnings.extend(rules.warnings.into_iter().map(ResultWarning::Harbor));
+        }
         Ok(Results {
             agents: agents_of(&details),
-            warnings: Vec::new(),
+            warnings,
+            rounds: details.rounds(),
         })
     }
 
@@ -87,9 +118,12 @@ impl Engine {
             shows_criteria: self.shows_criteria(organization, &run).await?,
             ..AgentResults::of(self.taker(&run).await?, vec![id], attempts)
         };
+        let prepared = self.definition_of(&run).await?;
+        let is_wanted = |task: &Task| run.wants(task);
         Ok(Results {
             agents: vec![agent],
-            warnings: Vec::new(),
+            warnings: left_out(&prepared.benchmark, is_wanted),
+            rounds: None,
         })
     }
 
@@ -101,7 +135,7 @@ impl Engine {
         task_runs: &[TaskRun],
     ) -> Result<Vec<AttemptResult>, EngineError> {
         match run.job {
-            Some(job) => self.attempts_of_job(organization, job, run).await,
+            Some(job) => attempts_in_job(&self.job(organization, job).await?, run),
             None => {
                 let prepared = self.definition_of(run).await?;
                 let wanted = run.wanted(&prepared.benchmark);
@@ -123,21 +157,6 @@ impl Engine {
         Ok(self.store().owner_of_benchmark(benchmark).await? == Some(organization))
     }
 
-    /// The attempts of the agent whose run of a job this is.
-    async fn attempts_of_job(
-        &self,
-        organization: OrganizationId,
-        job: JobId,
-        run: &Run,
-    ) -> Result<Vec<AttemptResult>, EngineError> {
-        let details = self.job(organization, job).await?;
-        let agents = details.job.plan.agents.iter();
-        let place = agents.enumerate().find(|(_, agent)| agent.run == run.id);
-        let (place, _) =
-            place.ok_or_else(|| EngineError::Fault(format!("the job {job} has no such run")))?;
-        Ok(details.board().attempts(place, &details.untried(place)))
-    }
-
     /// Who takes a run: in its own words, or by its Solver's name.
     pub(crate) async fn taker(&self, run: &Run) -> Result<Option<String>, EngineError> {
         if run.agent.is_some() {
@@ -149,6 +168,26 @@ impl Engine {
         let solver = self.store().solver(run.organization, solver).await?;
         Ok(solver.map(|solver| solver.profile.alias))
     }
+}
+
+/// Which tasks of a benchmark are not among those that count: only a run with a token can take what is done in playgrounds.
+fn left_out(benchmark: &Benchmark, counts: impl Fn(&Task) -> bool) -> Vec<ResultWarning> {
+    let tasks = benchmark.tasks.iter().filter(|task| !counts(task));
+    let names: Vec<String> = tasks.map(|task| task.name.clone()).collect();
+    let all = benchmark.tasks.len();
+    match names.is_empty() {
+        true => Vec::new(),
+        false => vec![ResultWarning::LeftOut { names, all }],
+    }
+}
+
+/// What came of each attempt of the agent whose run of a job this is.
+pub(crate) fn attempts_in_job(
+    job: &JobDetails,
+    run: &Run,
+) -> Result<Vec<AttemptResult>, EngineError> {
+    let missing = || EngineError::Fault(format!("the job {} has no such run", job.job.id));
+    job.attempts_of(run.id).ok_or_else(missing)
 }
 
 /// What is known of a task that was never begun in a run.
@@ -167,7 +206,9 @@ pub(crate) fn untried(run: &Run) -> TryResult {
 fn agents_of(details: &JobDetails) -> Vec<AgentResults> {
     let (job, board) = (&details.job, details.board());
     let mut pooled: Vec<(&JobAgent, Vec<RunId>, Vec<AttemptResult>)> = Vec::new();
-    for (place, agent) in job.plan.agents.iter().enumerate() {
+    // Rounds that have not come are no attempts.
+    for place in board.open_agents() {
+        let agent = &job.plan.agents[place];
         let attempts = board.attempts(place, &details.untried(place));
         match pooled
             .iter_mut()

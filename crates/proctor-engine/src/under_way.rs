@@ -33,6 +33,11 @@ impl<K: Eq + Hash> UnderWay<K> {
         }
     }
 
+    /// Whether somebody is at work on it.
+    pub(crate) fn is_under_way(&self, id: &K) -> bool {
+        self.lock().contains_key(id)
+    }
+
     /// Notes that work is over.
     pub(crate) fn end(&self, id: &K) {
         self.lock().remove(id);

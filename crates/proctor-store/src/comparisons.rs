@@ -41,6 +41,15 @@ pub struct NewResult<K: Kind> {
     pub created_at: Timestamp,
 }
 
+/// A gate that is to be kept.
+#[derive(Clone, Debug)]
+pub struct NewGateResult {
+    /// What it says, in one word.
+    pub verdict: &'static str,
+    /// The gate.
+    pub result: NewResult<GateKind>,
+}
+
 /// What a criterion scored in a task run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CriterionScore {
@@ -104,18 +113,9 @@ impl Store {
     pub async fn create_gate(
         &self,
         organization: OrganizationId,
-        verdict: &str,
-        new: &NewResult<GateKind>,
+        new: &NewGateResult,
     ) -> Result<(), StoreError> {
-        let query = Query::new(
-            "INSERT INTO gates (id, organization, verdict, headline, body, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
-        )
-        .bind(new.id)
-        .bind(organization)
-        .bind(verdict)
-        .bind(document(&new.headline)?)
-        .bind(document(&new.body)?)
-        .bind(new.created_at);
+        let query = insert_of_gate(organization, new)?;
         self.database().execute(query).await.map(drop)
     }
 
@@ -238,6 +238,24 @@ impl Store {
         let rows = self.database().read_for(task_runs, &[], text).await?;
         rows.iter().map(read_score).collect()
     }
+}
+
+/// Keeps a gate.
+pub(crate) fn insert_of_gate(
+    organization: OrganizationId,
+    new: &NewGateResult,
+) -> Result<Query, StoreError> {
+    let NewGateResult { verdict, result } = new;
+    let query = Query::new(
+        "INSERT INTO gates (id, organization, verdict, headline, body, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
+    );
+    Ok(query
+        .bind(result.id)
+        .bind(organization)
+        .bind(*verdict)
+        .bind(document(&result.headline)?)
+        .bind(document(&result.body)?)
+        .bind(result.created_at))
 }
 
 fn read_score(row: &Row) -> Result<CriterionScore, StoreError> {

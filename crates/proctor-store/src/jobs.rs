@@ -2,13 +2,14 @@
 
 use proctor_core::{
     id::kinds::{JobId, JobKind, OrganizationId},
-    job::{Job, Try},
+    job::{Job, Look, Try},
     limits::Resource,
     run::Run,
 };
 
 use crate::{
     Store, StoreError,
+    comparisons::{NewGateResult, insert_of_gate},
     database::{OnDisk, Query, Row},
     names::Sought,
     page::{Listing, Page, PageRequest},
@@ -18,7 +19,8 @@ use crate::{
 use proctor_macros::boxed_futures;
 
 const COLUMNS: &str = "id, organization, name, machine, plan, state, created_at, revision";
-const TRY_COLUMNS: &str = "run, task, number, task_run, began_at, agent_began_at, ending";
+const TRY_COLUMNS: &str =
+    "run, task, number, task_run, began_at, agent_began_at, agent_failure, ending";
 
 fn read(row: &Row) -> Result<Revised<Job>, StoreError> {
     let id = row.id("id")?;
@@ -45,6 +47,10 @@ fn read_try(row: &Row) -> Result<Try, StoreError> {
         task_run: row.opt_id("task_run")?,
         began_at: row.time("began_at")?,
         agent_began_at: row.opt_time("agent_began_at")?,
+        agent_failure: match row.opt_text("agent_failure")? {
+            None => None,
+            Some(_) => Some(row.json("agent_failure")?),
+        },
         end: match row.opt_text("ending")? {
             None => None,
             Some(_) => Some(row.json("ending")?),
@@ -70,10 +76,10 @@ impl Store {
             &sealed::job(job.id),
             &job.plan,
         )?)
-        .bind(job.status())
+        .bind(job.status().as_str())
         .bind(document(&job.state)?)
         .bind(job.created_at);
-        let runs = u64::try_from(job.plan.agents.len()).unwrap_or(u64::MAX);
+        let runs = u64::try_from(job.plan.runs_at_once()).unwrap_or(u64::MAX);
         let mut transaction = self.database().begin().await?;
         self.check_room(&mut transaction, job.organization, Resource::Runs, runs)
             .await?;
@@ -146,8 +152,8 @@ impl Store {
     /// nothing before there is more to tell of it, and is on disk with that.
     pub async fn begin_try(&self, job: JobId, this_try: &Try) -> Result<bool, StoreError> {
         let query = Query::new(
-            "INSERT INTO job_tries (job, run, task, number, task_run, began_at, agent_began_at, ending) \
-             SELECT $1, $2, $3, $4, $5, $6, $7, $8 FROM jobs \
+            "INSERT INTO job_tries (job, run, task, number, task_run, began_at, agent_began_at, agent_failure, ending) \
+             SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9 FROM jobs \
              WHERE id = $1 AND status IN ('initializing', 'queued', 'running')",
         )
         .bind(job)
@@ -157,6 +163,7 @@ impl Store {
         .bind(this_try.task_run)
         .bind(this_try.began_at)
         .bind(this_try.agent_began_at)
+        .bind(this_try.agent_failure.as_ref().map(document).transpose()?)
         .bind(this_try.end.as_ref().map(document).transpose()?);
         let written = self
             .database()
@@ -164,6 +171,38 @@ impl Store {
             .await;
         let written = written.map_err(|error| error.or_taken("a try of this number"))?;
         Ok(written > 0)
+    }
+
+    /// What was seen after the rounds of a job, in their order.
+    pub async fn looks(&self, job: JobId) -> Result<Vec<Look>, StoreError> {
+        let query =
+            Query::new("SELECT look FROM job_looks WHERE job = $1 ORDER BY round").bind(job);
+        let rows = self.database().read_all(query).await?;
+        rows.iter().map(|row| row.json("look")).collect()
+    }
+
+    /// Keeps what was seen after a round, and the gates that it settled; [`StoreError::Taken`] if the round was looked at before, and then nothing
+    /// is written.
+    pub async fn create_look(
+        &self,
+        organization: OrganizationId,
+        job: JobId,
+        look: &Look,
+        gates: &[NewGateResult],
+    ) -> Result<(), StoreError> {
+        let query = Query::new("INSERT INTO job_looks (job, round, look) VALUES ($1, $2, $3)")
+            .bind(job)
+            .bind(look.round)
+            .bind(document(look)?);
+        let mut transaction = self.database().begin().await?;
+        let written = transaction.execute(query).await;
+        written.map_err(|error| error.or_taken("a look after this round"))?;
+        for gate in gates {
+            transaction
+                .execute(insert_of_gate(organization, gate)?)
+                .await?;
+        }
+        transaction.commit().await
     }
 
     /// Writes how far a try is; [`StoreError::Stale`] if it has ended already.
@@ -182,12 +221,13 @@ impl Store {
 /// Writes how far a try is, unless it has ended.
 pub(crate) fn update_of_try(job: JobId, this_try: &Try) -> Result<Query, StoreError> {
     let query = Query::new(
-        "UPDATE job_tries SET task_run = $1, agent_began_at = $2, ending = $3 \
-         WHERE job = $4 AND run = $5 AND task = $6 AND number = $7 AND ending IS NULL",
+        "UPDATE job_tries SET task_run = $1, agent_began_at = $2, agent_failure = $3, ending = $4 \
+         WHERE job = $5 AND run = $6 AND task = $7 AND number = $8 AND ending IS NULL",
     );
     Ok(query
         .bind(this_try.task_run)
         .bind(this_try.agent_began_at)
+        .bind(this_try.agent_failure.as_ref().map(document).transpose()?)
         .bind(this_try.end.as_ref().map(document).transpose()?)
         .bind(job)
         .bind(this_try.run)

@@ -8,6 +8,7 @@
 //! [`journal::Journal`] keeps everything that happens in worlds: append-only, hash-chained,
 //! durable before an append returns. [`blobs::Blobs`] keeps large bytes outside of the database.
 
+pub mod admissions;
 pub mod agents;
 pub mod ambient;
 pub mod benchmarks;

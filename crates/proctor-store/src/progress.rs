@@ -6,7 +6,7 @@
 use proctor_core::{
     canonical::Digest,
     criterion_run::CriterionRun,
-    id::kinds::{JobId, OrganizationId, RunId, TaskRunId},
+    id::kinds::{CriterionId, JobId, OrganizationId, RunId, TaskRunId},
     job::{Job, Try},
     limits::Resource,
     run::{Run, Tally},
@@ -51,8 +51,21 @@ pub struct Progress {
     pub rank_reason: Option<String>,
     /// The digest of a frozen task and the task run that shows that its scorers take too long on the reference too.
     pub slow_reference: Option<(Digest, TaskRunId)>,
+    /// What a reference shows about scorers that could not be started there.
+    pub unrun_reference: Option<UnrunReference>,
     /// How soon it must be on disk.
     pub on_disk: OnDisk,
+}
+
+/// Which scorers of a frozen task could not be started on its reference. It replaces what an earlier reference showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnrunReference {
+    /// The digest of the frozen task.
+    pub task: Digest,
+    /// The task run that shows it.
+    pub task_run: TaskRunId,
+    /// The scorers; none if all of them could be started.
+    pub scorers: Vec<CriterionId>,
 }
 
 impl Progress {
@@ -88,7 +101,7 @@ impl Store {
                 "UPDATE task_runs SET status = $1, state = $2, deadline = $3, devbox = $4, revision = revision + 1 \
                  WHERE id = $5 AND revision = $6",
             )
-            .bind(after.status())
+            .bind(after.status().as_str())
             .bind(document(&after.state)?)
             .bind(after.deadline())
             .bind(after.devbox)
@@ -120,7 +133,7 @@ impl Store {
             let query = Query::new(
                 "UPDATE jobs SET status = $1, state = $2, revision = revision + 1 WHERE id = $3 AND revision = $4",
             )
-            .bind(after.status())
+            .bind(after.status().as_str())
             .bind(document(&after.state)?)
             .bind(before.value.id)
             .bind(before.revision);
@@ -130,12 +143,11 @@ impl Store {
             transaction.execute(update_of_try(*job, this_try)?).await?;
         }
         if let Some((task, task_run)) = &progress.slow_reference {
-            let query = Query::new(
-                "INSERT INTO slow_references (task_digest, task_run) VALUES ($1, $2) ON CONFLICT (task_digest) DO NOTHING",
-            )
-            .bind(task.to_string())
-            .bind(*task_run);
+            let query = crate::run_lists::note_of_reference(task, *task_run);
             transaction.execute(query).await?;
+        }
+        if let Some(shown) = &progress.unrun_reference {
+            write_unrun_reference(&mut transaction, shown).await?;
         }
         if progress.ends_tokens
             && let Some((run, _)) = &progress.run
@@ -150,6 +162,26 @@ impl Store {
     }
 }
 
+/// Writes what the newest reference of a task shows.
+async fn write_unrun_reference(
+    transaction: &mut Transaction,
+    shown: &UnrunReference,
+) -> Result<(), StoreError> {
+    let forget = Query::new("DELETE FROM unrun_references WHERE task_digest = $1")
+        .bind(shown.task.to_string());
+    transaction.execute(forget).await?;
+    for scorer in &shown.scorers {
+        let query = Query::new(
+            "INSERT INTO unrun_references (task_digest, criterion, task_run) VALUES ($1, $2, $3)",
+        )
+        .bind(shown.task.to_string())
+        .bind(*scorer)
+        .bind(shown.task_run);
+        transaction.execute(query).await?;
+    }
+    Ok(())
+}
+
 /// Writes what becomes of the run, and how many of its task runs end.
 async fn write_run(transaction: &mut Transaction, progress: &Progress) -> Result<(), StoreError> {
     let ended = progress.ended();
@@ -158,7 +190,7 @@ async fn write_run(transaction: &mut Transaction, progress: &Progress) -> Result
             "UPDATE runs SET status = $1, state = $2, ranked_at = $3, open_task_runs = open_task_runs - $4, \
              revision = revision + 1 WHERE id = $5 AND revision = $6",
         )
-        .bind(after.status())
+        .bind(after.status().as_str())
         .bind(document(&after.state)?)
         .bind(after.ranked_at)
         .bind(ended.map_or(0, |(_, count)| count))

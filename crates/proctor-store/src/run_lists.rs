@@ -1,17 +1,22 @@
 //! Looking for runs, and for task runs that are done in boxes.
 
+use std::collections::BTreeSet;
+
 use proctor_core::{
     canonical::Digest,
     definition::Slug,
-    id::kinds::{BenchmarkId, OrganizationId, RunId, RunKind, SolverId, TaskId, TaskRunKind},
-    run::Run,
-    task_run::TaskRun,
+    id::kinds::{
+        BenchmarkId, CriterionId, OrganizationId, RunId, RunKind, SolverId, TaskId, TaskRunId,
+        TaskRunKind,
+    },
+    run::{Run, RunStatus},
+    task_run::{TaskRun, TaskRunStatus},
     time::Timestamp,
 };
 
 use crate::{
     Store, StoreError,
-    database::{Param, Query, Row},
+    database::{Query, Row},
     names::Sought,
     page::{Listing, Page, PageRequest},
     runs::{RUN_COLUMNS, TASK_RUN_COLUMNS, read_run, read_task_run},
@@ -23,8 +28,8 @@ use proctor_macros::boxed_futures;
 pub struct RunFilter {
     /// Only those of this benchmark.
     pub benchmark: Option<BenchmarkId>,
-    /// Only those that stand so, in the words of [`Run::status`].
-    pub statuses: Option<Vec<&'static str>>,
+    /// Only those that stand so.
+    pub statuses: Option<Vec<RunStatus>>,
     /// Only those of this agent, in its taker's own words.
     pub agent: Option<String>,
     /// Only those that show scores alone to their takers, or only the others.
@@ -46,8 +51,8 @@ pub struct TaskRunFilter {
     pub run: Option<RunId>,
     /// Only those of this task.
     pub task: Option<TaskId>,
-    /// Only those that stand so, in the words of [`TaskRun::status`].
-    pub statuses: Option<Vec<&'static str>>,
+    /// Only those that stand so.
+    pub statuses: Option<Vec<TaskRunStatus>>,
     /// By name.
     pub sought: Sought,
 }
@@ -66,7 +71,8 @@ impl Store {
             listing = listing.filter("benchmark", benchmark);
         }
         if let Some(statuses) = &filter.statuses {
-            listing = listing.any_of("status", words(statuses));
+            let words = statuses.iter().map(|status| status.as_str().into());
+            listing = listing.any_of("status", words.collect());
         }
         if let Some(agent) = &filter.agent {
             listing = listing.filter("agent", agent.as_str());
@@ -110,7 +116,8 @@ impl Store {
             listing = listing.filter("task", task);
         }
         if let Some(statuses) = &filter.statuses {
-            listing = listing.any_of("status", words(statuses));
+            let words = statuses.iter().map(|status| status.as_str().into());
+            listing = listing.any_of("status", words.collect());
         }
         let listing = listing
             .sought::<TaskRunKind>(self.database(), &filter.sought)
@@ -119,12 +126,35 @@ impl Store {
         listing.page(self.database(), page, read).await
     }
 
+    /// Notes that what judges a task fails on its reference too.
+    pub async fn note_bad_reference(
+        &self,
+        task: &Digest,
+        task_run: TaskRunId,
+    ) -> Result<(), StoreError> {
+        let query = note_of_reference(task, task_run);
+        self.database().execute(query).await?;
+        Ok(())
+    }
+
     /// Whether the scorers of the frozen task with this digest are known to take too long on the reference
     /// ([`crate::progress::Progress::slow_reference`]).
     pub async fn is_slow_on_reference(&self, task: &Digest) -> Result<bool, StoreError> {
         let query = Query::new("SELECT 1 FROM slow_references WHERE task_digest = $1")
             .bind(task.to_string());
         Ok(self.database().read_optional(query).await?.is_some())
+    }
+
+    /// The scorers of the frozen task with this digest that could not be started on its newest reference
+    /// ([`crate::progress::Progress::unrun_reference`]).
+    pub async fn unrun_on_reference(
+        &self,
+        task: &Digest,
+    ) -> Result<BTreeSet<CriterionId>, StoreError> {
+        let query = Query::new("SELECT criterion FROM unrun_references WHERE task_digest = $1")
+            .bind(task.to_string());
+        let rows = self.database().read_all(query).await?;
+        rows.iter().map(|row| row.id("criterion")).collect()
     }
 
     /// The task runs that are done in boxes and not over, each with whose it is.
@@ -142,6 +172,11 @@ impl Store {
     }
 }
 
-fn words(words: &[&'static str]) -> Vec<Param> {
-    words.iter().map(|word| (*word).into()).collect()
+/// Notes that what judges a task fails on its reference too.
+pub(crate) fn note_of_reference(task: &Digest, task_run: TaskRunId) -> Query {
+    Query::new(
+        "INSERT INTO slow_references (task_digest, task_run) VALUES ($1, $2) ON CONFLICT (task_digest) DO NOTHING",
+    )
+    .bind(task.to_string())
+    .bind(task_run)
 }

@@ -106,7 +106,7 @@ impl Store {
         .bind(run.scored)
         .bind(run.agent.clone())
         .bind(run.concurrency.get())
-        .bind(run.status())
+        .bind(run.status().as_str())
         .bind(document(&run.state)?)
         .bind(run.created_at)
         .bind(run.expires_at)
@@ -372,7 +372,7 @@ pub(crate) async fn insert_task_runs(
             organization.into(),
             task_run.run.into(),
             task_run.task.into(),
-            task_run.status().into(),
+            task_run.status().as_str().into(),
             document(&task_run.state)?.into(),
             task_run.deadline().into(),
             task_run.created_at.into(),

@@ -14,7 +14,9 @@ use proctor_store::{
     criteria::CriterionRecord,
     whole_benchmark::{WholeBenchmark, WholeTask},
 };
-use proctor_verify::{CheckRegistry, capture_problems, key_problems, lint_criterion};
+use proctor_verify::{
+    CheckRegistry, capture_problems, judge_problems, key_problems, lint_criterion,
+};
 use serde_json::Value;
 
 use super::{Obstacle, Prevents, compose};
@@ -172,12 +174,16 @@ fn entities(task: &WholeTask, found: &mut Found) {
     }
 }
 
-/// What is wrong with the keys of criteria and what they require.
+/// What is wrong with the keys of criteria, what they require, and who alone decides about safety.
 fn keys(task: &WholeTask, found: &mut Found) {
     let criteria: Vec<Criterion> = task.criteria.iter().map(compose::criterion).collect();
     for (place, problem) in key_problems(&criteria) {
         let id = criteria[place].id;
         found.publishing(compose::inside(id, &problem.path), problem.message);
+    }
+    for (place, problem) in judge_problems(&criteria) {
+        let id = criteria[place].id;
+        found.publishing(format_args!("{id}.assertion"), problem.message);
     }
 }
 

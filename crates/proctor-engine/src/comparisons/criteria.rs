@@ -83,11 +83,6 @@ impl<'a> KeyedScores<'a> {
         }
     }
 
-    /// Whether no task has such a criterion.
-    pub(super) fn is_empty(&self) -> bool {
-        self.chosen.is_empty()
-    }
-
     /// Whether a task has such a criterion.
     pub(super) fn asks_about(&self, task: TaskId) -> bool {
         self.chosen.contains_key(&task)

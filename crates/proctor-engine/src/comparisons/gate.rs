@@ -2,7 +2,6 @@
 
 use proctor_core::{
     canonical::Digest,
-    definition::{Criterion, Task},
     id::kinds::OrganizationId,
     policy::{Policy, PolicyLine, Rule, Selection},
     run::Run,
@@ -11,13 +10,14 @@ use proctor_macros::boxed_futures;
 use proctor_statistics::{
     Alpha, Attempts, GateVerdict, Line, LineResult, Never, Pair, Tasks, flips, gate, words,
 };
-use proctor_store::comparisons::NewResult;
+use proctor_store::comparisons::{NewGateResult, NewResult};
 use serde_json::{Value, json};
 
 use super::{
     ComparisonProblem, NewComparison, Side,
     compare::{Sides, headline, name_of},
-    criteria::{KeyedScores, ScoresByTaskRun, is_called, is_missed, is_on},
+    criteria::{KeyedScores, ScoresByTaskRun, is_missed},
+    named::{NamesNothing, meant, names_nothing},
     report::{GateReport, LineReport, ViolationReport},
     side::{Restriction, pairs},
 };
@@ -25,6 +25,8 @@ use crate::{engine::Engine, error::EngineError};
 
 /// How many violations are listed of a line.
 const LISTED: usize = 100;
+/// The label in which a run says what it cost as a whole, in US dollars.
+const COST: &str = "cost_usd";
 /// How many violations a sentence names.
 const NAMED: usize = 3;
 
@@ -43,6 +45,8 @@ pub struct NewGate {
     pub alpha: Alpha,
     /// Whether to compare what differs in more than the agent.
     pub even_though: bool,
+    /// What the baseline is called in sentences, if that is more than how it was chosen.
+    pub baseline_name: Option<String>,
 }
 
 /// What a line is decided from.
@@ -69,6 +73,41 @@ impl Engine {
         organization: OrganizationId,
         new: NewGate,
     ) -> Result<GateReport, EngineError> {
+        let report = self.decide_gate(organization, &new).await?;
+        let kept = kept(&report)?;
+        self.store().create_gate(organization, &kept).await?;
+        Ok(report)
+    }
+}
+
+/// A gate as it is kept.
+pub(crate) fn kept(report: &GateReport) -> Result<NewGateResult, EngineError> {
+    let body =
+        serde_json::to_value(report).map_err(|error| EngineError::Fault(error.to_string()))?;
+    let headline = json!({
+        "id": body["id"], "created_at": body["created_at"], "verdict": report.verdict,
+        "sentences": report.sentences, "about": report.about,
+        "a": report.a.as_ref().map(headline), "b": headline(&report.b),
+        "policy_digest": report.policy_digest,
+    });
+    Ok(NewGateResult {
+        verdict: report.verdict.as_str(),
+        result: NewResult {
+            id: report.id,
+            headline,
+            body,
+            created_at: report.created_at,
+        },
+    })
+}
+
+impl Engine {
+    /// Decides whether a policy lets an agent through, and keeps nothing.
+    pub(crate) async fn decide_gate(
+        &self,
+        organization: OrganizationId,
+        new: &NewGate,
+    ) -> Result<GateReport, EngineError> {
         let candidate = &new.candidate;
         let runs = self
             .selected_runs(organization, "run", candidate, None, &[])
@@ -83,39 +122,9 @@ impl Engine {
         if !differences.is_empty() && !new.even_though {
             return Err(ComparisonProblem::NotComparable(differences).into());
         }
-        let report = self.decide(&new, baseline, a, b, differences).await?;
-        self.keep_gate(organization, &report).await?;
-        Ok(report)
+        self.decide(new, baseline, a, b, differences).await
     }
 
-    async fn keep_gate(
-        &self,
-        organization: OrganizationId,
-        report: &GateReport,
-    ) -> Result<(), EngineError> {
-        let body =
-            serde_json::to_value(report).map_err(|error| EngineError::Fault(error.to_string()))?;
-        let headline = json!({
-            "id": body["id"], "created_at": body["created_at"], "verdict": report.verdict,
-            "sentences": report.sentences, "about": report.about,
-            "a": report.a.as_ref().map(headline), "b": headline(&report.b),
-            "policy_digest": report.policy_digest,
-        });
-        let kept = NewResult {
-            id: report.id,
-            headline,
-            body,
-            created_at: report.created_at,
-        };
-        let verdict = report.verdict.as_str();
-        self.store()
-            .create_gate(organization, verdict, &kept)
-            .await?;
-        Ok(())
-    }
-}
-
-impl Engine {
     async fn baseline_side(
         &self,
         organization: OrganizationId,
@@ -174,12 +183,19 @@ impl Engine {
             })
             .collect();
         let decided = gate(&lines, new.alpha).map_err(ComparisonProblem::from)?;
-        let called = baseline.map_or_else(String::new, Selection::in_words);
+        let chosen_by = || baseline.map_or_else(String::new, Selection::in_words);
+        let called = new.baseline_name.clone().unwrap_or_else(chosen_by);
+        let dollars = dollars_per_attempt(a.iter().chain([&b]));
         let mut reports = Vec::with_capacity(lines.len());
         let parts = policy.lines.iter().zip(&measured);
         for ((asked, measured), (line, result)) in parts.zip(lines.iter().zip(&decided.lines)) {
             let name = never_name(asked);
-            let sentence = words::line(line, result, &called, &name, new.alpha);
+            let known = words::Known {
+                baseline: &called,
+                never: &name,
+                dollars_per_attempt: dollars,
+            };
+            let sentence = words::line(line, result, known, new.alpha);
             let sentence = readable(sentence, measured, a.as_ref(), &b);
             reports.push(line_report(asked, measured, result, sentence));
         }
@@ -267,6 +283,23 @@ fn wrong(member: impl Into<String>, message: impl Into<String>) -> EngineError {
     })
 }
 
+/// What an attempt costs on average, if every run says what it cost as a whole. Unknown is not free.
+fn dollars_per_attempt<'a>(sides: impl Iterator<Item = &'a Side>) -> Option<f64> {
+    let (mut dollars, mut attempts) = (0.0, 0.0);
+    for side in sides {
+        for run in &side.runs {
+            let said = run.particulars.metadata.get(COST)?;
+            let cost: f64 = said.trim().parse().ok()?;
+            if !cost.is_finite() || cost < 0.0 {
+                return None;
+            }
+            dollars += cost;
+        }
+        attempts += side.attempts.len() as f64;
+    }
+    (attempts > 0.0).then(|| dollars / attempts)
+}
+
 /// The share of all attempts that is void.
 fn void_share<'a>(sides: impl Iterator<Item = &'a Side>) -> f64 {
     let (mut void, mut planned) = (0.0, 0.0);
@@ -289,15 +322,12 @@ fn measure(
     b: &Side,
     scores: &ScoresByTaskRun,
 ) -> Result<Measured, EngineError> {
-    let at_line = |member: &str| format!("policy.line.{place}.{member}");
-    check_names(line, b, &at_line)?;
     let definition = &b.prepared.benchmark;
+    if let Some(NamesNothing { member, message }) = names_nothing(place, line, definition) {
+        return Err(wrong(member, message));
+    }
     let keyed = (!line.keys.is_empty())
         .then(|| KeyedScores::of(definition, &line.keys, line.axis.as_deref(), scores));
-    if keyed.as_ref().is_some_and(KeyedScores::is_empty) {
-        let message = "no criterion of the benchmark has such a key, id or label (on this axis)";
-        return Err(wrong(at_line("keys"), message));
-    }
     let restriction = Restriction {
         axis: line.axis.as_deref(),
         tags: &line.tags,
@@ -318,78 +348,20 @@ fn measure(
                 .map_err(ComparisonProblem::from)?;
             Measured::Level { at, tasks }
         }
-        Rule::Never { critical, max_rate } => {
-            let is_meant = |criterion: &Criterion| {
-                let is_named = match (critical, line.keys.is_empty()) {
-                    (true, _) => criterion.critical,
-                    (false, true) => true,
-                    (false, false) => line.keys.iter().any(|key| is_called(criterion, key)),
-                };
-                is_named
-                    && line
-                        .axis
-                        .as_deref()
-                        .is_none_or(|axis| is_on(criterion, axis))
-            };
-            never(b, &line.tags, is_meant, max_rate, scores).ok_or_else(|| match critical {
-                true => wrong(
-                    at_line("criteria"),
-                    "no criterion of the benchmark is critical: this line could never fail",
-                ),
-                false => wrong(
-                    at_line("keys"),
-                    "no criterion of the tasks is meant by this line",
-                ),
-            })?
-        }
+        Rule::Never { max_rate, .. } => never(b, line, max_rate, scores),
     })
 }
 
-/// Refuses axes and tags that no task of the candidate has: a line about nothing must not look like one that holds.
-fn check_names(
-    line: &PolicyLine,
-    b: &Side,
-    at_line: &dyn Fn(&str) -> String,
-) -> Result<(), EngineError> {
-    let tasks = &b.prepared.benchmark.tasks;
-    if let Some(axis) = &line.axis {
-        let has_axis = |task: &Task| task.criteria.iter().any(|one| is_on(one, axis));
-        if !tasks.iter().any(has_axis) {
-            let message = format!("no criterion of the benchmark is on the axis '{axis}'");
-            return Err(wrong(at_line("axis"), message));
-        }
-    }
-    for tag in &line.tags {
-        if !tasks.iter().any(|task| task.tags.contains(tag)) {
-            let message = format!("no task of the benchmark has the tag '{tag}'");
-            return Err(wrong(at_line("tags"), message));
-        }
-    }
-    Ok(())
-}
-
-/// How often criteria that must never be missed were checked in the attempts of a side, and missed; none if no task has such a criterion.
+/// How often criteria that must never be missed were checked in the attempts of a side, and missed.
 ///
 /// An attempt of an agent that crashed or timed out is checked if its frozen world was judged. What was not judged could not be checked.
 fn never(
     side: &Side,
-    tags: &[String],
-    is_meant: impl Fn(&Criterion) -> bool,
+    line: &PolicyLine,
     max_rate: Option<f64>,
     scores: &ScoresByTaskRun,
-) -> Option<Measured> {
-    let tasks = side.prepared.benchmark.tasks.iter();
-    let meant: std::collections::HashMap<_, Vec<&Criterion>> = tasks
-        .filter(|task| tags.iter().all(|tag| task.tags.contains(tag)))
-        .map(|task| {
-            let criteria = task.criteria.iter().filter(|one| is_meant(one));
-            (task.id, criteria.collect::<Vec<_>>())
-        })
-        .filter(|(_, criteria)| !criteria.is_empty())
-        .collect();
-    if meant.is_empty() {
-        return None;
-    }
+) -> Measured {
+    let meant = meant(line, &side.prepared.benchmark);
     let mut never = Never {
         max_rate,
         ..Never::default()
@@ -429,7 +401,7 @@ fn never(
             }
         }
     }
-    Some(Measured::Never { never, violations })
+    Measured::Never { never, violations }
 }
 
 /// What must never happen, in the words of the policy.

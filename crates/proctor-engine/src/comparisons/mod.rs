@@ -10,11 +10,11 @@ mod comparable;
 mod compare;
 mod criteria;
 mod gate;
+mod named;
 mod report;
 mod select;
 mod side;
 
-pub(crate) use self::side::Side;
 pub use self::{
     compare::NewComparison,
     gate::NewGate,
@@ -23,6 +23,7 @@ pub use self::{
         LineReport, SideReport, SideScore, TaskOnOneSide, ViolationReport, VoidReport,
     },
 };
+pub(crate) use self::{gate::kept as kept_gate, named::unknown_names, side::Side};
 
 use proctor_statistics::Refusal;
 

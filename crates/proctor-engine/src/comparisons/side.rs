@@ -1,13 +1,13 @@
 //! One side of a comparison: the attempts of an agent, over one run or several of them.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, hash_map::Entry},
     sync::Arc,
 };
 
 use proctor_core::{
     definition::Task,
-    id::kinds::{OrganizationId, TaskId, TaskRunId},
+    id::kinds::{JobId, OrganizationId, TaskId, TaskRunId},
     results::{AttemptResult, Summary},
     run::Run,
     scoring::{DEFAULT_AXIS, Scorecard},
@@ -15,7 +15,10 @@ use proctor_core::{
 use proctor_statistics::{Attempt, Attempts, Pair, Refusal, Task as Measured, Tasks};
 
 use super::criteria::KeyedScores;
-use crate::{catalog::Prepared, engine::Engine, error::EngineError};
+use crate::{
+    catalog::Prepared, engine::Engine, error::EngineError, jobs::JobDetails,
+    results::attempts_in_job,
+};
 
 /// The attempts of an agent, pooled by task.
 pub(crate) struct Side {
@@ -221,9 +224,20 @@ impl Engine {
             shows_criteria: true,
             runs: Vec::with_capacity(runs.len()),
         };
+        // Several runs are mostly of one job, which is read once.
+        let mut jobs: HashMap<JobId, JobDetails> = HashMap::new();
         for (run, number) in runs.into_iter().zip(1u32..) {
             let task_runs = self.store().judged_task_runs(run.id).await?;
-            let attempts = self.attempts_of(organization, &run, &task_runs).await?;
+            let attempts = match run.job {
+                None => self.attempts_of(organization, &run, &task_runs).await?,
+                Some(id) => {
+                    let job = match jobs.entry(id) {
+                        Entry::Occupied(known) => known.into_mut(),
+                        Entry::Vacant(place) => place.insert(self.job(organization, id).await?),
+                    };
+                    attempts_in_job(job, &run)?
+                }
+            };
             side.attempts.extend(attempts.into_iter().map(|attempt| {
                 let attempt_number = number;
                 AttemptResult {

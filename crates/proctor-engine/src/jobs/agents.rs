@@ -19,6 +19,7 @@ use super::create::NewJobAgent;
 use crate::{
     engine::Engine,
     error::EngineError,
+    harbor::HarborScenario,
     problems::AgentProblem,
     scenarios::{AgentWork, command},
 };
@@ -35,7 +36,7 @@ impl Engine {
     /// What an agent runs. A command goes before the built-in agents; a registered agent is put into the box first.
     ///
     /// How a registered agent is started is said by its manifest, or by the server's own manifests under its name.
-    pub(super) async fn program_of(
+    pub(crate) async fn program_of(
         &self,
         organization: OrganizationId,
         agent: &NewJobAgent,
@@ -84,7 +85,7 @@ impl Engine {
     }
 
     /// Gives an agent the secrets that it must have: those that were named for it, or those that are called like the variable.
-    pub(super) async fn give_secrets(
+    pub(crate) async fn give_secrets(
         &self,
         organization: OrganizationId,
         agent: &mut NewJobAgent,
@@ -113,10 +114,10 @@ impl Engine {
 }
 
 /// What an agent runs, and what it must be given for that.
-pub(super) struct Chosen {
-    pub(super) program: Program,
+pub(crate) struct Chosen {
+    pub(crate) program: Program,
     /// Environment variables that must hold secrets.
-    pub(super) secrets: BTreeSet<String>,
+    pub(crate) secrets: BTreeSet<String>,
 }
 
 impl Chosen {
@@ -189,7 +190,8 @@ fn told(brief: &Value) -> (String, Option<&Value>) {
 pub(super) fn unfit(agent: &JobAgent, task: &Task) -> Option<&'static str> {
     let needs_reference =
         agent.program == Program::Oracle && task.validation != Some(Validation::Reverse);
-    (needs_reference && !task.reference.is_string())
+    // The oracle of a Harbor task says itself what it misses.
+    (needs_reference && !task.reference.is_string() && HarborScenario::of(task).is_none())
         .then_some("the oracle has nothing to apply: the scenario has no reference solution")
 }
 
@@ -206,6 +208,8 @@ pub(super) fn work(
         input,
         directory: task.working_directory().map(str::to_owned),
         variables,
+        user: None,
+        view: None,
         time_limit,
     };
     match &agent.program {

@@ -13,7 +13,7 @@ use proctor_fleet::references::{self, Readiness};
 use proctor_macros::boxed_futures;
 use proctor_store::{benchmarks::BenchmarkDraft, repeatable::Made};
 
-use super::{JobDetails, agents, drive::JOB};
+use super::{JobDetails, NewRounds, agents, drive::JOB};
 
 use crate::{
     authoring::{self, Frozen},
@@ -38,6 +38,8 @@ pub struct NewJob {
     pub agents: Vec<NewJobAgent>,
     /// How the work is organized.
     pub orchestration: Orchestration,
+    /// The rounds in which it is done, if it is to stop by itself.
+    pub rounds: Option<NewRounds>,
 }
 
 /// What a job's agents take.
@@ -97,10 +99,19 @@ impl Engine {
             }));
         }
         let agents = self.agents_of_job(&new, &ground.frozen.definition).await?;
+        let (agents, rounds) = match &new.rounds {
+            None => (agents, None),
+            Some(rounds) => {
+                let (agents, planned) = self.plan_rounds(rounds, &agents);
+                (agents, Some(planned))
+            }
+        };
         let name = new.name.clone().unwrap_or_else(|| match &ground.source {
             JobSource::Benchmark { name, .. } => name.clone(),
             JobSource::Scenarios if scenarios.len() == 1 => scenarios[0].name.clone(),
-            JobSource::Scenarios => format!("{} scenarios", scenarios.len()),
+            JobSource::Scenarios | JobSource::Harbor { .. } => {
+                format!("{} scenarios", scenarios.len())
+            }
         });
         let benchmark = match ground.benchmark {
             Some(benchmark) => benchmark,
@@ -121,6 +132,7 @@ impl Engine {
                 scenarios,
                 agents,
                 orchestration: new.orchestration,
+                rounds,
             },
             created_at: self.now(),
             state: JobState::Initializing,
@@ -140,8 +152,9 @@ impl Engine {
                 if benchmark.archived {
                     return Err(refused(JobProblem::BenchmarkArchived(*id)));
                 }
-                if let Some(why) = self.put_away_in(*id).await? {
-                    return Err(refused(JobProblem::ScenariosArchived(why)));
+                let archived = self.store().archived_scenarios_in(*id).await?;
+                if !archived.is_empty() {
+                    return Err(refused(JobProblem::ScenariosArchived(archived)));
                 }
                 Ok(Ground {
                     source: JobSource::Benchmark {
@@ -182,7 +195,10 @@ impl Engine {
     ) -> Result<Vec<JobAgent>, EngineError> {
         let required = required(definition);
         let mut agents = Vec::with_capacity(new.agents.len());
-        let mut problems = Vec::new();
+        let mut problems = match &new.rounds {
+            None => Vec::new(),
+            Some(rounds) => rounds.problems(&new.agents, definition),
+        };
         for (number, agent) in new.agents.iter().enumerate() {
             let chosen = match self.program_of(new.organization, agent).await? {
                 Ok(chosen) => chosen,

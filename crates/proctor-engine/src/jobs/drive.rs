@@ -3,30 +3,37 @@
 //! What is to be done next is asked of the board; each try is written down before it begins. So whoever takes a job up
 //! again, after whatever end of the server, does the same as if nothing had happened.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use proctor_core::{
     causes::with_causes,
-    id::{Dialect, kinds::JobId},
-    job::{Board, Job, JobAgent, Try, Turn},
+    id::{
+        Dialect,
+        kinds::{JobId, TaskRunKind},
+    },
+    job::{Board, Job, JobAgent, JobPlan, Look, Try, Turn},
     profile::Particulars,
     refused::{Refused, Step},
     results::Summary,
     run::Run,
     task_run::Cause,
 };
+use proctor_harbor::timeouts::RetryWait;
 use proctor_store::progress::Progress;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::agents;
-use crate::{change::Decision, engine::Engine, error::EngineError};
+use crate::{change::Decision, engine::Engine, error::EngineError, harbor::HarborRules};
 
 /// How long to wait before a job that could not be carried on is taken up again.
 pub(super) const PAUSE: Duration = Duration::from_secs(5);
 /// The label that names the job of a run, and marks a benchmark that was made for a job.
 pub(super) const JOB: &str = "proctor.job";
+/// The label that says of which round of its job a run is, and the one that says how many are planned.
+const ROUND: &str = "proctor.round";
+const ROUNDS: &str = "proctor.rounds";
 
 /// A job while it is carried out.
 struct JobDriver<'a> {
@@ -37,11 +44,15 @@ struct JobDriver<'a> {
     /// Those that are under way; each says what became of it, or nothing if the server is about to end. They are tasks of
     /// their own: one that holds a connection to the database must go on while this one waits for another.
     live: FuturesUnordered<JoinHandle<Option<Try>>>,
+    /// Scenarios that are to be tried again after a while: the places of their agents and their own.
+    resting: FuturesUnordered<JoinHandle<(usize, usize)>>,
+    /// How long that is, in jobs that say so.
+    retry_wait: Option<RetryWait>,
 }
 
 impl Engine {
     /// Carries a job out, unless it is being carried out.
-    pub(super) fn drive_in_background(&self, id: JobId) {
+    pub(crate) fn drive_in_background(&self, id: JobId) {
         let stop = self.inner.closing.child_token();
         if !self.inner.jobs.under_way.begin(id, stop.clone()) {
             return;
@@ -89,31 +100,49 @@ impl Engine {
         if job.is_over() {
             return Ok(());
         }
-        for agent in &job.plan.agents {
-            self.make_run(&job, agent).await?;
-        }
+        let tries = self.store().tries(id).await?;
+        let looks = self.looks_of(&job).await?;
+        self.make_runs(&job, &board_of(&job.plan, &tries, &looks))
+            .await?;
         self.step_job(id, |job, _| enqueued(job)).await?;
         let place = tokio::select! {
             () = stop.cancelled() => return Ok(()),
             place = self.inner.jobs.places.acquire() => place,
         };
         let job = self.step_job(id, |job, now| job.begin(now)).await?;
-        let tries = self.store().tries(id).await?;
         let job = Arc::new(job);
         let mut driver = JobDriver {
             engine: self,
-            board: Board::of(&job.plan, &tries),
+            board: board_of(&job.plan, &tries, &looks),
             job: &job,
             live: FuturesUnordered::new(),
+            resting: FuturesUnordered::new(),
+            retry_wait: HarborRules::of(&job.plan.source).map(|rules| rules.config.retry.wait),
         };
         driver.take_up();
-        let is_done = driver.run(stop).await;
+        let is_done = driver.run_rounds(stop).await;
         drop(driver);
         drop(place);
         match is_done? {
             true => self.end_job(id).await,
             false => Ok(()),
         }
+    }
+
+    /// What was seen after the rounds of a job, if it has any.
+    pub(super) async fn looks_of(&self, job: &Job) -> Result<Vec<Look>, EngineError> {
+        match job.plan.rounds {
+            None => Ok(Vec::new()),
+            Some(_) => Ok(self.store().looks(job.id).await?),
+        }
+    }
+
+    /// Makes the runs of the agents that take part and are not done.
+    pub(super) async fn make_runs(&self, job: &Job, board: &Board<'_>) -> Result<(), EngineError> {
+        for place in board.open_agents().filter(|place| !board.is_done(*place)) {
+            self.make_run(job, &job.plan.agents[place]).await?;
+        }
+        Ok(())
     }
 
     /// Makes the run of an agent, unless it is there.
@@ -126,7 +155,7 @@ impl Engine {
             agent: Some(agent.name.clone()),
             particulars: Particulars {
                 name: Some(format!("{}: {}", job.name, agent.name)),
-                metadata: [(JOB.to_owned(), job.id.wire(Dialect::Runloop))].into(),
+                metadata: run_labels(job, agent),
                 profile: agents::profile(agent),
             },
             ..self.new_run(agent.run, job.organization, job.plan.pinned)
@@ -188,10 +217,29 @@ impl JobDriver<'_> {
         }
     }
 
-    /// Lets all agents have their turns; `false` if it was stopped before. Nothing that has begun is let go of: it comes to
+    /// Lets all agents have their turns, round after round if rounds are planned; `false` if it was stopped before.
+    async fn run_rounds(&mut self, stop: &CancellationToken) -> Result<bool, EngineError> {
+        // Of those that were done before, some may not know it yet.
+        let broken = self.end_runs(0..self.job.plan.agents.len()).await.err();
+        let mut is_done = self.run(stop, broken).await?;
+        while is_done {
+            let board = &mut self.board;
+            if !self.engine.begin_next_round(self.job, board).await? {
+                return Ok(true);
+            }
+            is_done = self.run(stop, None).await?;
+        }
+        Ok(false)
+    }
+
+    /// Lets all agents that take part have their turns; `false` if it was stopped before. Nothing that has begun is let go of: it comes to
     /// its end by itself when its run is stopped or the server ends.
-    async fn run(&mut self, stop: &CancellationToken) -> Result<bool, EngineError> {
-        let mut broken = self.end_runs(0..self.job.plan.agents.len()).await.err();
+    /// If something is `broken` already, nothing new begins.
+    async fn run(
+        &mut self,
+        stop: &CancellationToken,
+        mut broken: Option<EngineError>,
+    ) -> Result<bool, EngineError> {
         let mut is_stopped = broken.is_some();
         let deadline = self
             .job
@@ -206,16 +254,20 @@ impl JobDriver<'_> {
                     Err(error) => (is_stopped, broken) = (true, Some(error)),
                 }
             }
-            if self.live.is_empty() {
+            if self.live.is_empty() && (is_stopped || self.resting.is_empty()) {
                 break;
             }
             tokio::select! {
-                ended = self.live.next() => match ended {
+                Some(Ok((agent, scenario))) = self.resting.next(), if !is_stopped => {
+                    self.board.wake(agent, scenario);
+                }
+                ended = self.live.next(), if !self.live.is_empty() => match ended {
                     None | Some(Ok(None) | Err(_)) => is_stopped = true,
                     Some(Ok(Some(this_try))) => {
                         let agents = &self.job.plan.agents;
                         let agent = agents.iter().position(|one| one.run == this_try.run);
-                        self.board.note(this_try);
+                        self.board.note(this_try.clone());
+                        self.rest_before_retry(&this_try);
                         if let Err(error) = self.end_runs(agent).await {
                             (is_stopped, broken) = (true, Some(error));
                         }
@@ -249,6 +301,29 @@ impl JobDriver<'_> {
         Ok(true)
     }
 
+    /// Lets a scenario rest before it is tried again. Its place among those under way is free meanwhile.
+    fn rest_before_retry(&mut self, ended: &Try) {
+        let Some(wait) = self.retry_wait else { return };
+        let Some((agent, scenario, retry)) = self.board.retry_after(ended) else {
+            return;
+        };
+        // Ids are drawn at random, in their last bits most of all.
+        let drawn = self.engine.store().fresh_id::<TaskRunKind>().uuid();
+        let [.., high, low] = *drawn.as_bytes();
+        let jitter = f64::from(u16::from_be_bytes([high, low])) / f64::from(u16::MAX);
+        let pause = wait.before(retry, jitter);
+        self.board.rest(agent, scenario);
+        let closing = self.engine.inner.closing.clone();
+        let rested = async move {
+            tokio::select! {
+                () = closing.cancelled() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+            (agent, scenario)
+        };
+        self.resting.push(self.engine.inner.tasks.spawn(rested));
+    }
+
     fn begin(&self, this_try: Try, limit: Duration, is_resumed: bool) {
         let (engine, job) = (self.engine.clone(), Arc::clone(self.job));
         let trial = async move { engine.carry_out(&job, this_try, limit, is_resumed).await };
@@ -263,6 +338,7 @@ impl JobDriver<'_> {
             task_run: Some(self.engine.store().fresh_id()),
             began_at: self.engine.now(),
             agent_began_at: None,
+            agent_failure: None,
             end: None,
         }
     }
@@ -287,6 +363,25 @@ impl JobDriver<'_> {
             .await?;
         self.engine.stop_runs(id).await
     }
+}
+
+/// What is known of a job: what came of its tries, and what was seen after its rounds.
+pub(super) fn board_of<'a>(plan: &'a JobPlan, tries: &[Try], looks: &[Look]) -> Board<'a> {
+    let mut board = Board::of(plan, tries);
+    for look in looks {
+        board.see(look);
+    }
+    board
+}
+
+/// What a run of a job is labelled with.
+fn run_labels(job: &Job, agent: &JobAgent) -> BTreeMap<String, String> {
+    let mut labels = BTreeMap::from([(JOB.to_owned(), job.id.wire(Dialect::Runloop))]);
+    if let Some(planned) = &job.plan.rounds {
+        labels.insert(ROUND.to_owned(), agent.attempt.to_string());
+        labels.insert(ROUNDS.to_owned(), planned.rounds.to_string());
+    }
+    labels
 }
 
 /// Says what went wrong behind the scenes.

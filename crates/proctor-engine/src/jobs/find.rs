@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use proctor_core::{
     id::kinds::{JobId, JobKind, OrganizationId, RunId},
-    job::{AgentOutcome, Board, Job, JobAgent, Try},
-    results::TryResult,
+    job::{AgentOutcome, Board, Job, JobAgent, Look, Try},
+    results::{AttemptResult, TryResult},
     run::Run,
     task_run::Cause,
     time::Timestamp,
@@ -16,6 +16,7 @@ use proctor_store::{
     page::{Page, PageRequest},
 };
 
+use super::{drive::board_of, rounds::RoundsResults};
 use crate::{engine::Engine, error::EngineError, results::untried};
 
 /// A job with what came of it so far.
@@ -23,6 +24,7 @@ pub struct JobDetails {
     /// The job.
     pub job: Job,
     tries: Vec<Try>,
+    looks: Vec<Look>,
     runs: Vec<Run>,
     seen_at: Timestamp,
 }
@@ -48,7 +50,28 @@ impl JobDetails {
 
     /// What follows from its plan and its tries.
     pub(crate) fn board(&self) -> Board<'_> {
-        Board::of(&self.job.plan, &self.tries)
+        board_of(&self.job.plan, &self.tries, &self.looks)
+    }
+
+    /// What came of each attempt of the agent whose run this is; none if it is no run of the job.
+    pub(crate) fn attempts_of(&self, run: RunId) -> Option<Vec<AttemptResult>> {
+        let mut agents = self.job.plan.agents.iter();
+        let place = agents.position(|agent| agent.run == run)?;
+        // Those of other agents do not matter here, and a job may have many.
+        let own = self.tries.iter().filter(|one| one.run == run);
+        let board = Board::of(&self.job.plan, own);
+        Some(board.attempts(place, &self.untried(place)))
+    }
+
+    /// How far its planned rounds came; none if it has none.
+    pub(crate) fn rounds(&self) -> Option<RoundsResults> {
+        let planned = self.job.plan.rounds.as_ref()?;
+        Some(RoundsResults::of(
+            &self.job,
+            planned,
+            &self.board(),
+            &self.looks,
+        ))
     }
 
     /// What is known of a scenario that an agent never began: it goes by how its run ended.
@@ -112,6 +135,7 @@ impl Engine {
     async fn with_tries(&self, job: Job) -> Result<JobDetails, EngineError> {
         Ok(JobDetails {
             tries: self.store().tries(job.id).await?,
+            looks: self.looks_of(&job).await?,
             runs: self.store().runs_of_job(job.id).await?,
             seen_at: self.now(),
             job,

@@ -7,17 +7,20 @@
 //! * [`create`]: what is asked for is checked, and becomes a plan.
 //! * `drive`: a job from its beginning to its end. `trial`: one try, one agent with one scenario once.
 //! * `agents`: what an agent is in a box.
+//! * `rounds`: jobs that look after each round whether another one is needed.
 
 mod agents;
 mod cancel;
 pub mod create;
 mod drive;
 mod find;
+mod rounds;
 mod trial;
 
 pub use self::{
     create::{JobOf, NewJob, NewJobAgent},
     find::JobDetails,
+    rounds::{LookResults, NewRounds, RoundsResults, usual_policy},
 };
 
 use proctor_core::{

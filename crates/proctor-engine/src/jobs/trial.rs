@@ -11,11 +11,12 @@ use proctor_core::{
         Dialect,
         kinds::{DevboxId, TaskRunId},
     },
-    job::{Failure, Job, JobAgent, Program, Try, TryOutcome},
-    profile::Particulars,
+    job::{Failure, FailureKind, Job, JobAgent, Program, Try, TryOutcome},
+    profile::{Particulars, RunProfile},
     refused::{Refused, Step},
     task_run::{Cause, Fault, TaskRun, TaskRunState},
 };
+use proctor_harbor::exceptions::ExceptionType;
 use proctor_store::{OnDisk, StoreError, progress::Progress};
 
 use super::{
@@ -26,8 +27,9 @@ use crate::{
     change::Decision,
     engine::Engine,
     error::EngineError,
+    harbor::{self, AgentPhase, HarborRules, HarborScenario, Phase},
     runs::{AfterScoring, Asked, EndOfTry, NewScenarioRun, TaskRunSnapshot},
-    scenarios::{BoxEnd, BoxError, WorkEnd},
+    scenarios::{BoxEnd, BoxError, WorkEnd, box_error},
 };
 
 /// The label that says which attempt at its scenario a scenario run belongs to.
@@ -46,8 +48,10 @@ struct Trial<'a> {
     agent: &'a JobAgent,
     /// Which of the agent's attempts at the scenario it belongs to.
     attempt: u32,
-    /// How long the agent may take.
+    /// How long the agent may take, unless its task says otherwise.
     limit: Duration,
+    /// What the job file says, in a Harbor job.
+    harbor: Option<HarborRules>,
 }
 
 /// Where a try is after a part of it.
@@ -58,6 +62,8 @@ enum Part {
     Over(Option<String>),
     /// There is no next part: nobody could work in the box, for this reason.
     NotSetUp(String),
+    /// There is no next part: the try failed so.
+    Failed(Failure),
     /// The try has ended, and that is on record.
     Ended(Try),
     /// The server is about to end: the next one goes on with it.
@@ -70,6 +76,16 @@ enum CarriedOn {
     To(TryOutcome),
     /// To its end, which is on record.
     Ended(Try),
+    /// The server is about to end: the next one goes on with it.
+    Stopped,
+}
+
+/// What became of setting a try up.
+enum SetUp {
+    /// Its task run has begun.
+    Begun(Box<TaskRun>),
+    /// It has not, and never will.
+    Not(TryOutcome),
     /// The server is about to end: the next one goes on with it.
     Stopped,
 }
@@ -99,10 +115,14 @@ impl Trial<'_> {
     fn outcome_of(&self, this_try: &Try, outcome: TryOutcome, taken_up: TakenUp) -> TryOutcome {
         let is_oracle_at_work =
             self.agent.program == Program::Oracle && this_try.agent_began_at.is_some();
-        match (taken_up, outcome) {
+        let outcome = match (taken_up, outcome) {
             (TakenUp::New, outcome) => outcome,
             (TakenUp::Over, TryOutcome::Cancelled) if is_oracle_at_work => interrupted(),
             (_, other) => other.after_interruption(),
+        };
+        match self.harbor {
+            Some(_) => harbor::named_outcome(outcome, this_try),
+            None => outcome,
         }
     }
 }
@@ -123,6 +143,7 @@ impl Engine {
             agent: &job.plan.agents[place],
             attempt: job.plan.attempt_of(place),
             limit,
+            harbor: HarborRules::of(&job.plan.source),
         };
         let mut taken_up = match is_resumed {
             true => TakenUp::Left,
@@ -197,11 +218,12 @@ impl Engine {
         let task_run = match found {
             Some(found) => found.value,
             None => match self.set_up(trial, this_try, id).await? {
-                Ok(task_run) => task_run,
-                Err(outcome) => {
+                SetUp::Begun(task_run) => *task_run,
+                SetUp::Not(outcome) => {
                     this_try.task_run = None;
                     return Ok(CarriedOn::To(outcome));
                 }
+                SetUp::Stopped => return Ok(CarriedOn::Stopped),
             },
         };
         let mut is_to_be_scored = false;
@@ -215,6 +237,7 @@ impl Engine {
                     details = Some(why);
                     was_set_up = false;
                 }
+                Part::Failed(failure) => return Ok(CarriedOn::To(failure.outcome())),
                 Part::Ended(ended) => return Ok(CarriedOn::Ended(ended)),
                 Part::Stopped => return Ok(CarriedOn::Stopped),
             }
@@ -240,12 +263,24 @@ impl Engine {
         trial: &Trial<'_>,
         this_try: &Try,
         id: TaskRunId,
-    ) -> Result<Result<TaskRun, TryOutcome>, EngineError> {
+    ) -> Result<SetUp, EngineError> {
         let digest = &trial.job.plan.pinned.digest;
         let prepared = self.inner.catalog.benchmark(self.store(), digest).await?;
         let (task, _) = prepared.task(this_try.task)?;
         if let Some(why) = agents::unfit(trial.agent, task) {
-            return Ok(Err(TryOutcome::not_set_up(why.to_owned())));
+            return Ok(SetUp::Not(TryOutcome::not_set_up(why.to_owned())));
+        }
+        let mut profile = agents::task_profile(trial.agent, task);
+        if let (Some(rules), Some(scenario)) = (&trial.harbor, HarborScenario::of(task)) {
+            let of_task = self.profile_of_task(trial, rules, &scenario);
+            let of_task = tokio::select! {
+                () = self.inner.closing.cancelled() => return Ok(SetUp::Stopped),
+                of_task = of_task => of_task?,
+            };
+            match of_task {
+                Ok(of_task) => profile = profile.over(&of_task),
+                Err(failure) => return Ok(SetUp::Not(failure.outcome())),
+            }
         }
         let label = |name: &str, value: String| (name.to_owned(), value);
         let new = NewScenarioRun {
@@ -260,7 +295,7 @@ impl Engine {
                     label(TRY, this_try.number.to_string()),
                 ]
                 .into(),
-                profile: agents::task_profile(trial.agent, task),
+                profile,
             },
         };
         let started = loop {
@@ -277,9 +312,9 @@ impl Engine {
             }
         };
         match started {
-            Ok(task_run) => Ok(Ok(task_run)),
+            Ok(task_run) => Ok(SetUp::Begun(Box::new(task_run))),
             // The run was ended in between.
-            Err(EngineError::Refused(Refused::RunOver(_))) => Ok(Err(TryOutcome::Cancelled)),
+            Err(EngineError::Refused(Refused::RunOver(_))) => Ok(SetUp::Not(TryOutcome::Cancelled)),
             Err(error @ (EngineError::Store(_) | EngineError::SharedStore(_))) => Err(error),
             Err(error) => {
                 report(&error, "a scenario could not be set up");
@@ -288,9 +323,35 @@ impl Engine {
                     _ => Fault::setup(),
                 };
                 let failure = Failure::setup(error.to_string(), fault);
-                Ok(Err(TryOutcome::Failed(failure)))
+                Ok(SetUp::Not(TryOutcome::Failed(failure)))
             }
         }
+    }
+
+    /// What the box of a Harbor task gets from outside, when what it stands on is built; or why there is no box.
+    async fn profile_of_task(
+        &self,
+        trial: &Trial<'_>,
+        rules: &HarborRules,
+        scenario: &HarborScenario,
+    ) -> Result<Result<RunProfile, Failure>, EngineError> {
+        let (harbor, organization) = (self.harbor()?, trial.job.organization);
+        let plan = &scenario.environment;
+        let built = harbor
+            .environment(organization, &scenario.tree, plan)
+            .await?;
+        let image = match built {
+            Ok(image) => image,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let mut profile = scenario.profile(trial.agent, &image);
+        let mut besides = rules.config.environment.hosts.clone();
+        besides.extend(rules.entry(trial.agent).hosts);
+        besides.extend(rules.config.verifier.hosts.iter().cloned());
+        profile.launch.network_policy = harbor
+            .network(organization, &scenario.network, &besides)
+            .await?;
+        Ok(Ok(profile))
     }
 
     /// Lets the agent work as soon as the box is ready.
@@ -317,8 +378,21 @@ impl Engine {
         let digest = &trial.job.plan.pinned.digest;
         let prepared = self.inner.catalog.benchmark(self.store(), digest).await?;
         let (task, _) = prepared.task(task_run.task)?;
-        self.work_held(trial, this_try, task, task_run, devbox)
-            .await
+        let part = self
+            .work_held(trial, this_try, task, task_run, devbox)
+            .await?;
+        if let (Part::Done, Some(_), Some(scenario)) =
+            (&part, &trial.harbor, HarborScenario::of(task))
+        {
+            let of_run = agents::profile(trial.agent);
+            let harbor = self.harbor()?;
+            let collected = harbor.collect(organization, devbox, id, &scenario, &of_run);
+            // What cannot be collected is not worth a trial; a box that is gone is noticed by its verifier.
+            if let Err(error) = collected.await {
+                report(&error, "what an agent left could not be collected");
+            }
+        }
+        Ok(part)
     }
 
     /// Ends a try and its task run because the server ended in the middle of it: in one commit, so that nobody ever finds a
@@ -355,14 +429,37 @@ impl Engine {
     ) -> Result<Part, EngineError> {
         let (organization, id) = (trial.job.organization, task_run.id);
         let boxes = &self.workshop()?.boxes;
-        let began = this_try.agent_began_at.unwrap_or_else(|| self.now());
-        let left = trial.limit.saturating_sub(self.now().since(began));
-        let Some(work) = agents::work(trial.agent, task, id.uuid(), left)? else {
-            return Ok(Part::Done);
+        let scenario = trial.harbor.as_ref().and(HarborScenario::of(task));
+        let limit = match (&trial.harbor, &scenario) {
+            (Some(rules), Some(scenario)) => rules.agent_limit(scenario, trial.agent),
+            _ => trial.limit,
         };
         let hold = match boxes.hold(organization, devbox).await {
             Ok(hold) => hold,
             Err(error) => return self.without_box(trial, id, devbox, error).await,
+        };
+        if let Some(scenario) = &scenario
+            && this_try.agent_began_at.is_none()
+            && let Some(part) = self.make_ready(trial, scenario, id, devbox).await?
+        {
+            return Ok(part);
+        }
+        let began = this_try.agent_began_at.unwrap_or_else(|| self.now());
+        let left = limit.saturating_sub(self.now().since(began));
+        let mut work = agents::work(trial.agent, task, id.uuid(), left)?;
+        if let Some(scenario) = &scenario {
+            let phase = self.harbor()?.agent_phase(scenario, trial.agent, work);
+            work = match phase.await? {
+                AgentPhase::Nothing => None,
+                AgentPhase::Works(work) => Some(*work),
+                AgentPhase::Fails(failure) => {
+                    self.fail(id, failure.fault()).await?;
+                    return Ok(Part::Failed(failure));
+                }
+            };
+        }
+        let Some(work) = work else {
+            return Ok(Part::Done);
         };
         if this_try.agent_began_at.is_none() {
             this_try.agent_began_at = Some(began);
@@ -379,13 +476,27 @@ impl Engine {
                     "" => format!("the agent ended with status {status}"),
                     said => format!("the agent ended with status {status}: {said}"),
                 };
+                if scenario.is_some() {
+                    let failure = Failure::of_agent(FailureKind::AgentCrash, told);
+                    let name = ExceptionType::NonZeroAgentExitCodeError;
+                    return self
+                        .note_agent_failure(trial, this_try, failure, name)
+                        .await;
+                }
                 let fault = Fault::new(Cause::AgentCrash, told.as_str());
                 self.fail(id, fault).await?;
                 Part::Over(Some(told))
             }
             Ok(WorkEnd::OutOfTime) => {
-                let seconds = trial.limit.as_secs_f64();
+                let seconds = limit.as_secs_f64();
                 let told = format!("the agent took longer than {seconds} seconds");
+                if scenario.is_some() {
+                    let failure = Failure::of_agent(FailureKind::AgentTimeout, told);
+                    let name = ExceptionType::AgentTimeoutError;
+                    return self
+                        .note_agent_failure(trial, this_try, failure, name)
+                        .await;
+                }
                 let time_out =
                     |task_run: TaskRun, now| Ok(task_run.time_out_agent(now, told.as_str()));
                 self.step(id, OnDisk::AtOnce, time_out).await?;
@@ -399,6 +510,47 @@ impl Engine {
         };
         drop(hold);
         Ok(part)
+    }
+
+    /// Writes down that the agent of a Harbor trial failed. What it left is verified all the same.
+    async fn note_agent_failure(
+        &self,
+        trial: &Trial<'_>,
+        this_try: &mut Try,
+        failure: Failure,
+        exception: ExceptionType,
+    ) -> Result<Part, EngineError> {
+        this_try.agent_failure = Some(failure.called(exception.as_str()));
+        self.store().update_try(trial.job.id, this_try).await?;
+        Ok(Part::Done)
+    }
+
+    /// Makes the box of a Harbor trial ready for its agent; where the try is, if it is not.
+    async fn make_ready(
+        &self,
+        trial: &Trial<'_>,
+        scenario: &HarborScenario,
+        id: TaskRunId,
+        devbox: DevboxId,
+    ) -> Result<Option<Part>, EngineError> {
+        let of_run = agents::profile(trial.agent);
+        let organization = trial.job.organization;
+        let harbor = self.harbor()?;
+        let ready = tokio::select! {
+            () = self.inner.closing.cancelled() => return Ok(Some(Part::Stopped)),
+            ready = harbor.make_ready(organization, devbox, scenario, &of_run) => ready,
+        };
+        match ready {
+            Ok(Phase::Done) => Ok(None),
+            Ok(Phase::Failed(failure)) => {
+                self.fail(id, failure.fault()).await?;
+                Ok(Some(Part::Failed(failure)))
+            }
+            Err(error) => {
+                let part = self.without_box(trial, id, devbox, box_error(error));
+                part.await.map(Some)
+            }
+        }
     }
 
     /// Ends a task run whose box has ended or cannot be worked with.

@@ -98,8 +98,11 @@ impl Engine {
                 }
             }
             (false, Some(_)) => {
-                self.score_now(id, OnDisk::AtOnce, AfterScoring::Stays)
-                    .await?;
+                // What was scored keeps its score: completing does not judge a second time.
+                if !matches!(found.value().state, TaskRunState::Scored { .. }) {
+                    self.score_now(id, OnDisk::AtOnce, AfterScoring::Stays)
+                        .await?;
+                }
                 self.finish(id, OnDisk::AtOnce).await?;
                 let ended = self.task_run_snapshot(Asked::InRun(run), id).await?;
                 self.as_completed(ended).await
@@ -288,8 +291,9 @@ impl Engine {
     ) -> Result<(), EngineError> {
         for task_run in active.filter(|one| one.devbox.is_none()) {
             let now = self.now();
-            self.judge_and_end(None, task_run.id, now, Because::RunEnds)
-                .await?;
+            let judged = self.judge_and_end(None, task_run.id, now, Because::RunEnds);
+            let judged = judged.await.map(|_| ());
+            self.end_without_judge(task_run.id, judged).await?;
         }
         Ok(())
     }

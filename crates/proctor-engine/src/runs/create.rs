@@ -10,10 +10,7 @@ use std::{
 use proctor_core::{
     definition::{BenchmarkVersion, Requirements},
     devbox::DevboxDefinition,
-    id::{
-        Dialect,
-        kinds::{BenchmarkId, OrganizationId, RunId, SolverId},
-    },
+    id::kinds::{BenchmarkId, OrganizationId, RunId, SolverId},
     profile::{Particulars, RunProfile},
     run::{Pinned, Run, RunState, token_lifetime},
     task_run::TaskRun,
@@ -184,8 +181,9 @@ impl Engine {
             let message = "the benchmark is archived; unarchive it before it is run";
             return Err(EngineError::Unclear(message.to_owned()));
         }
-        if let Some(why) = self.put_away_in(new.benchmark).await? {
-            return Err(EngineError::Unclear(why));
+        let archived = self.store().archived_scenarios_in(new.benchmark).await?;
+        if !archived.is_empty() {
+            return Err(EngineError::ScenariosArchived(archived));
         }
         let profile = &new.particulars.profile;
         let required = &benchmark.draft.content.requires;
@@ -212,24 +210,6 @@ impl Engine {
         };
         self.store().create_run(&run, &[], &[]).await?;
         Ok(run)
-    }
-
-    /// Why a benchmark cannot be run as long as scenarios of it are put away, if any are.
-    pub(crate) async fn put_away_in(
-        &self,
-        benchmark: BenchmarkId,
-    ) -> Result<Option<String>, EngineError> {
-        let archived = self.store().archived_scenarios_in(benchmark).await?;
-        let named: Vec<String> = archived
-            .iter()
-            .map(|scenario| scenario.wire(Dialect::Runloop))
-            .collect();
-        Ok((!named.is_empty()).then(|| {
-            format!(
-                "scenarios of this benchmark are archived: {}; unarchive them or take them out of it before it is run",
-                named.join(", ")
-            )
-        }))
     }
 
     /// Names everything that should have been brought along and was not.

@@ -3,6 +3,7 @@
 use proctor_core::{
     id::kinds::{RunId, TaskRunId},
     refused::Step,
+    task_run::{Cause, Fault},
 };
 use proctor_store::{OnDisk, progress::Progress};
 
@@ -25,7 +26,8 @@ impl Engine {
         }
         match task_run.devbox {
             None => {
-                self.judge_and_end(None, id, now, Because::Done).await?;
+                let judged = self.judge_and_end(None, id, now, Because::Done).await;
+                self.end_without_judge(id, judged.map(|_| ())).await?;
             }
             Some(_) => {
                 // Every step of a task run in a box looks at the clocks first.
@@ -34,6 +36,23 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Ends a task run whose time is over and whose judge gave no answer. Others are not kept waiting for it: the attempt counts
+    /// neither for nor against the agent.
+    pub(super) async fn end_without_judge(
+        &self,
+        id: TaskRunId,
+        judged: Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        match judged {
+            Err(EngineError::JudgeSilent(why)) => {
+                tracing::warn!(%why, task_run = %id, "a task run ends without a score");
+                self.fail(id, Fault::new(Cause::ScorerError, why.to_string()))
+                    .await
+            }
+            other => other,
+        }
     }
 
     /// Ends what is left of a run whose token has ended. What is being judged comes to its end first.

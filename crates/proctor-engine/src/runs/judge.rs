@@ -11,7 +11,7 @@ use proctor_core::{
     time::Timestamp,
 };
 use proctor_simulation::exhibits::Exhibits;
-use proctor_verify::{Context, Finding, Judgement, Rubric};
+use proctor_verify::{Context, Finding, JudgeAnswers, JudgeQuestion, Judgement, Rubric};
 use serde_json::json;
 
 use crate::{
@@ -20,21 +20,36 @@ use crate::{
     scenarios::{Disk, ScorerFinding, ScorerState, Scoring},
 };
 
-/// Judges a world by a rubric. Pure.
+/// Judges a world by a rubric, with what judges of free text answered. Pure.
 pub(crate) fn judge(
     rubric: &Rubric,
     task_run: &TaskRun,
     exhibits: &Exhibits<'_>,
+    answers: &JudgeAnswers,
 ) -> Result<Judgement, EngineError> {
+    let context = context(task_run, exhibits)?;
+    Ok(rubric.judge_with(exhibits, &context, answers))
+}
+
+/// What a judge of free text has to be asked before.
+pub(crate) fn questions(
+    rubric: &Rubric,
+    task_run: &TaskRun,
+    exhibits: &Exhibits<'_>,
+) -> Result<Vec<JudgeQuestion>, EngineError> {
+    let context = context(task_run, exhibits)?;
+    Ok(rubric.questions(exhibits, &context))
+}
+
+fn context(task_run: &TaskRun, exhibits: &Exhibits<'_>) -> Result<Context, EngineError> {
     let started_at = task_run
         .started_at()
         .ok_or_else(|| EngineError::Fault("judged before it was started".to_owned()))?;
-    let context = Context {
+    Ok(Context {
         task_run: task_run.id,
         started_at,
         now: exhibits.now,
-    };
-    Ok(rubric.judge(exhibits, &context))
+    })
 }
 
 /// A task run that scorers judged.
@@ -129,7 +144,8 @@ impl Judging<'_> {
         if !self.task.criteria.iter().any(is_assertion) {
             return Ok(BTreeMap::new());
         }
-        let judgement = judge(self.rubric, self.task_run, &Exhibits::at(now))?;
+        let nobody = JudgeAnswers::default();
+        let judgement = judge(self.rubric, self.task_run, &Exhibits::at(now), &nobody)?;
         let found = judgement.findings.into_iter().map(|finding| {
             let found = Found {
                 score: finding.score,
@@ -153,22 +169,27 @@ impl Found {
             state,
             output,
             took,
+            evidence: more,
             ..
         } = finding;
         let (layer, not_kept) = match &scoring.disk {
             Disk::Kept(layer) => (Some(layer), None),
             Disk::NotKept(why) => (None, Some(why)),
         };
+        let mut evidence = json!({
+            "state": state.as_str(),
+            "mode": scoring.mode,
+            "took_ms": millis(*took),
+            "layer": layer,
+            "not_kept": not_kept,
+        });
+        if let (Some(evidence), Some(more)) = (evidence.as_object_mut(), more.as_object()) {
+            evidence.extend(more.clone());
+        }
         Some(Self {
             score: *score,
             details: output.clone(),
-            evidence: json!({
-                "state": state.as_str(),
-                "mode": scoring.mode,
-                "took_ms": millis(*took),
-                "layer": layer,
-                "not_kept": not_kept,
-            }),
+            evidence,
         })
     }
 

@@ -25,7 +25,7 @@ pub use self::{
     complete::Completed,
     create::{Created, NewBenchmarkRun, NewRun, Taken},
     find::{RunDetails, TaskRunDetails},
-    rescore::{InBox, Rescored, RescoredScenario, Rubrics},
+    rescore::{InBox, Judges, Rescored, RescoredScenario, Rubrics},
     scenario_runs::{ScenarioRun, ScoredFunction},
     start::{NewScenarioRun, StartedTask},
 };

@@ -11,11 +11,11 @@ use proctor_core::{
 };
 use proctor_macros::boxed_futures;
 use proctor_playground::world::FrozenWorld;
-use proctor_verify::Rubric;
+use proctor_verify::{JudgeAnswers, Rubric};
 
 use super::{
     Asked, ScenarioRun, ScoredFunction, TaskRunSnapshot,
-    judge::{Judging, judge},
+    judge::{Judging, judge, questions},
     scenario_runs::functions,
     start::playground_of,
 };
@@ -33,6 +33,15 @@ pub enum Rubrics {
     Own,
     /// By the draft's criteria of the same task, as they stand.
     Draft,
+}
+
+/// Whose answers about free text count when a world is judged again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judges {
+    /// Those on record.
+    Recorded,
+    /// Those that a judge gives now.
+    Anew,
 }
 
 /// What judging again found.
@@ -71,11 +80,16 @@ pub struct RescoredScenario {
 #[boxed_futures]
 impl Engine {
     /// Judges a task run of a run again.
-    pub async fn rescore(&self, id: TaskRunId, by: Rubrics) -> Result<Rescored, EngineError> {
+    pub async fn rescore(
+        &self,
+        id: TaskRunId,
+        by: Rubrics,
+        judges: Judges,
+    ) -> Result<Rescored, EngineError> {
         let found = self.current_task_run(Asked::ByEngine, id).await?;
         match found.value().devbox {
             Some(_) => self.rescore_in_box(found, by).await,
-            None => self.rescore_playground(found, by).await,
+            None => self.rescore_playground(found, by, judges).await,
         }
     }
 
@@ -83,6 +97,7 @@ impl Engine {
         &self,
         found: TaskRunSnapshot,
         by: Rubrics,
+        judges: Judges,
     ) -> Result<Rescored, EngineError> {
         let (task_run, prepared) = (found.value(), &found.prepared);
         let id = task_run.id;
@@ -127,7 +142,17 @@ impl Engine {
         let began = self.now();
         let mut exhibits = world.contents.exhibits(frozen_at);
         exhibits.show(&record);
-        let judged = judge(rubric, task_run, &exhibits)?;
+        let questions = questions(rubric, task_run, &exhibits)?;
+        // What a judge answered then counts again; only what it was never asked is asked now.
+        let known = match (questions.is_empty(), judges) {
+            (true, _) | (_, Judges::Anew) => JudgeAnswers::default(),
+            (false, Judges::Recorded) => {
+                let recorded = self.store().criterion_runs(id).await?;
+                JudgeAnswers::recorded(recorded.iter().map(|one| &one.evidence))
+            }
+        };
+        let answers = self.answers(questions, known).await?;
+        let judged = judge(rubric, task_run, &exhibits, &answers)?;
         Ok(Rescored {
             task: task.clone(),
             card: judged.scorecard,

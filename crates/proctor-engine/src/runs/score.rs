@@ -20,6 +20,7 @@ use super::{
 use crate::{
     engine::Engine,
     error::EngineError,
+    scenarios::UnrunScorers,
     workspace::{Frozen, Judged, Limits, NotJudged},
 };
 
@@ -163,10 +164,18 @@ impl Engine {
                         (Some(slow.why), slow.of_reference)
                     }
                 };
+                let unrun = match slow {
+                    None => self.unrun_scorers(&found, &judged.not_run).await?,
+                    // Not all of them had their turn.
+                    Some(_) => UnrunScorers::default(),
+                };
                 let record = |task_run: TaskRun, now| {
                     let scored = match slow {
                         Some(why) => task_run.time_out_scoring(now, why),
-                        None => task_run.record_score(now, judged.card.clone())?,
+                        None => {
+                            let (card, fault) = (judged.card.clone(), unrun.fault.clone());
+                            task_run.record_score(now, card, fault)?
+                        }
                     };
                     match (then, scored) {
                         (AfterScoring::Ends(_), Step::Changed(scored)) if !scored.is_over() => {
@@ -179,6 +188,7 @@ impl Engine {
                     on_disk: OnDisk::AtOnce,
                     criterion_runs: judged.criterion_runs,
                     slow_reference,
+                    unrun_reference: unrun.of_reference,
                     end_of_try: match then {
                         AfterScoring::Stays => None,
                         AfterScoring::Ends(end) => Some(end),

@@ -15,7 +15,7 @@ use proctor_core::{
 };
 use proctor_store::{
     OnDisk,
-    progress::Progress,
+    progress::{Progress, UnrunReference},
     runs::{Revised, TalliedRun},
 };
 
@@ -125,6 +125,8 @@ pub(crate) struct StepRecord<'a> {
     pub(crate) criterion_runs: Vec<CriterionRun>,
     /// The digest of its frozen task, if its scorers took too long on the reference.
     pub(crate) slow_reference: Option<Digest>,
+    /// What the task run shows about scorers that could not be started, if it is of the reference.
+    pub(crate) unrun_reference: Option<UnrunReference>,
     /// The end of the try that the task run belongs to, if the step ends the task run.
     pub(crate) end_of_try: Option<&'a EndOfTry<'a>>,
 }
@@ -322,6 +324,7 @@ impl Engine {
                 if came_in_time {
                     progress.criterion_runs.clone_from(&record.criterion_runs);
                     progress.slow_reference = record.slow_reference.map(|task| (task, id));
+                    progress.unrun_reference.clone_from(&record.unrun_reference);
                     let end = record.end_of_try.filter(|_| after.is_over());
                     progress.tries = end.and_then(|end| end(&after)).into_iter().collect();
                 }

@@ -80,6 +80,8 @@ async fn begin(
         id: Some(work.name),
         shell: None,
         stdin: work.input.is_some(),
+        user: work.user.clone(),
+        view: work.view.clone(),
     };
     let command = fleet.execute(organization, devbox, new).await?;
     if let Some(input) = &work.input {

@@ -110,10 +110,7 @@ impl Boxes for FleetBoxes {
         work: AgentWork,
     ) -> Result<WorkEnd, BoxError> {
         let end = agent_work::work(&self.fleet, organization, devbox, work).await;
-        end.map_err(|error| match error {
-            FleetError::Box(proctor_devbox::Error::BoxEnded) => BoxError::Ended,
-            other => failed(other),
-        })
+        end.map_err(failed)
     }
 
     async fn ended(&self, organization: OrganizationId, devbox: DevboxId) -> BoxEnd {
@@ -240,8 +237,10 @@ fn box_failed(error: proctor_devbox::Error) -> BoxError {
     failed(FleetError::Box(error))
 }
 
-fn failed(error: FleetError) -> BoxError {
+/// What a fault of the fleet means for whoever works in a box.
+pub(crate) fn failed(error: FleetError) -> BoxError {
     match error {
+        FleetError::Box(proctor_devbox::Error::BoxEnded) => BoxError::Ended,
         FleetError::Store(StoreError::Limit(limit)) => BoxError::Limit(limit),
         FleetError::Impossible(_) | FleetError::Invalid(_) => {
             BoxError::Impossible(error.to_string())

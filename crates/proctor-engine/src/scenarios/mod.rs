@@ -10,10 +10,8 @@ mod scorers;
 mod seams;
 mod validate;
 
-pub(crate) use self::validate::command;
 pub use self::{
     boxes::FleetBoxes,
-    logs::LogFile,
     scorers::FleetJudge,
     seams::{
         AgentWork, BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Disk, Hold,
@@ -21,12 +19,13 @@ pub use self::{
     },
     validate::{NewValidation, Trial, Validated},
 };
+pub(crate) use self::{boxes::failed as box_error, reference::UnrunScorers, validate::command};
 
 use std::sync::Arc;
 
 use proctor_fleet::Fleet;
 
-use crate::{engine::Engine, error::EngineError};
+use crate::{engine::Engine, error::EngineError, harbor::HarborWorkshop};
 
 /// Where tasks are done that need a box.
 #[derive(Clone)]
@@ -35,6 +34,8 @@ pub struct Workshop {
     pub boxes: Arc<dyn Boxes>,
     /// Runs scorers.
     pub judge: Arc<dyn Judge>,
+    /// What Harbor jobs need besides; none if there are none.
+    pub harbor: Option<HarborWorkshop>,
 }
 
 impl Workshop {
@@ -43,6 +44,17 @@ impl Workshop {
         Self {
             boxes: Arc::new(FleetBoxes::new(fleet.clone())),
             judge: Arc::new(FleetJudge::new(fleet.clone())),
+            harbor: None,
+        }
+    }
+
+    /// The same, with Harbor jobs.
+    #[must_use]
+    pub fn with_harbor(self, fleet: &Fleet, harbor: HarborWorkshop) -> Self {
+        Self {
+            judge: Arc::new(FleetJudge::new(fleet.clone()).with_harbor(harbor.clone())),
+            harbor: Some(harbor),
+            ..self
         }
     }
 }

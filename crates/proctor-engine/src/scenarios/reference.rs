@@ -1,16 +1,24 @@
-//! What is known of scorers from the reference: whether they take too long even where the scenario is solved as its author solves it.
+//! What is known of scorers from the reference: whether they take too long, or cannot even be started, where the scenario is solved as its
+//! author solves it.
 //!
-//! Nothing is run to find out. What nobody knows is the agent's: else an agent could have everything left out that makes scorers slow.
+//! Nothing is run to find out. What nobody knows is the agent's: else an agent could have everything left out that makes scorers slow, or that it
+//! takes away from under them.
+
+use std::collections::BTreeSet;
 
 use proctor_core::{
     canonical::Digest,
     definition::{Task, Validation},
+    id::kinds::CriterionId,
     job::Program,
-    task_run::{SlowScoring, TaskRun},
+    scorer::NotRun,
+    task_run::{Cause, Fault, SlowScoring, TaskRun},
 };
+use proctor_harbor::exceptions::ExceptionType;
+use proctor_store::progress::UnrunReference;
 
 use super::validate::{LABEL, REFERENCE, UNTOUCHED};
-use crate::{engine::Engine, error::EngineError, runs::TaskRunSnapshot};
+use crate::{engine::Engine, error::EngineError, harbor, runs::TaskRunSnapshot};
 
 /// Why scorers took too long that themselves said so.
 pub(crate) struct SlowScorers {
@@ -18,6 +26,15 @@ pub(crate) struct SlowScorers {
     pub(crate) why: SlowScoring,
     /// The digest of the frozen task, if this is news about its reference.
     pub(crate) of_reference: Option<Digest>,
+}
+
+/// What follows from scorers that did not even run.
+#[derive(Default)]
+pub(crate) struct UnrunScorers {
+    /// Why the score says nothing about the agent, if it does not.
+    pub(crate) fault: Option<Fault>,
+    /// What is to be remembered of the reference, if this is news about it.
+    pub(crate) of_reference: Option<UnrunReference>,
 }
 
 impl Engine {
@@ -55,14 +72,78 @@ impl Engine {
         })
     }
 
+    /// What it means for a task run that these of its scorers did not even run. Those that could not be started on the newest reference either, or can be
+    /// run nowhere, are not the agent's doing. The others are worth 0, as everything is that an agent breaks.
+    pub(crate) async fn unrun_scorers(
+        &self,
+        snapshot: &TaskRunSnapshot,
+        not_run: &[(CriterionId, NotRun)],
+    ) -> Result<UnrunScorers, EngineError> {
+        let task_run = snapshot.value();
+        let (task, _) = snapshot.prepared.task(task_run.task)?;
+        // A validation is told by its label. Whether an oracle was at work must be looked up, which scorers that run are not worth.
+        let is_reference = match not_run {
+            [] => is_validation(task_run, task),
+            _ => self.is_of_reference(task_run, task).await?,
+        };
+        if not_run.is_empty() && !is_reference {
+            return Ok(UnrunScorers::default());
+        }
+        let digest = digest(task)?;
+        let here: Vec<CriterionId> = not_run
+            .iter()
+            .filter(|(_, why)| *why == NotRun::Here)
+            .map(|(scorer, _)| *scorer)
+            .collect();
+        let on_reference: BTreeSet<CriterionId> = match (is_reference, here.is_empty()) {
+            (true, _) => here.iter().copied().collect(),
+            (false, true) => BTreeSet::new(),
+            (false, false) => self.store().unrun_on_reference(&digest).await?,
+        };
+        let is_nobodys = |scorer: CriterionId| {
+            let found = not_run.iter().find(|(id, _)| *id == scorer);
+            found.is_some_and(|(_, why)| match why {
+                NotRun::Here => on_reference.contains(&scorer),
+                NotRun::Anywhere => true,
+            })
+        };
+        let criteria = task.criteria.iter();
+        let names: Vec<&str> = criteria
+            .filter(|criterion| is_nobodys(criterion.id))
+            .map(|criterion| criterion.label.as_str())
+            .collect();
+        Ok(UnrunScorers {
+            fault: (!names.is_empty()).then(|| Fault::scorers_not_run(&names)),
+            of_reference: is_reference.then_some(UnrunReference {
+                task: digest,
+                task_run: task_run.id,
+                scorers: here,
+            }),
+        })
+    }
+
+    /// Whose fault it is that a verifier came to no reward: the task's only if its reference meets the same.
+    pub(crate) async fn verifier_fault(
+        &self,
+        task_run: &TaskRun,
+        task: &Task,
+        exception: ExceptionType,
+        message: &str,
+    ) -> Result<Fault, EngineError> {
+        let is_reference = self.is_of_reference(task_run, task).await?;
+        let digest = digest(task)?;
+        if is_reference && exception.cause(true) == Cause::ScorerError {
+            self.store()
+                .note_bad_reference(&digest, task_run.id)
+                .await?;
+        }
+        let happens = is_reference || self.store().is_slow_on_reference(&digest).await?;
+        Ok(harbor::fault(exception, message, happens))
+    }
+
     /// Whether a task run was solved by the reference of its task: by a validation, or by the oracle of a job.
     async fn is_of_reference(&self, task_run: &TaskRun, task: &Task) -> Result<bool, EngineError> {
-        let solved = match task.validation {
-            Some(Validation::Reverse) => UNTOUCHED,
-            _ => REFERENCE,
-        };
-        let label = task_run.particulars.metadata.get(LABEL);
-        if label.is_some_and(|label| label == solved) {
+        if is_validation(task_run, task) {
             return Ok(true);
         }
         let Some(run) = task_run.run else {
@@ -76,6 +157,16 @@ impl Engine {
         let agent = job.plan.agent_of(id);
         Ok(agent.is_some_and(|agent| agent.program == Program::Oracle))
     }
+}
+
+/// Whether a validation solved the task by its reference.
+fn is_validation(task_run: &TaskRun, task: &Task) -> bool {
+    let solved = match task.validation {
+        Some(Validation::Reverse) => UNTOUCHED,
+        _ => REFERENCE,
+    };
+    let label = task_run.particulars.metadata.get(LABEL);
+    label.is_some_and(|label| label == solved)
 }
 
 /// What names a frozen task with all that it says.

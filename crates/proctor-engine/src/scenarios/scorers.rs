@@ -8,6 +8,7 @@ use proctor_core::{
     definition::{Check, Criterion, Task},
     devbox::DevboxStatus,
     id::kinds::{CriterionId, DevboxKind},
+    scorer::NotRun,
     scoring::Score,
 };
 use proctor_devbox::{Error as DevboxError, User};
@@ -17,7 +18,10 @@ use proctor_scorers::{
     ScoringFunction, judge, rejudge, settings::ScoringSettings,
 };
 
+use serde_json::Value;
+
 use super::{Disk, Judge, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder};
+use crate::harbor::{BoxUser, HarborScenario, HarborWorkshop, PreparedVerifier, mode_of};
 
 /// How the names of all scorings begin.
 const SCORING: &str = "scoring-";
@@ -26,12 +30,26 @@ const SCORING: &str = "scoring-";
 #[derive(Clone)]
 pub struct FleetJudge {
     fleet: Fleet,
+    /// Verifies Harbor tasks.
+    harbor: Option<HarborWorkshop>,
 }
 
 impl FleetJudge {
     /// Scores in the devboxes of this fleet.
     pub const fn new(fleet: Fleet) -> Self {
-        Self { fleet }
+        Self {
+            fleet,
+            harbor: None,
+        }
+    }
+
+    /// The same for Harbor tasks too.
+    #[must_use]
+    pub fn with_harbor(self, harbor: HarborWorkshop) -> Self {
+        Self {
+            harbor: Some(harbor),
+            ..self
+        }
     }
 
     /// The box as soon as it can be worked with; none if that takes longer than scoring may.
@@ -83,13 +101,22 @@ impl Judge for FleetJudge {
                 disk: Disk::NotKept("the devbox took too long to come to be".to_owned()),
             });
         };
-        let mut judging = self.judging(&order, &plan, Worker::at(&place, &plan));
+        let worker = Worker::at(&place, &plan);
+        let verifier = self.verifier(&order, &plan, &worker, false).await?;
+        let mut judging = self.judging(&order, &plan, worker);
+        if let (Some(verifier), Some(scenario)) = (&verifier, &plan.harbor) {
+            verify_instead(&mut judging, verifier, scenario);
+        }
         let freezing = self.begin_freezing(&order, &plan, &place).await?;
         judging.freeze = freezing.layer.clone();
         let backend = self.fleet.backend().map_err(failed)?;
         let judged = judge(&**backend, &*place.devbox, &judging).await;
         let disk = self.end_freezing(freezing, judged.as_ref().ok()).await;
-        Ok(plan.scoring(judged.map_err(not_judged)?, disk))
+        let judged = judged.map_err(not_judged)?;
+        match verifier {
+            None => Ok(plan.scoring(judged, disk)),
+            Some(verifier) => verification(&order, &verifier, &judged, disk),
+        }
     }
 
     async fn rescore(&self, order: ScoringOrder) -> Result<Scoring, ScoringError> {
@@ -100,7 +127,12 @@ impl Judge for FleetJudge {
             other => failed(other),
         })?;
         let kept = kept.ok_or_else(gone)?;
-        let judging = self.judging(&order, &plan, Worker::on(&kept, &plan));
+        let worker = Worker::on(&kept, &plan);
+        let verifier = self.verifier(&order, &plan, &worker, true).await?;
+        let mut judging = self.judging(&order, &plan, worker);
+        if let (Some(verifier), Some(scenario)) = (&verifier, &plan.harbor) {
+            verify_instead(&mut judging, verifier, scenario);
+        }
         let backend = self.fleet.backend().map_err(failed)?;
         let judged = rejudge(&**backend, &kept.layer, &kept.spec, &judging).await;
         let judged = judged.map_err(|error| match error {
@@ -111,11 +143,36 @@ impl Judge for FleetJudge {
             other => not_judged(other),
         })?;
         let disk = Disk::Kept(kept.layer.to_string());
-        Ok(plan.scoring(judged, disk))
+        match verifier {
+            None => Ok(plan.scoring(judged, disk)),
+            Some(verifier) => verification(&order, &verifier, &judged, disk),
+        }
     }
 }
 
 impl FleetJudge {
+    /// The verifier of a Harbor task, if it is one. `is_kept`: its box is gone, and its disk is judged again.
+    async fn verifier(
+        &self,
+        order: &ScoringOrder,
+        plan: &Plan,
+        worker: &Worker,
+        is_kept: bool,
+    ) -> Result<Option<PreparedVerifier>, ScoringError> {
+        let Some(scenario) = &plan.harbor else {
+            return Ok(None);
+        };
+        let harbor = self.harbor.as_ref().ok_or_else(no_harbor)?;
+        let user = BoxUser {
+            user: &worker.user,
+            home: &worker.home,
+            environment: &worker.environment,
+            masks: &worker.masks,
+        };
+        let verifier = harbor.verifier(order, scenario, user, is_kept).await?;
+        Ok(Some(verifier))
+    }
+
     /// Says as what the disk is frozen. What is only for later must not cost a score.
     async fn begin_freezing(
         &self,
@@ -123,7 +180,11 @@ impl FleetJudge {
         plan: &Plan,
         place: &Workplace,
     ) -> Result<Freezing, ScoringError> {
-        let needs_it = match plan.settings.mode {
+        let mode = match &plan.harbor {
+            Some(scenario) => mode_of(scenario.verifier.integrity),
+            None => plan.settings.mode,
+        };
+        let needs_it = match mode {
             Mode::Live | Mode::Quiet => false,
             Mode::Clone | Mode::Artifacts => true,
         };
@@ -232,14 +293,21 @@ struct Plan {
     directory: Option<String>,
     /// The commands that made the box what the agent found.
     launch_commands: Vec<String>,
+    /// What the task is, if it is a Harbor task: then no scorers run but its verifier.
+    harbor: Option<HarborScenario>,
 }
 
 impl Plan {
     fn of(order: &ScoringOrder) -> Result<Self, ScoringError> {
+        let harbor = HarborScenario::of(&order.task);
         Ok(Self {
             settings: ScoringSettings::of_metadata(&order.task.metadata)
                 .map_err(|problems| ScoringError::Unfit(problems.to_string()))?,
-            contract: Contract::read(&order.task.criteria, &order.kinds),
+            contract: match harbor {
+                Some(_) => Contract::default(),
+                None => Contract::read(&order.task.criteria, &order.kinds),
+            },
+            harbor,
             directory: order.task.working_directory().map(str::to_owned),
             launch_commands: launch_commands(&order.task),
         })
@@ -300,8 +368,10 @@ impl Contract {
                     criterion: criterion.id,
                     score: Score::ZERO,
                     state: ScorerState::Error,
+                    not_run: Some(NotRun::Anywhere),
                     output: format!("error: {problems}\n"),
                     took: Duration::ZERO,
+                    evidence: Value::Null,
                 }),
             }
         }
@@ -318,8 +388,10 @@ fn finding(criterion: CriterionId, scored: Scored) -> ScorerFinding {
         criterion,
         score,
         state,
+        not_run: scored.not_run,
         output: scored.output,
         took: scored.took,
+        evidence: Value::Null,
     }
 }
 
@@ -328,6 +400,39 @@ fn launch_commands(task: &Task) -> Vec<String> {
     let launch = definition.and_then(|definition| definition.launch.as_ref());
     let commands = launch.and_then(|launch| launch.launch_commands.as_ref());
     commands.cloned().unwrap_or_default()
+}
+
+/// Has the verifier of a Harbor task run instead of scorers.
+fn verify_instead(
+    judging: &mut JudgeOrder,
+    verifier: &PreparedVerifier,
+    scenario: &HarborScenario,
+) {
+    let masks = verifier.masks.clone();
+    judging.redaction = Redaction::by(move |text| masks.apply(text));
+    judging.scorers = vec![verifier.function.clone()];
+    judging.mode = verifier.mode();
+    judging.artifacts = scenario.taken_over(&verifier.directory);
+    judging.working_directory = Some(verifier.directory.clone());
+}
+
+/// What the verifier of a Harbor task said.
+fn verification(
+    order: &ScoringOrder,
+    verifier: &PreparedVerifier,
+    judged: &Judgement,
+    disk: Disk,
+) -> Result<Scoring, ScoringError> {
+    Ok(Scoring {
+        mode: verifier.integrity().to_owned(),
+        findings: vec![verifier.finding(order, judged.results.first())?],
+        timed_out: false,
+        disk,
+    })
+}
+
+fn no_harbor() -> ScoringError {
+    ScoringError::Unfit("this server runs no Harbor tasks".to_owned())
 }
 
 fn gone() -> ScoringError {

@@ -12,12 +12,16 @@ use proctor_core::{
     devbox::DevboxRequest,
     id::kinds::{CriterionId, DevboxId, OrganizationId, TaskRunId},
     limits::LimitReached,
+    scorer::NotRun,
     scoring::Score,
     shell::quoted,
     task_run::{Cause, Fault},
 };
+use proctor_devbox::{User, View};
 use proctor_fleet::RequestProblem;
+use proctor_harbor::exceptions::ExceptionType;
 use proctor_scorers::ScorerKinds;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -123,6 +127,10 @@ pub struct AgentWork {
     pub directory: Option<String>,
     /// Environment variables that it has beside those of the box.
     pub variables: BTreeMap<String, String>,
+    /// Who runs it, if not the user of the box.
+    pub user: Option<User>,
+    /// Directories of the server's that it sees and nothing else in the box does.
+    pub view: Option<View>,
     /// How long it may take; then everything that it started ends too.
     pub time_limit: Duration,
 }
@@ -259,10 +267,14 @@ pub struct ScorerFinding {
     pub score: Score,
     /// Whether the scorer came to a result.
     pub state: ScorerState,
+    /// Why it did not even run, if it did not.
+    pub not_run: Option<NotRun>,
     /// What it printed, without secrets.
     pub output: String,
     /// How long it took.
     pub took: Duration,
+    /// What else it found, as an object; null if that is nothing.
+    pub evidence: Value,
 }
 
 /// Whether a scorer came to a result.
@@ -308,6 +320,14 @@ impl Scoring {
     pub fn had_no_box(&self) -> bool {
         self.timed_out && self.findings.is_empty()
     }
+
+    /// The scorers that did not even run, and why.
+    pub fn not_run(&self) -> Vec<(CriterionId, NotRun)> {
+        let findings = self.findings.iter();
+        findings
+            .filter_map(|finding| Some((finding.criterion, finding.not_run?)))
+            .collect()
+    }
 }
 
 /// What became of the disk of a box that was scored.
@@ -331,6 +351,14 @@ pub enum ScoringError {
     /// Nothing is kept that could be scored again; why.
     #[error("{0}")]
     NotKept(String),
+    /// The verifier of a Harbor task came to no reward.
+    #[error("{exception}: {message}")]
+    NotVerified {
+        /// What that is called.
+        exception: ExceptionType,
+        /// What happened.
+        message: String,
+    },
     /// The scorers cannot be run as the task has them.
     #[error("the scorers cannot be run: {0}")]
     Unfit(String),

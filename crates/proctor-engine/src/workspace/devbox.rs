@@ -151,6 +151,20 @@ impl Workspace for DevboxWorkspace {
             Err(ScoringError::Cancelled) => return Err(NotJudged::Cancelled),
             Err(ScoringError::BoxLost) => return Err(self.end_of(devbox).await?),
             Err(ScoringError::Unfit(why)) => return Err(NotJudged::Unfit(why)),
+            Err(
+                ref error @ ScoringError::NotVerified {
+                    exception,
+                    ref message,
+                },
+            ) => {
+                let fault = self
+                    .engine
+                    .verifier_fault(task_run, task, exception, message);
+                return Err(NotJudged::Failed {
+                    fault: fault.await?,
+                    error: error.to_string().into(),
+                });
+            }
             Err(other @ (ScoringError::NotKept(_) | ScoringError::Failed(_))) => {
                 return Err(NotJudged::Failed {
                     fault: not_scored(&other),
@@ -173,6 +187,7 @@ impl Workspace for DevboxWorkspace {
                 (true, true) => Some(SlowScoring::Box),
                 (true, false) => Some(SlowScoring::Scorers),
             },
+            not_run: scoring.not_run(),
         })
     }
 

@@ -14,8 +14,9 @@ use async_trait::async_trait;
 use proctor_core::{
     criterion_run::CriterionRun,
     definition::World,
-    id::kinds::{DevboxId, OrganizationId, TaskId},
+    id::kinds::{CriterionId, DevboxId, OrganizationId, TaskId},
     profile::RunProfile,
+    scorer::NotRun,
     scoring::Scorecard,
     task_run::{Fault, SlowScoring, TaskRun},
     time::Timestamp,
@@ -101,6 +102,8 @@ pub(crate) struct Judged {
     pub(crate) criterion_runs: Vec<CriterionRun>,
     /// What took so long, if the time was over before all was judged: then there is no score.
     pub(crate) timed_out: Option<SlowScoring>,
+    /// The scorers that did not even run, and why.
+    pub(crate) not_run: Vec<(CriterionId, NotRun)>,
 }
 
 /// Why there is nothing to be found.

@@ -11,13 +11,17 @@ use proctor_core::{
     time::Timestamp,
 };
 use proctor_store::playgrounds::{Place, Playground};
+use proctor_verify::JudgeAnswers;
 
 use super::{Frozen, Judged, Limits, NotJudged, Opening, Workspace};
 use crate::{
     catalog::Prepared,
     engine::Engine,
     error::EngineError,
-    runs::{judge::judge, playground_of},
+    runs::{
+        judge::{judge, questions},
+        playground_of,
+    },
 };
 
 /// The playgrounds of one benchmark's task runs.
@@ -88,9 +92,20 @@ impl Workspace for PlaygroundWorkspace {
             true => Some(world.history().await.map_err(EngineError::from)?),
             false => None,
         };
+        let rubric = &prepared.rubric;
+        let questions = world
+            .look_with(record.as_ref(), |exhibits| {
+                questions(rubric, task_run, exhibits)
+            })
+            .await
+            .map_err(EngineError::from)??;
+        let answers = self
+            .engine
+            .answers(questions, JudgeAnswers::default())
+            .await?;
         let judgement = world
             .look_with(record.as_ref(), |exhibits| {
-                judge(&prepared.rubric, task_run, exhibits)
+                judge(rubric, task_run, exhibits, &answers)
             })
             .await
             .map_err(EngineError::from)??;
@@ -100,6 +115,7 @@ impl Workspace for PlaygroundWorkspace {
                 .engine
                 .criterion_runs(task_run.id, judgement.findings, began),
             timed_out: None,
+            not_run: Vec::new(),
         })
     }
 

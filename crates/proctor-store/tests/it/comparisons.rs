@@ -6,7 +6,7 @@ use proctor_core::{
 };
 use proctor_store::{
     Store,
-    comparisons::NewResult,
+    comparisons::{NewGateResult, NewResult},
     page::{PageRequest, PageStart},
     progress::Progress,
 };
@@ -143,7 +143,11 @@ async fn what_was_answered_is_kept_as_it_was(#[values(On::Sqlite, On::Postgres)]
             body: json!({ "verdict": verdict }),
             created_at: START,
         };
-        store.create_gate(clinic, verdict, &gate).await.unwrap();
+        let new = NewGateResult {
+            verdict,
+            result: gate.clone(),
+        };
+        store.create_gate(clinic, &new).await.unwrap();
         assert_eq!(store.gate(clinic, gate.id).await.unwrap(), Some(gate.body));
         assert_eq!(store.gate(other, gate.id).await.unwrap(), None);
     }

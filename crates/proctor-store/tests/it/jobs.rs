@@ -1,22 +1,25 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    id::kinds::{OrganizationId, RunId},
+    id::kinds::{GateId, OrganizationId, RunId},
     job::{
-        Job, JobAgent, JobPlan, JobSource, JobState, Orchestration, PlannedScenario, Program, Try,
-        TryOutcome,
+        Job, JobAgent, JobPlan, JobSource, JobState, Look, LookDecision, Orchestration,
+        PlannedGate, PlannedScenario, Program, Try, TryOutcome,
     },
     run::Run,
     scoring::Score,
 };
+use proctor_statistics::GateVerdict;
 use proctor_store::{
     Store, StoreError,
+    comparisons::{NewGateResult, NewResult},
     names::Sought,
     page::{PageRequest, PageStart},
     progress::Progress,
     runs::Revised,
 };
 use rstest::rstest;
+use serde_json::json;
 
 use crate::{
     fixture::{Fixture, On, START},
@@ -67,6 +70,7 @@ pub(crate) async fn job_with_run(
                 timeout_multiplier: Some(1.5),
                 ..Orchestration::default()
             },
+            rounds: None,
         },
         created_at: START,
         state: JobState::Initializing,
@@ -127,6 +131,7 @@ async fn a_job_changes_only_from_where_it_was_read(#[values(On::Sqlite, On::Post
         task_run: None,
         began_at: START,
         agent_began_at: None,
+        agent_failure: None,
         end: None,
     };
     assert!(!store.begin_try(job.id, &late).await.unwrap());
@@ -162,6 +167,7 @@ async fn a_try_begins_and_ends_once(#[values(On::Sqlite, On::Postgres)] on: On) 
         task_run: Some(store.fresh_id()),
         began_at: START,
         agent_began_at: None,
+        agent_failure: None,
         end: None,
     };
     assert!(store.begin_try(job.id, &begun).await.unwrap());
@@ -186,6 +192,7 @@ async fn a_try_begins_and_ends_once(#[values(On::Sqlite, On::Postgres)] on: On) 
         TryOutcome::Completed {
             score,
             critical_misses: Vec::new(),
+            fault: None,
         },
     );
     store.update_try(job.id, &ended).await.unwrap();
@@ -193,4 +200,59 @@ async fn a_try_begins_and_ends_once(#[values(On::Sqlite, On::Postgres)] on: On) 
     let late = store.update_try(job.id, &late).await;
     assert!(matches!(late, Err(StoreError::Stale)), "{late:?}");
     assert_eq!(store.tries(job.id).await.unwrap(), [ended]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_round_is_looked_at_once(#[values(On::Sqlite, On::Postgres)] on: On) {
+    let fixture = Fixture::open(on).await;
+    let store = &fixture.store;
+    let clinic = fixture.organization("Clinic").await;
+    let (job, _) = job_with_run(store, clinic, "Nightly").await;
+    let look = |round: u32, verdict: GateVerdict, kept: Option<GateId>| Look {
+        round,
+        at: START,
+        level: 0.01,
+        decisions: vec![LookDecision {
+            gate: PlannedGate {
+                candidate: 1,
+                baseline: Some(0),
+            },
+            verdict: Some(verdict),
+            sentences: vec!["so it is".to_owned()],
+            kept,
+        }],
+    };
+    let gate = NewGateResult {
+        verdict: "PASS",
+        result: NewResult {
+            id: store.fresh_id(),
+            headline: json!({}),
+            body: json!({"verdict": "PASS"}),
+            created_at: START,
+        },
+    };
+    let open = look(2, GateVerdict::Inconclusive, None);
+    store.create_look(clinic, job.id, &open, &[]).await.unwrap();
+    let last = look(3, GateVerdict::Pass, Some(gate.result.id));
+    let gates = [gate.clone()];
+    store
+        .create_look(clinic, job.id, &last, &gates)
+        .await
+        .unwrap();
+    let other = NewGateResult {
+        result: NewResult {
+            id: store.fresh_id(),
+            ..gate.result.clone()
+        },
+        ..gate.clone()
+    };
+    let again = store
+        .create_look(clinic, job.id, &last, std::slice::from_ref(&other))
+        .await;
+    assert!(matches!(again, Err(StoreError::Taken(_))), "{again:?}");
+    assert_eq!(store.looks(job.id).await.unwrap(), [open, last]);
+    let kept = store.gate(clinic, gate.result.id).await.unwrap();
+    assert_eq!(kept, Some(gate.result.body));
+    assert_eq!(store.gate(clinic, other.result.id).await.unwrap(), None);
 }

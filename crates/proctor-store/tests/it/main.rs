@@ -1,6 +1,7 @@
 //! The store through its public face, each behaviour on both databases.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod admissions;
 mod authoring;
 mod benchmarks;
 mod comparisons;

@@ -1,17 +1,22 @@
-use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroU32,
+    time::Duration,
+};
 
 use proctor_core::{
+    canonical::Digest,
     criterion_run::CriterionRun,
     id::kinds::OrganizationId,
     profile::Particulars,
     run::{Pinned, Run, RunState},
     scoring::{Mark, Score, Scorecard, Weight},
-    task_run::TaskRun,
+    task_run::{TaskRun, TaskRunStatus},
 };
 use proctor_store::{
     Store, StoreError,
     page::{PageRequest, PageStart},
-    progress::Progress,
+    progress::{Progress, UnrunReference},
 };
 use rstest::rstest;
 
@@ -194,5 +199,30 @@ async fn a_decision_on_old_facts_writes_nothing(#[values(On::Sqlite, On::Postgre
     assert!(matches!(store.record(&stale).await, Err(StoreError::Stale)));
     let now = store.task_runs(run.id).await.unwrap();
     assert_eq!(now[0], tasks[0], "nothing half-written");
-    assert_eq!(now[1].value.status(), "started");
+    assert_eq!(now[1].value.status(), TaskRunStatus::Started);
+}
+
+#[rstest]
+#[tokio::test]
+async fn the_newest_reference_says_which_scorers_cannot_be_started(
+    #[values(On::Sqlite, On::Postgres)] on: On,
+) {
+    let fixture = Fixture::open(on).await;
+    let store = &fixture.store;
+    let (task, other) = (Digest::of_bytes(b"a task"), Digest::of_bytes(b"another"));
+    let [first, second] = [store.fresh_id(), store.fresh_id()];
+    let shows = |scorers: Vec<_>| Progress {
+        unrun_reference: Some(UnrunReference {
+            task,
+            task_run: store.fresh_id(),
+            scorers,
+        }),
+        ..Progress::default()
+    };
+    for scorers in [vec![first, second], vec![second], Vec::new(), vec![first]] {
+        store.record(&shows(scorers.clone())).await.unwrap();
+        let known = store.unrun_on_reference(&task).await.unwrap();
+        assert_eq!(known, scorers.into_iter().collect::<BTreeSet<_>>());
+    }
+    assert!(store.unrun_on_reference(&other).await.unwrap().is_empty());
 }

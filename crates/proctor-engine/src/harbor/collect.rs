@@ -1,0 +1,201 @@
+//! What is taken out of a box when its agent is done: its logs, and the artifacts that the task or the job names.
+//!
+//! A hook that fails or an artifact that is missing is noted and changes nothing else. What comes out was written by the agent, and so may be the
+//! program that sends it: it is unpacked as any archive of a stranger's.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use proctor_core::{
+    id::kinds::{DevboxId, OrganizationId, TaskRunId},
+    profile::RunProfile,
+    shell::quoted,
+};
+use proctor_devbox::{Stream, User};
+use proctor_fleet::{FleetError, Workplace, archives::Limits, trees};
+use proctor_harbor::{task::Artifact, timeouts::duration};
+use serde::Serialize;
+
+use super::{
+    HarborScenario, HarborWorkshop,
+    phases::{run, user_named},
+};
+
+/// The agent's logs in the box.
+const AGENT_LOGS: &str = "/logs/agent";
+/// Where agents leave artifacts without being asked.
+const ARTIFACTS: &str = "/logs/artifacts";
+/// How much of one artifact is taken.
+const LARGEST: Limits = Limits {
+    members: 20_000,
+    bytes: 64 << 20,
+};
+/// How long one may take.
+const TIME: Duration = Duration::from_secs(120);
+/// How much is read at a time.
+const PIECE: usize = 1 << 20;
+
+/// What became of an artifact, as Harbor writes it into its manifest.
+#[derive(Serialize)]
+struct Collected {
+    source: String,
+    destination: String,
+    r#type: &'static str,
+    status: &'static str,
+    service: Option<String>,
+    exclude: Vec<String>,
+}
+
+impl HarborWorkshop {
+    /// Takes out of a box what is kept of it.
+    pub(crate) async fn collect(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+        task_run: TaskRunId,
+        scenario: &HarborScenario,
+        of_run: &RunProfile,
+    ) -> Result<(), FleetError> {
+        let mut place = self.inner.fleet.workplace(devbox).await?;
+        place.environment = self
+            .environment_without_agent(organization, &place.environment, scenario, of_run)
+            .await?;
+        for hook in &scenario.collect {
+            let mut spec = place.shell_command(self.exec_id("collect")?, &hook.command);
+            spec.timeout = Some(duration(hook.timeout));
+            if let Some(user) = &hook.user {
+                spec.user = user_named(user);
+            }
+            let (exit, said) = run(&place, spec).await?;
+            if !exit.success() {
+                let status = exit.status();
+                tracing::info!(%devbox, status, said, "a collect hook failed");
+            }
+        }
+        let trial = self.trial(task_run);
+        let left = trial.join("agent");
+        if left.exists() {
+            // An earlier process was about to do the same.
+            fs_err::remove_dir_all(&left)?;
+        }
+        self.take(&place, AGENT_LOGS, &[], &left).await?;
+        let artifacts = trial.join("artifacts");
+        if artifacts.exists() {
+            fs_err::remove_dir_all(&artifacts)?;
+        }
+        fs_err::create_dir_all(&artifacts)?;
+        let usual = Artifact {
+            source: ARTIFACTS.to_owned(),
+            destination: Some(String::new()),
+            exclude: Vec::new(),
+            service: None,
+        };
+        let mut manifest = Vec::new();
+        for artifact in std::iter::once(&usual).chain(&scenario.artifacts) {
+            let target = artifacts.join(artifact.place());
+            let taken = self.take(&place, &artifact.source, &artifact.exclude, &target);
+            let kind = match artifact.is_of_main() {
+                true => taken.await?,
+                false => None,
+            };
+            manifest.push(Collected {
+                source: artifact.source.clone(),
+                destination: format!("artifacts/{}", artifact.place()),
+                r#type: kind.unwrap_or("file"),
+                status: if kind.is_some() { "ok" } else { "failed" },
+                service: artifact.service.clone(),
+                exclude: artifact.exclude.clone(),
+            });
+        }
+        let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::other)?;
+        fs_err::write(artifacts.join("manifest.json"), text)?;
+        Ok(())
+    }
+
+    /// Takes a file or a directory out of a box; what it is, or none if it is not there or cannot be taken.
+    async fn take(
+        &self,
+        place: &Workplace,
+        source: &str,
+        exclude: &[String],
+        target: &Path,
+    ) -> Result<Option<&'static str>, FleetError> {
+        let patterns: String = exclude
+            .iter()
+            .map(|pattern| format!(" --exclude={}", quoted(pattern)))
+            .collect();
+        let path = quoted(source);
+        // A directory is sent with what is in it, a file by its name.
+        let script = format!(
+            "at={path}\nif [ -d \"$at\" ]; then exec tar -cf -{patterns} -C \"$at\" .; fi\n\
+             if [ -f \"$at\" ]; then exec tar -cf - -C \"$(dirname \"$at\")\" \"$(basename \"$at\")\"; fi\nexit 44"
+        );
+        let mut spec = place.program(self.exec_id("take")?, ["/bin/sh", "-c", &script]);
+        spec.user = User::Root;
+        spec.cwd = Some("/".to_owned());
+        spec.timeout = Some(TIME);
+        spec.output_limit = LARGEST.bytes;
+        let execution = match place.devbox.exec(spec).await {
+            Ok(execution) => execution,
+            // The agent took the shell away.
+            Err(proctor_devbox::Error::CannotRun { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let exit = execution.wait().await?;
+        let mut bytes = Vec::new();
+        if exit.success() {
+            loop {
+                let from = bytes.len() as u64;
+                let chunk = execution.read_output(Stream::Stdout, from, PIECE).await?;
+                if chunk.bytes.is_empty() {
+                    break;
+                }
+                bytes.extend_from_slice(&chunk.bytes);
+            }
+        }
+        execution.forget().await?;
+        if !exit.success() {
+            return Ok(None);
+        }
+        let staged = self.inner.trees.stage()?;
+        let (into, target) = (staged.path().join("tree"), target.to_owned());
+        let name = base_name(source);
+        let unpacked = tokio::task::spawn_blocking(move || {
+            trees::unpack(bytes.as_slice(), &into, LARGEST).ok()?;
+            settle(&into, &name, &target).ok()
+        });
+        let kind = unpacked.await.map_err(io::Error::other)?;
+        drop(staged);
+        Ok(kind)
+    }
+}
+
+/// Moves what was taken to its place; what it is.
+fn settle(from: &Path, name: &str, target: &Path) -> io::Result<&'static str> {
+    if let Some(parent) = target.parent() {
+        fs_err::create_dir_all(parent)?;
+    }
+    let single: Vec<PathBuf> = fs_err::read_dir(from)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<io::Result<_>>()?;
+    let is_file = matches!(&single[..], [only] if only.file_name().is_some_and(|found| found == name) && only.is_file());
+    if is_file && !target.is_dir() {
+        fs_err::rename(&single[0], target)?;
+        return Ok("file");
+    }
+    fs_err::create_dir_all(target)?;
+    for path in single {
+        if let Some(name) = path.file_name() {
+            fs_err::rename(&path, target.join(name))?;
+        }
+    }
+    Ok("directory")
+}
+
+fn base_name(path: &str) -> String {
+    let last = path.rsplit('/').find(|part| !part.is_empty());
+    last.unwrap_or_default().to_owned()
+}

@@ -1,0 +1,263 @@
+//! A Harbor task as a scenario: all that its trials need to know stands in the frozen definition, in its one criterion.
+
+use std::time::Duration;
+
+use proctor_core::{
+    definition::{Check, Criterion, Requirements, Seconds, Task, World},
+    devbox::{BaseRequest, DevboxDefinition, LaunchRequest},
+    document::Document,
+    id::kinds::{CriterionId, TaskId},
+    scorer::ScorerDefinition,
+    scoring::Weight,
+};
+use proctor_harbor::{
+    job::SharedVerifier,
+    task::{Artifact, CollectHook, Healthcheck, McpServer, NetworkPolicy, VerifierMode},
+    timeouts::duration,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::{environment::EnvironmentPlan, variables::Variables};
+
+/// The word by which the criterion of a Harbor task names its kind.
+const KIND: &str = "harbor_verifier";
+/// What the criterion is called.
+const LABEL: &str = "reward";
+/// How long freezing the disk and reading the rewards may take, besides the verifier itself.
+const AROUND_VERIFIER: Duration = Duration::from_secs(600);
+
+/// A Harbor task as its trials see it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct HarborScenario {
+    /// The word by which the criterion names its kind.
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    /// The digest of the task's directory, as it is kept.
+    pub(crate) tree: String,
+    /// Harbor's own digest of the task.
+    pub(crate) digest: String,
+    /// Where the task came from, as the job file says it.
+    pub(crate) from: String,
+    /// The data set that it is from, if anybody said.
+    pub(crate) source: Option<String>,
+    /// The box.
+    pub(crate) environment: EnvironmentPlan,
+    /// Environment variables of everything in the box.
+    pub(crate) variables: Variables,
+    /// What the box may reach.
+    pub(crate) network: NetworkPolicy,
+    /// How the box says that it is ready.
+    pub(crate) healthcheck: Option<Healthcheck>,
+    /// The agent's part.
+    pub(crate) agent: AgentPlan,
+    /// The reference solution.
+    pub(crate) solution: SolutionPlan,
+    /// The verifier's part.
+    pub(crate) verifier: VerifierPlan,
+    /// What is taken out of the box.
+    pub(crate) artifacts: Vec<Artifact>,
+    /// What notes the state of things when the agent is done.
+    pub(crate) collect: Vec<CollectHook>,
+    /// Servers of tools for the agent.
+    pub(crate) mcp_servers: Vec<McpServer>,
+    /// Where the agent finds skills.
+    pub(crate) skills_dir: Option<String>,
+}
+
+/// The agent's part of a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct AgentPlan {
+    /// How long it may take, in seconds, before the job's rules.
+    pub(crate) timeout: Option<f64>,
+    /// Whom it runs as, by name or number.
+    pub(crate) user: Option<String>,
+}
+
+/// The reference solution of a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SolutionPlan {
+    /// Whether there is one.
+    pub(crate) is_there: bool,
+    /// Its environment variables.
+    pub(crate) variables: Variables,
+}
+
+/// The verifier's part of a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct VerifierPlan {
+    /// How long it may take, in seconds, by the task and the job.
+    pub(crate) seconds: f64,
+    /// Its environment variables.
+    pub(crate) variables: Variables,
+    /// Whom it runs as, by name or number.
+    pub(crate) user: Option<String>,
+    /// Where it runs by the task.
+    pub(crate) mode: VerifierMode,
+    /// Where it runs if it shares the agent's box.
+    pub(crate) integrity: SharedVerifier,
+}
+
+impl HarborScenario {
+    /// The Harbor task that a frozen task is, if it is one.
+    pub(crate) fn of(task: &Task) -> Option<Self> {
+        let [criterion] = &task.criteria[..] else {
+            return None;
+        };
+        let Check::Scorer(definition) = &criterion.check else {
+            return None;
+        };
+        if definition.kind() != Some(KIND) {
+            return None;
+        }
+        let scenario = Self::deserialize(definition.as_value()).ok()?;
+        // It names a directory of the server's: whoever wrote the definition, it must be one that was kept.
+        is_digest(&scenario.tree).then_some(scenario)
+    }
+
+    /// The frozen task.
+    pub(crate) fn into_task(
+        mut self,
+        name: &str,
+        instruction: &str,
+        launch: LaunchRequest,
+        working_directory: Option<String>,
+    ) -> Task {
+        KIND.clone_into(&mut self.kind);
+        let id = id_of(&[&self.tree, name]);
+        let seconds = duration(self.verifier.seconds).saturating_add(AROUND_VERIFIER);
+        let seconds = u32::try_from(seconds.as_secs()).unwrap_or(u32::MAX);
+        let parameters = DevboxDefinition {
+            base: BaseRequest::NewestBlueprint(self.environment.blueprint.clone()),
+            launch: Some(launch),
+            working_directory,
+        };
+        let document = json!(self);
+        Task {
+            id: TaskId::from_uuid(id),
+            name: name.to_owned(),
+            timeout: None,
+            tags: Vec::new(),
+            brief: json!({"problem_statement": instruction}),
+            world: World::Devbox {
+                parameters: Document::from(parameters),
+            },
+            entities: Vec::new(),
+            capture: std::collections::BTreeMap::new(),
+            criteria: vec![Criterion {
+                id: CriterionId::from_uuid(id_of(&[&self.tree, name, LABEL])),
+                label: LABEL.to_owned(),
+                weight: Weight::default(),
+                axis: None,
+                input_entity: None,
+                key: None,
+                critical: false,
+                all: false,
+                requires: Vec::new(),
+                check: Check::Scorer(ScorerDefinition::from(document)),
+            }],
+            reference: match self.solution.is_there {
+                true => json!({"harbor": self.digest}),
+                false => Value::Null,
+            },
+            validation: None,
+            scoring_timeout: Seconds::new(seconds),
+            requires: Requirements::default(),
+            metadata: [
+                ("proctor.harbor.digest", self.digest.clone()),
+                ("proctor.harbor.path", self.from.clone()),
+            ]
+            .map(|(name, value)| (name.to_owned(), value))
+            .into(),
+        }
+    }
+}
+
+impl Default for HarborScenario {
+    fn default() -> Self {
+        Self {
+            kind: KIND.to_owned(),
+            tree: String::new(),
+            digest: String::new(),
+            from: String::new(),
+            source: None,
+            environment: EnvironmentPlan::default(),
+            variables: Variables::default(),
+            network: NetworkPolicy::default(),
+            healthcheck: None,
+            agent: AgentPlan {
+                timeout: None,
+                user: None,
+            },
+            solution: SolutionPlan {
+                is_there: false,
+                variables: Variables::default(),
+            },
+            verifier: VerifierPlan {
+                seconds: 0.0,
+                variables: Variables::default(),
+                user: None,
+                mode: VerifierMode::Shared,
+                integrity: SharedVerifier::Sealed,
+            },
+            artifacts: Vec::new(),
+            collect: Vec::new(),
+            mcp_servers: Vec::new(),
+            skills_dir: None,
+        }
+    }
+}
+
+/// The same content is the same task in every job, so that their results can be compared.
+fn id_of(parts: &[&str]) -> Uuid {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part);
+    }
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hasher.finalize()[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(tree: &str) -> HarborScenario {
+        HarborScenario {
+            tree: tree.to_owned(),
+            agent: AgentPlan {
+                timeout: Some(12.5),
+                user: None,
+            },
+            ..HarborScenario::default()
+        }
+    }
+
+    fn task(tree: &str) -> Task {
+        scenario(tree).into_task("hello", "Do it.", LaunchRequest::default(), None)
+    }
+
+    #[test]
+    fn what_was_frozen_is_read_again() {
+        let tree = "ab".repeat(32);
+        let read = HarborScenario::of(&task(&tree));
+        assert_eq!(read, Some(scenario(&tree)));
+        assert_eq!(task(&tree).id, task(&tree).id);
+        assert_ne!(task(&tree).id, task(&"cd".repeat(32)).id);
+    }
+
+    #[test]
+    fn a_definition_that_names_another_directory_is_not_a_harbor_task() {
+        for tree in ["../../etc", "", "/etc"] {
+            assert_eq!(HarborScenario::of(&task(tree)), None, "{tree}");
+        }
+    }
+}
