@@ -8,11 +8,18 @@ use proctor_core::{
     results::{AttemptResult, Summary},
     scoring::CriticalMiss,
 };
-use proctor_engine::results::{AgentResults, Results};
-use proctor_statistics::About;
+use proctor_engine::{
+    jobs::{LookResults, RoundsResults},
+    results::{AgentResults, ResultWarning, Results},
+};
+use proctor_statistics::{About, GateVerdict};
 use proctor_store::comparisons::CriterionScore;
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
+
+/// How many tasks that are left out are named.
+const MOST_NAMED: usize = 5;
 
 /// What came of a run or a job: one entry for each agent.
 #[derive(Serialize, ToSchema)]
@@ -20,6 +27,90 @@ pub(crate) struct ResultsView {
     agents: Vec<AgentResultsView>,
     /// What should be known about these numbers.
     warnings: Vec<String>,
+    /// How far the planned rounds of a job came; absent if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rounds: Option<RoundsView>,
+}
+
+/// How far the planned rounds of a job came.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RoundsView {
+    /// How many were planned.
+    planned: u32,
+    /// How many are over.
+    done: u32,
+    /// After which round the job stopped by itself; null while it goes on, and if it was ended otherwise.
+    stopped_after: Option<u32>,
+    /// How many attempts were planned.
+    attempts_planned: u64,
+    /// How many of them were not needed; null while the job goes on, and if it was ended otherwise.
+    attempts_saved: Option<u64>,
+    /// The same in one sentence.
+    sentence: String,
+    /// What is looked at after each round.
+    #[schema(value_type = Object)]
+    policy: Value,
+    /// What was seen after each round from the second on.
+    looks: Vec<LookView>,
+}
+
+/// What was seen after a round.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct LookView {
+    round: u32,
+    /// The one-sided level of this look: small in early rounds, so that all looks together keep 5 %.
+    level: f64,
+    /// What was decided over each agent that was open before.
+    decisions: Vec<DecisionView>,
+}
+
+/// What a look says of one agent.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct DecisionView {
+    /// The agent.
+    candidate: String,
+    /// What it is compared with, if the policy compares.
+    baseline: Option<String>,
+    /// `PASS`, `FAIL` or `INCONCLUSIVE`; null if the numbers do not allow an answer.
+    verdict: Option<&'static str>,
+    /// Why.
+    sentences: Vec<String>,
+    /// The gate as it was kept, at `/gates/{id}`, if this is the last look at it.
+    gate_id: Option<String>,
+}
+
+impl RoundsView {
+    fn of(rounds: RoundsResults) -> Self {
+        Self {
+            planned: rounds.planned,
+            done: rounds.done,
+            stopped_after: rounds.stopped_after,
+            attempts_planned: rounds.attempts_planned,
+            attempts_saved: rounds.attempts_saved,
+            sentence: rounds.sentence,
+            policy: rounds.policy,
+            looks: rounds.looks.into_iter().map(LookView::of).collect(),
+        }
+    }
+}
+
+impl LookView {
+    fn of(LookResults { look, names }: LookResults) -> Self {
+        let decisions = look.decisions.into_iter().zip(names);
+        Self {
+            round: look.round,
+            level: look.level,
+            decisions: decisions
+                .map(|(decision, (candidate, baseline))| DecisionView {
+                    candidate,
+                    baseline,
+                    verdict: decision.verdict.map(GateVerdict::as_str),
+                    sentences: decision.sentences,
+                    gate_id: decision.kept.map(|id| id.to_string()),
+                })
+                .collect(),
+        }
+    }
 }
 
 /// What came of an agent, its attempts pooled.
@@ -104,7 +195,12 @@ pub(crate) struct AttemptDetails {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct CriterionView {
     criterion_id: String,
+    /// Its short name, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
     label: String,
+    /// Whether missing it fails the task.
+    critical: bool,
     axis: Option<String>,
     weight: f64,
     score: f64,
@@ -116,7 +212,9 @@ impl CriterionView {
     pub(crate) fn of(criterion: &Criterion, found: &CriterionScore) -> Self {
         Self {
             criterion_id: criterion.id.to_string(),
+            key: criterion.key.clone(),
             label: criterion.label.clone(),
+            critical: criterion.critical,
             axis: criterion.axis.clone(),
             weight: criterion.weight.value(),
             score: found.score,
@@ -132,7 +230,8 @@ impl ResultsView {
             agents: agents
                 .map(|agent| AgentResultsView::of(agent, dialect))
                 .collect(),
-            warnings: results.warnings,
+            warnings: results.warnings.iter().map(told).collect(),
+            rounds: results.rounds.map(RoundsView::of),
         }
     }
 
@@ -177,6 +276,26 @@ impl SummaryView {
     }
 }
 
+/// What should be known, in a sentence.
+fn told(warning: &ResultWarning) -> String {
+    match warning {
+        ResultWarning::LeftOut { names, all } => {
+            let (named, others) = names.split_at(names.len().min(MOST_NAMED));
+            let mut named: Vec<String> = named.iter().map(|name| format!("'{name}'")).collect();
+            if !others.is_empty() {
+                named.push(format!("{} more", others.len()));
+            }
+            format!(
+                "{} of the benchmark's {all} tasks are left out, because they are done in playgrounds and not in devboxes: {}. \
+                 A run that is made at /benchmark-runs takes all of them.",
+                names.len(),
+                named.join(", ")
+            )
+        }
+        ResultWarning::Harbor(problem) => problem.to_string(),
+    }
+}
+
 impl AttemptView {
     fn of(attempt: &AttemptResult, shows_criteria: bool, dialect: Dialect) -> Self {
         let fault = attempt.fault();
@@ -187,7 +306,7 @@ impl AttemptView {
             tries: attempt.tries,
             score: attempt.score().map(|score| score.value()),
             cause: fault.map(|fault| fault.cause.as_str()),
-            reason: fault.and_then(|fault| fault.reason.clone()),
+            reason: fault.and_then(|fault| fault.told().map(str::to_owned)),
             verdict: attempt.verdict().map(|verdict| verdict.to_string()),
             critical_misses: shows_criteria.then(|| {
                 let misses = attempt.critical_misses().iter();

@@ -1,6 +1,6 @@
 //! By which criteria something is scored again, in the words of both dialects.
 
-use proctor_engine::runs::Rubrics;
+use proctor_engine::runs::{Judges, Rubrics};
 
 use crate::error::ApiError;
 
@@ -10,6 +10,15 @@ pub(crate) fn read(criteria: Option<&str>) -> Result<Rubrics, ApiError> {
         None | Some("own") => Ok(Rubrics::Own),
         Some("draft") => Ok(Rubrics::Draft),
         Some(_) => Err(ApiError::field("criteria", "must be 'own' or 'draft'")),
+    }
+}
+
+/// What the member `judge` of a request means.
+pub(crate) fn read_judges(judge: Option<&str>) -> Result<Judges, ApiError> {
+    match judge {
+        None | Some("recorded") => Ok(Judges::Recorded),
+        Some("anew") => Ok(Judges::Anew),
+        Some(_) => Err(ApiError::field("judge", "must be 'recorded' or 'anew'")),
     }
 }
 

@@ -1,7 +1,13 @@
 //! What the engine's errors mean to a client.
 
+use std::time::Duration;
+
 use proctor_core::{
-    devbox::request::UnreadableDevbox, job::BUILT_IN_AGENTS, problem::Problem, refused::Refused,
+    devbox::request::UnreadableDevbox,
+    id::{Dialect, kinds::TaskId},
+    job::BUILT_IN_AGENTS,
+    problem::Problem,
+    refused::Refused,
 };
 use proctor_engine::{
     EngineError,
@@ -12,6 +18,9 @@ use proctor_store::StoreError;
 
 use super::{ApiError, ApiErrorKind};
 use crate::runloop::SEVERAL_BASES;
+
+/// When to try again after a judge of free text gave no answer.
+const JUDGE_LATER: Duration = Duration::from_secs(5);
 
 impl From<Refused> for ApiError {
     fn from(refused: Refused) -> Self {
@@ -32,11 +41,16 @@ impl From<EngineError> for ApiError {
             EngineError::Scenario(_) | EngineError::Frozen => state(error.to_string()),
             EngineError::Environment(problems) => Self::unmet(problems.into_vec()),
             EngineError::NotBrought(problems) => not_brought(problems),
+            EngineError::ScenariosArchived(scenarios) => state(archived(&scenarios)),
             EngineError::Job(problems) => job(problems),
             EngineError::DevboxRequest(problems) => super::fleet::devbox_request(problems),
             EngineError::UnreadableDevbox(problem) => unreadable_devbox(&problem),
             EngineError::Box(_) => Self::internal(error),
             EngineError::NotFrozen(problem) => problem.into(),
+            EngineError::JudgeSilent(why) => {
+                let message = format!("{why}; nothing was changed, try again later");
+                Self::unavailable(message, JUDGE_LATER).because(why)
+            }
             EngineError::Comparison(problem) => comparison(problem),
             EngineError::NotProvided(message) => Self::bad_request(message),
             EngineError::Store(error) => error.into(),
@@ -90,18 +104,35 @@ fn not_brought(problems: Vec<NotBrought>) -> ApiError {
     ApiError::unmet(found)
 }
 
+/// Why a benchmark cannot be run as long as these scenarios of it are put away.
+fn archived(scenarios: &[TaskId]) -> String {
+    let named: Vec<String> = scenarios
+        .iter()
+        .map(|scenario| scenario.wire(Dialect::Runloop))
+        .collect();
+    format!(
+        "scenarios of this benchmark are archived: {}; unarchive them or take them out of it before it is run",
+        named.join(", ")
+    )
+}
+
 /// Why a job cannot be made, by the fields that say it.
 fn job(problems: Vec<JobProblem>) -> ApiError {
     let found = problems.into_iter().map(|problem| {
         let message = problem.to_string();
         match problem {
+            JobProblem::ScenariosArchived(scenarios) => {
+                Problem::error("spec.benchmark_id", archived(&scenarios))
+            }
             JobProblem::NoBenchmark(_)
             | JobProblem::BenchmarkArchived(_)
-            | JobProblem::ScenariosArchived(_)
             | JobProblem::EmptyBenchmark => Problem::error("spec.benchmark_id", message),
             JobProblem::NoScenarios | JobProblem::NoScenario(_) => {
                 Problem::error("spec.scenario_ids", message)
             }
+            JobProblem::Rounds(_) => Problem::error("rounds", message),
+            JobProblem::Policy { member, .. } => Problem::error(member, message),
+            JobProblem::Harbor(_) => Problem::error("spec.inline_yaml", message),
             JobProblem::Agent { number, problem } => {
                 let (field, message) = agent(problem);
                 Problem::error(format!("spec.agent_configs.{number}.{field}"), message)
@@ -120,6 +151,8 @@ fn agent(problem: AgentProblem) -> (String, String) {
     let message = problem.to_string();
     match problem {
         AgentProblem::NotRegistered(_) | AgentProblem::Mount(_) => ("agent_id".to_owned(), message),
+        AgentProblem::NameTaken(_) => ("name".to_owned(), message),
+        AgentProblem::OtherTimeLimit => ("timeout_seconds".to_owned(), message),
         AgentProblem::NoCommand(_) => (
             "kwargs.command".to_owned(),
             format!("{message}: {HOW_TO_START}"),

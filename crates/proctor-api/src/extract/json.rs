@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(told(r#"{"count":1}"#), "name: is required");
         assert_eq!(
             told(r#"{"name":5}"#),
-            "name: invalid type: integer `5`, expected a string"
+            "name: must be a text, not the number 5"
         );
         assert_eq!(
             told(r#"{"name":"a","inner":{}}"#),
@@ -170,7 +170,7 @@ mod tests {
         );
         assert_eq!(
             told(r#"{"name":"a","list":[{"weight":1},{"weight":"x"}]}"#),
-            "list[1].weight: invalid type: string \"x\", expected a number"
+            "list[1].weight: must be a number, not the text \"x\""
         );
         assert_eq!(told(r#"{"name":"a","name":"b"}"#), "name: is there twice");
     }

@@ -2,6 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
+use proctor_core::problem::in_plain_words;
 use serde::de::DeserializeOwned;
 
 use crate::{
@@ -42,14 +43,32 @@ pub(crate) fn parse<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
     let pairs = form_urlencoded::parse(query.as_bytes());
     let parameters =
         pairs.map(|(name, value)| (name.into_owned(), Node::Parameter(value.into_owned())));
-    match Node::Object(parameters.collect()).read() {
-        Ok(read) => Ok(read.value),
-        Err(misfit) if misfit.place.is_empty() => Err(ApiError::bad_request(format!(
-            "the query string: {}",
-            misfit.error
-        ))),
-        Err(misfit) => Err(ApiError::field(misfit.place, misfit.error.to_string())),
-    }
+    Node::Object(parameters.collect())
+        .read()
+        .map(|read| read.value)
+        .map_err(|misfit| {
+            let message = told(&misfit.error.to_string());
+            match misfit.place.is_empty() {
+                true => ApiError::bad_request(format!("the query string: {message}")),
+                false => ApiError::field(misfit.place, message),
+            }
+        })
+}
+
+/// What is said of a parameter that is not what it should be, without the words that Rust has for it.
+fn told(message: &str) -> String {
+    let plain = match message {
+        "invalid digit found in string" | "cannot parse integer from empty string" => {
+            "must be a whole number"
+        }
+        "number too large to fit in target type" | "number too small to fit in target type" => {
+            "is a number out of range"
+        }
+        "invalid float literal" | "cannot parse float from empty string" => "must be a number",
+        "provided string was not `true` or `false`" => "must be true or false",
+        other => return in_plain_words(other),
+    };
+    plain.to_owned()
 }
 
 #[cfg(test)]
@@ -80,14 +99,15 @@ mod tests {
     #[test]
     fn the_parameter_at_fault_is_named() {
         let told = |query| parse::<Filter>(query).unwrap_err().message().to_owned();
-        assert_eq!(told("limit=ten"), "limit: invalid digit found in string");
+        assert_eq!(told("limit=ten"), "limit: must be a whole number");
+        assert_eq!(told("limit="), "limit: must be a whole number");
         assert_eq!(
-            told("limit="),
-            "limit: cannot parse integer from empty string"
+            told("limit=99999999999999999999"),
+            "limit: is a number out of range"
         );
         assert_eq!(
             told("name=a&name=b"),
-            "the query string: duplicate field `name`"
+            "the query string: 'name' is there twice"
         );
     }
 

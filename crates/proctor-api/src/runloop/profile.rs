@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use proctor_core::{
     mount::Mount,
-    problem::in_plain_words,
     profile::{Particulars, RunProfile, is_variable},
 };
+use proctor_simulation::config::read_value;
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -51,7 +51,7 @@ pub(super) fn particulars(
     let profile = profile.unwrap_or_default();
     let mut mounts = Vec::new();
     for (number, given) in profile.mounts.into_iter().flatten().enumerate() {
-        mounts.extend(mount(&mut checks, number, given));
+        mounts.extend(mount(&mut checks, number, &given));
     }
     let launch = profile
         .launch_parameters
@@ -126,13 +126,13 @@ pub(super) fn check_secrets(checks: &mut Checks, field: &str, secrets: &BTreeMap
 }
 
 /// A mount; what is wrong with it is named.
-fn mount(checks: &mut Checks, number: usize, mount: Value) -> Option<Mount> {
+fn mount(checks: &mut Checks, number: usize, mount: &Value) -> Option<Mount> {
     let place = format!("runProfile.mounts.{number}");
-    checks.document(&place, &mount);
-    match serde_json::from_value::<MountBody>(mount) {
+    checks.document(&place, mount);
+    match read_value::<MountBody>(mount) {
         Ok(mount) => mount.read(checks, &place),
-        Err(error) => {
-            checks.refuse(&place, in_plain_words(&error.to_string()));
+        Err(problem) => {
+            checks.refuse_below(&place, problem.into());
             None
         }
     }

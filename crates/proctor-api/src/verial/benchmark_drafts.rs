@@ -3,7 +3,7 @@
 use axum::extract::State;
 use proctor_core::{
     canonical::Digest,
-    definition::{Benchmark, World},
+    definition::{Benchmark, BenchmarkVersion, World},
     environment::Environment,
     id::kinds::{BenchmarkId, CriterionId, TaskId},
 };
@@ -210,6 +210,20 @@ impl PathParameter for VersionNumber {
     }
 }
 
+/// A version of a benchmark.
+pub(crate) async fn find_version(
+    state: &ApiState,
+    benchmark: BenchmarkId,
+    VersionNumber(number): VersionNumber,
+) -> Result<BenchmarkVersion, ApiError> {
+    let version = state.store().benchmark_version(benchmark, number).await?;
+    version.ok_or_else(|| no_version(benchmark, number))
+}
+
+fn no_version(benchmark: BenchmarkId, number: u32) -> ApiError {
+    ApiError::not_found(format!("benchmark '{benchmark}' has no version {number}"))
+}
+
 /// Shows a version of a benchmark with everything that was frozen.
 #[utoipa::path(
     get,
@@ -229,16 +243,9 @@ pub(crate) async fn get_version_definition(
 ) -> Result<Json<DefinitionView>, ApiError> {
     let store = state.store();
     let benchmark = benchmarks::find(&state, &caller, id).await?;
-    let VersionNumber(number) = number;
-    let unknown = || ApiError::not_found(format!("benchmark '{id}' has no version {number}"));
-    let version = store
-        .benchmark_version(benchmark.id, number)
-        .await?
-        .ok_or_else(unknown)?;
-    let definition = store
-        .definition(&version.digest)
-        .await?
-        .ok_or_else(unknown)?;
+    let version = find_version(&state, benchmark.id, number).await?;
+    let definition = store.definition(&version.digest).await?;
+    let definition = definition.ok_or_else(|| no_version(id, version.version))?;
     let frozen = definition.tasks.iter().find_map(|task| match &task.world {
         World::Playground { frozen, .. } => *frozen,
         World::Devbox { .. } => None,

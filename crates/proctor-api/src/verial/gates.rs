@@ -81,6 +81,7 @@ impl NewGateBody {
                 document,
                 alpha: Alpha::FIVE_PERCENT,
                 even_though: self.even_though.unwrap_or(false),
+                baseline_name: None,
             }),
             _ => Err(ApiError::validation(problems)),
         }

@@ -11,7 +11,7 @@ use proctor_core::{
         Dialect, Id, Kind,
         kinds::{BenchmarkId, OrganizationId, RunId, RunKind, TaskRunId},
     },
-    run::Run,
+    run::{Run, RunStatus},
     time::Timestamp,
 };
 use proctor_engine::runs::{NewRun, Taken};
@@ -69,10 +69,10 @@ impl ListedRuns {
                 }
             }),
             statuses: self.status.as_deref().and_then(|text| match text {
-                "active" => Some(vec!["created", "started"]),
-                "completed" => Some(vec!["completed"]),
-                "cancelled" => Some(vec!["cancelled"]),
-                "failed" => Some(vec!["failed"]),
+                "active" => Some(vec![RunStatus::Created, RunStatus::Started]),
+                "completed" => Some(vec![RunStatus::Completed]),
+                "cancelled" => Some(vec![RunStatus::Cancelled]),
+                "failed" => Some(vec![RunStatus::Failed]),
                 other => {
                     let other = shortened(other);
                     checks.refuse(

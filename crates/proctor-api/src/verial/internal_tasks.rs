@@ -194,6 +194,9 @@ pub(crate) struct RescoreBody {
     /// `own` (those of the frozen definition) or `draft` (those of the draft as it stands).
     #[schema(value_type = String, default = "own")]
     criteria: Option<String>,
+    /// Whose answers about free text count: `recorded` (those of the first time) or `anew` (a judge is asked again).
+    #[schema(value_type = String, default = "recorded")]
+    judge: Option<String>,
 }
 
 /// What scoring again found. The record is as it was.
@@ -235,6 +238,7 @@ pub(crate) async fn rescore_task_run(
     Json(body): Json<RescoreBody>,
 ) -> Result<Json<RescoredView>, ApiError> {
     let by = rubrics::read(body.criteria.as_deref())?;
+    let judges = rubrics::read_judges(body.judge.as_deref())?;
     let (_, run) = find(&state, &caller, id).await?;
     match (sight(&state, caller.id(), &run).await?, by) {
         (Some(Sight::Owner), _) | (Some(Sight::Taker), Rubrics::Own) => {}
@@ -243,7 +247,7 @@ pub(crate) async fn rescore_task_run(
             return Err(ApiError::not_found(format!("no task run '{id}'")));
         }
     }
-    let again = state.engine().rescore(id, by).await?;
+    let again = state.engine().rescore(id, by, judges).await?;
     let result = Outcome::of(&again.card);
     Ok(Json(RescoredView {
         task_run_id: id,
@@ -330,7 +334,7 @@ pub(crate) async fn get_criterion_run(
 }
 
 /// The run of a task run, if the caller may see what was found in it.
-async fn readable(
+pub(super) async fn readable(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: TaskRunId,

@@ -5,6 +5,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::state::ApiState;
 
+mod admissions;
 mod api_keys;
 mod authored;
 mod benchmark_drafts;
@@ -15,6 +16,7 @@ mod criteria;
 mod datasets;
 mod entities;
 mod environments;
+mod events;
 mod evidence;
 mod found;
 mod gates;
@@ -136,6 +138,10 @@ fn benchmarks() -> OpenApiRouter<ApiState> {
         .routes(routes!(benchmark_drafts::check_benchmark))
         .routes(routes!(benchmark_drafts::get_draft_definition))
         .routes(routes!(benchmark_drafts::get_version_definition))
+        .routes(routes!(
+            admissions::get_admission,
+            admissions::admit_version
+        ))
         .routes(routes!(tasks::list_tasks, tasks::create_task))
         .routes(routes!(
             tasks::get_task,
@@ -182,6 +188,7 @@ fn runs() -> OpenApiRouter<ApiState> {
         .routes(routes!(internal_tasks::complete_task_run))
         .routes(routes!(internal_tasks::cancel_task_run))
         .routes(routes!(internal_tasks::rescore_task_run))
+        .routes(routes!(events::list_task_run_events))
         .routes(routes!(internal_tasks::list_criterion_runs))
         .routes(routes!(internal_tasks::get_criterion_run))
 }
@@ -213,7 +220,7 @@ fn worlds() -> OpenApiRouter<ApiState> {
         ))
         .routes(routes!(playgrounds::get_sandbox))
         .routes(routes!(playgrounds::tear_down_sandbox))
-        .routes(routes!(playgrounds::list_events))
+        .routes(routes!(events::list_events))
         .routes(routes!(
             playgrounds::attach_dataset,
             playgrounds::detach_dataset

@@ -7,17 +7,13 @@ use proctor_core::{
     id::{
         Dialect,
         kinds::{
-            DatasetId, EnvironmentId, EventId, PlaygroundId, PlaygroundKind, SandboxId,
-            SandboxKind, SimulatorId, TaskRunId,
+            DatasetId, EnvironmentId, PlaygroundId, PlaygroundKind, SandboxId, SandboxKind,
+            SimulatorId, TaskRunId,
         },
     },
     time::Timestamp,
 };
-use proctor_playground::world::WorldEvent;
-use proctor_store::{
-    page::{Page, PageStart},
-    playgrounds::{Place, Playground, Sandbox},
-};
+use proctor_store::playgrounds::{Place, Playground, Sandbox};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -124,7 +120,7 @@ async fn find_playground(
         .ok_or_else(|| ApiError::not_found(format!("no playground '{id}'")))
 }
 
-async fn find_sandbox(
+pub(super) async fn find_sandbox(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: SandboxId,
@@ -351,87 +347,6 @@ pub(crate) async fn tear_down_sandbox(
     let playground = state.engine().playground(playground).await?;
     state.engine().tear_down(&playground).await?;
     show(&state, sandbox).await.map(Json)
-}
-
-/// Something that happened in a sandbox.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct EventView {
-    #[schema(value_type = String)]
-    id: EventId,
-    #[schema(value_type = String)]
-    sandbox_id: SandboxId,
-    /// Its place in the sandbox, counted from 0.
-    seq: u64,
-    #[serde(rename = "type")]
-    kind: String,
-    /// `outbound`: from the agent; `inbound`: to it.
-    direction: String,
-    payload: Value,
-    #[schema(value_type = String, format = DateTime)]
-    created_at: Timestamp,
-}
-
-/// Lists everything that happened in a sandbox.
-#[utoipa::path(
-    get,
-    path = "/sandboxes/{id}/events",
-    tag = "Verial: playgrounds",
-    params(("id" = String, Path, description = "The sandbox's id"), VerialPageQuery),
-    security(("organization_key" = [])),
-    responses(
-        (status = 200, description = "The events, newest first", body = VerialList<EventView>),
-    ),
-)]
-pub(crate) async fn list_events(
-    State(state): State<ApiState>,
-    caller: OrganizationCaller,
-    Path(id): Path<SandboxId>,
-    page: VerialPage<proctor_core::id::kinds::EventKind>,
-) -> Result<Json<VerialList<EventView>>, ApiError> {
-    let sandbox = find_sandbox(&state, &caller, id).await?;
-    let events = state.engine().sandbox_events(&sandbox).await?;
-    let part = part_of(events, &page);
-    Ok(page.answer(
-        part,
-        |event| event.id,
-        |event| EventView {
-            id: event.id,
-            sandbox_id: id,
-            seq: event.seq,
-            kind: event.kind,
-            direction: event.direction,
-            payload: event.payload,
-            created_at: event.at,
-        },
-    ))
-}
-
-/// The page of a list that was read as a whole, oldest first.
-fn part_of(
-    mut events: Vec<WorldEvent>,
-    page: &VerialPage<proctor_core::id::kinds::EventKind>,
-) -> Page<WorldEvent> {
-    events.reverse();
-    let limit = page.0.limit as usize;
-    let place = |id: EventId| events.iter().position(|event| event.id == id);
-    let (begin, end) = match page.0.from {
-        PageStart::Newest => (0, limit.min(events.len())),
-        PageStart::After(id) => {
-            let begin = place(id).map_or(0, |place| place + 1);
-            (begin, (begin + limit).min(events.len()))
-        }
-        PageStart::Before(id) => {
-            let end = place(id).unwrap_or(0);
-            (end.saturating_sub(limit), end)
-        }
-    };
-    let (has_more, has_previous) = (end < events.len(), begin > 0);
-    Page {
-        items: events.drain(begin..end).collect(),
-        has_more,
-        has_previous,
-        total: None,
-    }
 }
 
 /// Puts a data set into a sandbox.

@@ -36,7 +36,7 @@ pub(super) fn phase(is_started: bool, is_over: bool) -> &'static str {
 pub(super) const fn status_of_run(run: &Run) -> &'static str {
     match &run.state {
         RunState::Created | RunState::Started { .. } => "active",
-        RunState::Ended { .. } => run.status(),
+        RunState::Ended { .. } => run.status().as_str(),
     }
 }
 
@@ -47,7 +47,7 @@ pub(super) const fn status_of_task_run(task_run: &TaskRun) -> &'static str {
         | TaskRunState::Started(_)
         | TaskRunState::Scoring { .. }
         | TaskRunState::Scored { .. } => "active",
-        TaskRunState::Ended { .. } => task_run.status(),
+        TaskRunState::Ended { .. } => task_run.status().as_str(),
     }
 }
 
@@ -122,8 +122,10 @@ impl Outcome {
             return Self::NONE;
         };
         match outcome {
-            HowItEnded::Completed { card: Some(card) } => Self::of(card),
-            HowItEnded::Completed { card: None }
+            HowItEnded::Completed {
+                card: Some(card), ..
+            } => Self::of(card),
+            HowItEnded::Completed { card: None, .. }
             | HowItEnded::TimedOut { .. }
             | HowItEnded::Failed { .. } => Self::of(&Scorecard::zero()),
             HowItEnded::Cancelled { .. } => Self::NONE,

@@ -104,7 +104,10 @@ impl Setup {
         self.start_as(boxes).await.0
     }
 
-    async fn start_as<T, F: Future<Output = (Option<OfferedDevboxes>, Option<Workshop>, T)>>(
+    pub(crate) async fn start_as<
+        T,
+        F: Future<Output = (Option<OfferedDevboxes>, Option<Workshop>, T)>,
+    >(
         self,
         boxes: impl FnOnce(Store, Arc<ManualClock>) -> F,
     ) -> (TestServer, T) {
@@ -227,11 +230,13 @@ impl TestServer {
 
     /// What was asked of the database since `before`, as soon as nothing more is asked.
     pub(crate) async fn asked_since(&self, before: DatabaseCounts) -> DatabaseCounts {
-        let mut seen = self.store.counters();
+        const QUIET_LOOKS: u32 = 4;
+        let (mut seen, mut quiet) = (self.store.counters(), 0);
         loop {
             tokio::time::sleep(Duration::from_millis(100)).await;
             let now = self.store.counters();
-            if now == seen {
+            quiet = if now == seen { quiet + 1 } else { 0 };
+            if quiet == QUIET_LOOKS {
                 return now - before;
             }
             seen = now;

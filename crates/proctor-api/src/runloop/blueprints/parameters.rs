@@ -13,6 +13,7 @@ use proctor_core::{
     profile::is_variable,
 };
 use proctor_fleet::is_repository_name;
+use proctor_simulation::config::read_value;
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -117,9 +118,9 @@ impl BlueprintParameters {
             if !launch.is_object() {
                 checks.refuse("launch_parameters", "must be an object");
             } else {
-                match serde_json::from_value::<LaunchParametersBody>(launch.clone()) {
+                match read_value::<LaunchParametersBody>(launch) {
                     Ok(body) => drop(body.read(&mut checks, "launch_parameters")),
-                    Err(error) => checks.refuse("launch_parameters", error.to_string()),
+                    Err(problem) => checks.refuse_below("launch_parameters", problem.into()),
                 }
             }
         }

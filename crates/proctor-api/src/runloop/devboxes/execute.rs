@@ -77,6 +77,8 @@ impl ExecuteParameters {
             id,
             shell: self.shell_name.filter(|name| !name.is_empty()),
             stdin: self.attach_stdin.unwrap_or(false),
+            user: None,
+            view: None,
         })
     }
 }

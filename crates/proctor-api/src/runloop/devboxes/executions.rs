@@ -109,6 +109,25 @@ pub(crate) async fn get_execution(
     Ok(Json(ExecutionView::of(&command, query.lines()?).await?))
 }
 
+/// Where a command stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ExecutionStatus {
+    Queued,
+    Running,
+    Completed,
+}
+
+impl ExecutionStatus {
+    fn read(word: &str) -> Option<Self> {
+        match word {
+            "queued" => Some(Self::Queued),
+            "running" => Some(Self::Running),
+            "completed" => Some(Self::Completed),
+            _ => None,
+        }
+    }
+}
+
 /// Waits until a command has one of several statuses.
 #[utoipa::path(
     post,
@@ -138,23 +157,24 @@ pub(crate) async fn wait_for_execution_status(
     if statuses.is_empty() {
         return Err(ApiError::field("statuses", "at least one is required"));
     }
-    for word in &statuses {
-        if !matches!(word.as_str(), "queued" | "running" | "completed") {
+    let wanted = statuses.iter().map(|word| {
+        ExecutionStatus::read(word).ok_or_else(|| {
             let message = format!("'{}' is no status of an execution", shortened(word));
-            return Err(ApiError::field("statuses", message));
-        }
-    }
+            ApiError::field("statuses", message)
+        })
+    });
+    let wanted: Vec<ExecutionStatus> = wanted.collect::<Result<_, _>>()?;
     let patience = patience(body.timeout_seconds, LONGEST_WAIT)?;
     let command = find(&state, &caller, devbox, execution).await?;
-    let wants = |status: &str| statuses.iter().any(|word| word == status);
-    let holds = if command.exit_status().is_none() && wants("running") {
+    let wants = |status: ExecutionStatus| wanted.contains(&status);
+    let holds = if command.exit_status().is_none() && wants(ExecutionStatus::Running) {
         true
     } else {
         let completed = tokio::select! {
             completed = command.completes_within(patience) => completed?,
             () = state.fleet()?.closing().cancelled() => false,
         };
-        completed && wants("completed")
+        completed && wants(ExecutionStatus::Completed)
     };
     if !holds {
         let message = format!(

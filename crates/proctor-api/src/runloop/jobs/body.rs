@@ -7,10 +7,16 @@ use proctor_core::{
         Dialect,
         kinds::{OrganizationId, SecretId},
     },
-    job::{LONGEST_AGENT_TIME, Orchestration},
+    job::{LONGEST_AGENT_TIME, Orchestration, ROUNDS},
+    policy::Policy,
+    reader::Wording,
 };
-use proctor_engine::jobs::{JobOf, NewJob, NewJobAgent};
+use proctor_engine::{
+    harbor::NewHarborJob,
+    jobs::{JobOf, NewJob, NewJobAgent, NewRounds, usual_policy},
+};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
@@ -39,6 +45,14 @@ pub(crate) struct BenchmarkJobCreateParameters {
     /// What it runs.
     #[schema(required)]
     spec: Option<JobSpecBody>,
+    /// An extension of ours: in how many rounds at most every agent takes every scenario, from 2 to 20. After each from the second on the policy is
+    /// looked at, and the job stops by itself when it is settled.
+    #[schema(minimum = 2, maximum = 20)]
+    rounds: Option<i64>,
+    /// An extension of ours: what is looked at after each round, the content of a `gate.toml` as JSON without a baseline, which is the first agent. If
+    /// absent, no further agent is worse than the first by more than five points on these very tasks.
+    #[schema(value_type = Option<Object>)]
+    policy: Option<Value>,
 }
 
 /// What a job runs: a benchmark, or scenarios, or a Harbor job. Exactly one of `benchmark_id`, `scenario_ids` and
@@ -53,7 +67,7 @@ pub(crate) struct JobSpecBody {
     benchmark_id: Option<String>,
     /// Of scenarios: which.
     scenario_ids: Option<Vec<String>>,
-    /// Of a Harbor job: its configuration. Such jobs are not offered.
+    /// Of a Harbor job: its job file, as YAML or JSON. Agents and everything else of the job stand there.
     inline_yaml: Option<String>,
     /// Who takes the scenarios.
     agent_configs: Option<Vec<JobAgentConfig>>,
@@ -123,14 +137,32 @@ impl BenchmarkJobCreateParameters {
         self,
         state: &ApiState,
         organization: OrganizationId,
-    ) -> Result<NewJob, ApiError> {
+    ) -> Result<WantedJob, ApiError> {
         let mut checks = Checks::default();
         let name = checks.optional_text("name", self.name, 0..=LONGEST_NAME);
         let Some(spec) = self.spec else {
             let message = "is required: exactly one of a benchmark, scenarios or a Harbor job";
             return Err(ApiError::field("spec", message));
         };
+        let rounds = read_rounds(&mut checks, self.rounds, self.policy);
         let of = spec.of(&mut checks);
+        if let Some(SpecOf::Harbor(inline_yaml)) = of {
+            for (member, is_given) in [
+                ("agent_configs", spec.agent_configs.is_some()),
+                ("orchestrator_config", spec.orchestrator_config.is_some()),
+            ] {
+                if is_given {
+                    let message = "has no place in a Harbor job: its inline_yaml says all of it";
+                    checks.refuse(&format!("spec.{member}"), message);
+                }
+            }
+            checks.finish()?;
+            return Ok(WantedJob::Harbor(NewHarborJob {
+                organization,
+                name: name.filter(|name| !name.trim().is_empty()),
+                inline_yaml,
+            }));
+        }
         if of.is_none() {
             // The rest means nothing without it.
             checks.finish()?;
@@ -153,19 +185,70 @@ impl BenchmarkJobCreateParameters {
             None => Orchestration::default(),
         };
         checks.finish()?;
-        Ok(NewJob {
+        let of = match of {
+            Some(SpecOf::Job(of)) => of,
+            Some(SpecOf::Harbor(_)) | None => {
+                return Err(ApiError::field("spec", "says nothing to run"));
+            }
+        };
+        Ok(WantedJob::Job(Box::new(NewJob {
             organization,
             name: name.filter(|name| !name.trim().is_empty()),
-            of: of.expect("what says nothing to run was refused"),
+            of,
             agents,
             orchestration,
-        })
+            rounds,
+        })))
     }
+}
+
+/// The rounds that are asked for.
+fn read_rounds(
+    checks: &mut Checks,
+    rounds: Option<i64>,
+    policy: Option<Value>,
+) -> Option<NewRounds> {
+    let (least, most) = (*ROUNDS.start(), *ROUNDS.end());
+    let Some(rounds) = rounds else {
+        if policy.is_some() {
+            let message = format!("goes with rounds only: say from {least} to {most} of them");
+            checks.refuse("policy", message);
+        }
+        return None;
+    };
+    let planned = u32::try_from(rounds).ok().filter(|n| ROUNDS.contains(n));
+    if planned.is_none() {
+        let message = format!("must be a whole number from {least} to {most}");
+        checks.refuse("rounds", message);
+    }
+    let document = policy.unwrap_or_else(usual_policy);
+    let policy = Policy::read(&document, Wording::Request)
+        .map_err(|problems| checks.refuse_below("policy", problems))
+        .ok();
+    Some(NewRounds {
+        rounds: planned?,
+        policy: policy?,
+        document,
+    })
+}
+
+/// A job that somebody asks for.
+pub(super) enum WantedJob {
+    /// Of a benchmark or of scenarios.
+    Job(Box<NewJob>),
+    /// Of a Harbor job file.
+    Harbor(NewHarborJob),
+}
+
+/// What a spec says is to be run.
+enum SpecOf {
+    Job(JobOf),
+    Harbor(String),
 }
 
 impl JobSpecBody {
     /// What is to be run.
-    fn of(&self, checks: &mut Checks) -> Option<JobOf> {
+    fn of(&self, checks: &mut Checks) -> Option<SpecOf> {
         let said = [
             ("benchmark", self.benchmark_id.is_some()),
             ("scenarios", self.scenario_ids.is_some()),
@@ -186,21 +269,19 @@ impl JobSpecBody {
             checks.refuse("spec.type", message);
             return None;
         }
-        if self.inline_yaml.is_some() {
-            let message = "Harbor jobs are not offered: give a benchmark_id (type benchmark) or scenario_ids (type scenarios)";
-            checks.refuse("spec.inline_yaml", message);
-            return None;
+        if let Some(inline_yaml) = &self.inline_yaml {
+            return Some(SpecOf::Harbor(inline_yaml.clone()));
         }
         if let Some(id) = &self.benchmark_id {
             let id = ids::checked(checks, "spec.benchmark_id", Some(id.clone()));
-            return id.map(JobOf::Benchmark);
+            return id.map(|id| SpecOf::Job(JobOf::Benchmark(id)));
         }
         let texts = self.scenario_ids.as_deref().unwrap_or_default();
         if texts.is_empty() {
             checks.refuse("spec.scenario_ids", "must name at least one scenario");
         }
         let ids = ids::read_all(checks, "spec.scenario_ids", texts);
-        Some(JobOf::Scenarios(ids))
+        Some(SpecOf::Job(JobOf::Scenarios(ids)))
     }
 }
 

@@ -1,13 +1,20 @@
 //! `/v1/benchmark_jobs`: agents that take scenarios without anybody's help.
 
 mod body;
+mod harbor_plan;
 mod view;
 
-use axum::extract::State;
+use axum::{
+    extract::State,
+    response::{IntoResponse as _, Response},
+};
 use proctor_core::id::kinds::{JobId, JobKind};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use self::{
-    body::BenchmarkJobCreateParameters,
+    body::{BenchmarkJobCreateParameters, WantedJob},
+    harbor_plan::HarborPlanView,
     view::{BenchmarkJobListView, BenchmarkJobView},
 };
 use super::{
@@ -21,6 +28,13 @@ use crate::{
     state::ApiState,
 };
 
+/// Whether a job is made.
+#[derive(Deserialize, IntoParams)]
+pub(crate) struct DryRunQuery {
+    /// Of a Harbor job: only say what it would do, and start nothing. An extension of ours.
+    dry_run: Option<bool>,
+}
+
 /// Makes a benchmark job.
 ///
 /// It begins by itself: each agent takes every scenario, in a benchmark run of its own.
@@ -28,6 +42,7 @@ use crate::{
     post,
     path = "/v1/benchmark_jobs",
     tag = "Runloop: benchmark jobs",
+    params(DryRunQuery),
     request_body = BenchmarkJobCreateParameters,
     security(("organization_key" = [])),
     responses((status = 200, description = "The job", body = BenchmarkJobView)),
@@ -35,11 +50,23 @@ use crate::{
 pub(crate) async fn create_benchmark_job(
     State(state): State<ApiState>,
     caller: OrganizationCaller,
+    Query(query): Query<DryRunQuery>,
     Json(body): Json<BenchmarkJobCreateParameters>,
-) -> Result<Json<BenchmarkJobView>, ApiError> {
-    let new = body.read(&state, caller.id()).await?;
-    let job = state.engine().create_job(new).await?;
-    Ok(Json(BenchmarkJobView::of(&job)))
+) -> Result<Response, ApiError> {
+    let is_dry = query.dry_run.unwrap_or(false);
+    let wanted = body.read(&state, caller.id()).await?;
+    let job = match wanted {
+        WantedJob::Job(_) if is_dry => {
+            return Err(ApiError::field("dry_run", "is for Harbor jobs only"));
+        }
+        WantedJob::Harbor(new) if is_dry => {
+            let plan = state.engine().plan_harbor_job(new).await?;
+            return Ok(Json(HarborPlanView::of(plan)).into_response());
+        }
+        WantedJob::Job(new) => state.engine().create_job(*new).await?,
+        WantedJob::Harbor(new) => state.engine().create_harbor_job(new).await?,
+    };
+    Ok(Json(BenchmarkJobView::of(&job)).into_response())
 }
 
 /// Lists the benchmark jobs.

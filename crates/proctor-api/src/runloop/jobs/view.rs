@@ -59,6 +59,8 @@ pub(crate) struct JobSourceView {
     benchmark_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scenario_ids: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inline_yaml: Option<String>,
 }
 
 /// What a job runs, and how.
@@ -109,7 +111,7 @@ pub(crate) struct ScenarioOutcomeView {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct FailureReasonView {
     #[schema(value_type = String, example = "AgentTimeoutError")]
-    exception_type: &'static str,
+    exception_type: String,
     exception_message: String,
 }
 
@@ -133,7 +135,7 @@ impl BenchmarkJobView {
         Self {
             id: wire(job.id),
             name: job.name.clone(),
-            state: job.status(),
+            state: job.status().as_str(),
             job_source: JobSourceView::of(job),
             job_spec: JobSpecView::of(job),
             failure_reason: job.failure_reason().map(str::to_owned),
@@ -168,12 +170,21 @@ impl JobSourceView {
                 benchmark_id: Some(wire(*id)),
                 benchmark_name: Some(name.clone()),
                 scenario_ids: None,
+                inline_yaml: None,
             },
             JobSource::Scenarios => Self {
                 r#type: "scenarios",
                 benchmark_id: None,
                 benchmark_name: None,
                 scenario_ids: Some(scenario_ids(job)),
+                inline_yaml: None,
+            },
+            JobSource::Harbor { inline_yaml, .. } => Self {
+                r#type: "harbor",
+                benchmark_id: None,
+                benchmark_name: None,
+                scenario_ids: None,
+                inline_yaml: Some(inline_yaml.clone()),
             },
         }
     }
@@ -202,7 +213,7 @@ impl JobSpecView {
                 timeout_multiplier: *timeout_multiplier,
                 quiet: *quiet,
             },
-            agent_configs: job.plan.agents.iter().map(JobAgentConfig::of).collect(),
+            agent_configs: job.plan.asked_for().map(JobAgentConfig::of).collect(),
         }
     }
 }
@@ -267,13 +278,16 @@ impl ScenarioOutcomeView {
 impl FailureReasonView {
     fn of(failure: Failure) -> Self {
         Self {
-            exception_type: match failure.kind {
-                FailureKind::Setup => "SetupError",
-                FailureKind::AgentCrash => "AgentCrashError",
-                FailureKind::AgentTimeout => "AgentTimeoutError",
-                FailureKind::Scorer => "ScorerError",
-                FailureKind::Infrastructure => "InfrastructureError",
-            },
+            exception_type: failure.exception.unwrap_or_else(|| {
+                let usual = match failure.kind {
+                    FailureKind::Setup => "SetupError",
+                    FailureKind::AgentCrash => "AgentCrashError",
+                    FailureKind::AgentTimeout => "AgentTimeoutError",
+                    FailureKind::Scorer => "ScorerError",
+                    FailureKind::Infrastructure => "InfrastructureError",
+                };
+                usual.to_owned()
+            }),
             exception_message: failure.message,
         }
     }

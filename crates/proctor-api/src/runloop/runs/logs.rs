@@ -12,7 +12,10 @@ use proctor_engine::Engine;
 use tokio::sync::mpsc;
 use tokio_util::io::StreamReader;
 
-use super::zip::{self, Entry};
+use super::{
+    log_files::log_files,
+    zip::{self, Entry},
+};
 use crate::{error::ApiError, state::ApiState};
 
 /// The archive of the logs of these task runs, as a file called `name`.
@@ -51,14 +54,14 @@ async fn send(
     task_run: TaskRun,
     entries: &mpsc::Sender<std::io::Result<Entry>>,
 ) -> Option<()> {
-    let files = match engine.scenario_logs(organization, task_run).await {
-        Ok(files) => files,
+    let run = match engine.with_findings(task_run).await {
+        Ok(run) => run,
         Err(error) => {
             let error = Err(std::io::Error::other(error));
             return entries.send(error).await.ok();
         }
     };
-    for file in files {
+    for file in log_files(engine, organization, &run) {
         let content = file
             .content
             .chain(stream::empty::<std::io::Result<Bytes>>());

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use proctor_core::{
     results::Summary,
-    run::{Ending, Run, RunState},
+    run::{Ending, Run, RunState, RunStatus},
     scoring::{CriticalMiss, Scorecard},
-    task_run::{Outcome, TaskRun, TaskRunState},
+    task_run::{Outcome, TaskRun, TaskRunState, TaskRunStatus},
     time::Timestamp,
 };
 use proctor_engine::runs::{ScenarioRun, ScoredFunction};
@@ -18,24 +18,24 @@ use utoipa::ToSchema;
 use crate::runloop::ids::wire;
 
 /// The words for states of scenario runs, and those of the domain that they stand for.
-pub(super) const SCENARIO_STATES: [(&str, &str); 8] = [
-    ("running", "created"),
-    ("running", "started"),
-    ("scoring", "scoring"),
-    ("scored", "scored"),
-    ("completed", "completed"),
-    ("canceled", "cancelled"),
-    ("timeout", "timed_out"),
-    ("failed", "failed"),
+pub(super) const SCENARIO_STATES: [(&str, TaskRunStatus); 8] = [
+    ("running", TaskRunStatus::Created),
+    ("running", TaskRunStatus::Started),
+    ("scoring", TaskRunStatus::Scoring),
+    ("scored", TaskRunStatus::Scored),
+    ("completed", TaskRunStatus::Completed),
+    ("canceled", TaskRunStatus::Cancelled),
+    ("timeout", TaskRunStatus::TimedOut),
+    ("failed", TaskRunStatus::Failed),
 ];
 
 /// The words for states of benchmark runs, and those of the domain that they stand for.
-pub(super) const RUN_STATES: [(&str, &str); 5] = [
-    ("running", "created"),
-    ("running", "started"),
-    ("completed", "completed"),
-    ("canceled", "cancelled"),
-    ("failed", "failed"),
+pub(super) const RUN_STATES: [(&str, RunStatus); 5] = [
+    ("running", RunStatus::Created),
+    ("running", RunStatus::Started),
+    ("completed", RunStatus::Completed),
+    ("canceled", RunStatus::Cancelled),
+    ("failed", RunStatus::Failed),
 ];
 
 /// The label that says in which way a scenario run was scored.
@@ -164,7 +164,11 @@ impl ScenarioRunView {
         metadata.extend(can_be_rescored.map(|word| (RESCORE.to_owned(), word.to_owned())));
         if let Some(fault) = fault {
             metadata.insert(CAUSE.to_owned(), fault.cause.as_str().to_owned());
-            metadata.extend(fault.reason.map(|reason| (REASON.to_owned(), reason)));
+            metadata.extend(
+                fault
+                    .reason
+                    .map(|reason| (REASON.to_owned(), reason.into())),
+            );
         }
         Self {
             id: wire(task_run.id),

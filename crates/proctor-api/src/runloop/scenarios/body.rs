@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    definition::{Requirements, Seconds, Validation},
+    definition::{CRITICAL_SCORERS, Requirements, Seconds, Validation},
     devbox::{BaseRequest, DevboxDefinition},
     document::Document,
 };
@@ -189,8 +189,36 @@ impl ScenarioCreateParameters {
             validation: self.validation_type,
         }
         .apply(&mut checks, &mut draft);
+        let names = functions.iter().map(|one| one.name.as_str());
+        check_critical(&mut checks, &draft, names);
         checks.finish()?;
         Ok((draft, functions))
+    }
+}
+
+/// Refuses a label `proctor.critical` that names scorers which the scenario does not have: nobody would notice when they are
+/// missed.
+fn check_critical<'n>(
+    checks: &mut Checks,
+    draft: &TaskDraft,
+    scorers: impl Iterator<Item = &'n str>,
+) {
+    let Some(named) = draft.metadata.get(CRITICAL_SCORERS) else {
+        return;
+    };
+    let scorers: Vec<&str> = scorers.collect();
+    let named = named.split(',').map(str::trim);
+    let unknown: Vec<String> = named
+        .filter(|name| !name.is_empty() && !scorers.contains(name))
+        .map(|name| format!("'{name}'"))
+        .collect();
+    if !unknown.is_empty() {
+        let message = format!(
+            "the scenario has no scorer {}; it has {}",
+            unknown.join(", "),
+            scorers.join(", ")
+        );
+        checks.refuse(&format!("metadata.{CRITICAL_SCORERS}"), message);
     }
 }
 
@@ -226,6 +254,18 @@ impl ScenarioUpdateParameters {
             validation: self.validation_type,
         }
         .apply(&mut checks, &mut draft);
+        let is_changed = draft.metadata != old.placed.draft.content.metadata;
+        match &functions {
+            Some(functions) => {
+                let names = functions.iter().map(|one| one.name.as_str());
+                check_critical(&mut checks, &draft, names);
+            }
+            None if is_changed => {
+                let names = old.criteria.iter().map(|one| one.content.label.as_str());
+                check_critical(&mut checks, &draft, names);
+            }
+            None => {}
+        }
         checks.finish()?;
         Ok((draft, functions))
     }

@@ -2,6 +2,10 @@
 //!
 //! `nop` leaves a box as it is, `go` changes it. So at a scenario whose scorer wants it unchanged, `go` is worse, and at one that wants it changed, better.
 
+use proctor_core::id::{
+    Dialect,
+    kinds::{BenchmarkId, RunId},
+};
 use proctor_engine::scenarios::BoxEnd;
 use proctor_testkit::eventually;
 use rstest::rstest;
@@ -453,4 +457,108 @@ async fn a_run_that_goes_on_is_not_compared_and_strangers_see_nothing() {
         desk.server.read("/comparisons?verdict=FAIL").await.status,
         400
     );
+}
+
+/// An agent of this name that changes its box.
+fn goes(name: &str) -> Value {
+    json!({"name": name, "type": "job_agent", "kwargs": {"command": "go"}})
+}
+
+#[tokio::test]
+async fn agents_of_equal_ability_share_a_rank_and_a_worse_one_stands_alone() {
+    let desk = Desk::new().await;
+    let suite = suite(&desk, &["is changed"; 12]).await;
+    let agents = [nop(), goes("one"), goes("two"), goes("three")];
+    let runs = desk.taken(&suite, &agents).await;
+    let benchmark = BenchmarkId::from_wire(&suite, Dialect::Runloop).unwrap();
+    let publish = async |run: &str, verb: &str, reason: &str| {
+        let run = RunId::from_wire(run, Dialect::Runloop).unwrap();
+        let path = format!("/benchmark-runs/{run}/{verb}");
+        let answer = desk.post(&path, json!({ "reason": reason })).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        run.to_string()
+    };
+    for run in &runs {
+        publish(run, "publish", "ready to be shown").await;
+    }
+    let board = format!("/benchmarks/{benchmark}/leaderboard");
+    let shown = desk.server.read(&board).await.body;
+    assert_eq!(shown["warnings"], json!([]));
+    let rows = shown["data"].as_array().unwrap();
+    let ranks: Vec<(u64, u64, &str)> = rows
+        .iter()
+        .map(|row| {
+            let rank = &row["rank"];
+            assert_eq!(rank["agents"], 4);
+            let number = |name: &str| rank[name].as_u64().unwrap();
+            (
+                number("low"),
+                number("high"),
+                rank["letters"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(ranks, [(1, 3, "a"), (1, 3, "a"), (1, 3, "a"), (4, 4, "b")]);
+    assert_eq!(rows[3]["agent"], "nop");
+    let removed = publish(&runs[0], "unpublish", "it was the wrong model").await;
+    let left = desk.server.read(&board).await.body;
+    assert_eq!(left["data"].as_array().unwrap().len(), 3);
+    let log = desk.server.read(&format!("{board}/log")).await.body;
+    let newest = &log["data"][0];
+    assert_eq!(
+        (
+            &newest["benchmark_run_id"],
+            &newest["change"],
+            &newest["reason"]
+        ),
+        (
+            &json!(removed),
+            &json!("removed"),
+            &json!("it was the wrong model")
+        )
+    );
+    assert_eq!(log["data"].as_array().unwrap().len(), 5);
+}
+
+#[tokio::test]
+async fn what_more_attempts_cost_is_told_if_every_run_says_what_it_cost() {
+    let desk = Desk::new().await;
+    let suite = suite(&desk, &["true"; 6]).await;
+    // What is completed before it is scored counts 0.
+    let taken = async |cost: Option<&str>, missed: usize| {
+        let mut body = json!({"benchmark_id": suite});
+        if let Some(cost) = cost {
+            body["metadata"] = json!({"cost_usd": cost});
+        }
+        let run = desk.post("/v1/benchmarks/start_run", body).await.text("id");
+        let scenarios = desk
+            .server
+            .read(&format!("/v1/benchmarks/{suite}/definitions"))
+            .await;
+        for (place, scenario) in (0..).zip(scenarios.body["scenarios"].as_array().unwrap()) {
+            let taken = desk.in_run(&run, scenario["id"].as_str().unwrap()).await;
+            if place >= missed {
+                desk.scored(&taken).await;
+            }
+            desk.act(&taken, "complete").await;
+        }
+        desk.post(&format!("/v1/benchmark_runs/{run}/complete"), Value::Null)
+            .await;
+        run
+    };
+    let mut a = vec![taken(Some("3"), 0).await, taken(Some("3"), 2).await];
+    let b = [taken(Some("1.5"), 0).await, taken(Some("4.5"), 2).await];
+    let open = desk.decided(&b, &a, not_worse_by(0.3)).await;
+    let more = open["lines"][0]["result"]["more"]["if_equal"]["attempts_per_task"].as_u64();
+    let all = 12 * more.expect("it says how many more");
+    let sentence = open["sentences"][0].as_str().unwrap();
+    // Twelve dollars for 24 attempts.
+    assert!(
+        sentence.contains(&format!("({all} in all, about ${})", all / 2)),
+        "{sentence}"
+    );
+    a.push(taken(None, 1).await);
+    let open = desk.decided(&b, &a, not_worse_by(0.3)).await;
+    let sentence = open["sentences"][0].as_str().unwrap();
+    assert!(!sentence.contains('$'), "unknown is not free: {sentence}");
 }

@@ -2,9 +2,12 @@
 
 use std::fmt::Write as _;
 
-use proctor_core::id::{
-    Dialect,
-    kinds::{JobId, TaskRunId},
+use proctor_core::{
+    id::{
+        Dialect,
+        kinds::{JobId, TaskRunId},
+    },
+    task_run::TaskRunStatus,
 };
 use proctor_store::DatabaseCounts;
 use proctor_testkit::eventually;
@@ -49,7 +52,7 @@ pub(super) async fn of_a_scenario(server: &TestServer, scenario: &str) -> (Strin
     let id = TaskRunId::from_wire(run["id"].as_str().unwrap(), Dialect::Runloop).unwrap();
     eventually("the run is scored", async || {
         let seen = onlooker.task_run(id).await.unwrap().unwrap();
-        seen.value.status() == "scored"
+        seen.value.status() == TaskRunStatus::Scored
     })
     .await;
     tell("score", before).await;

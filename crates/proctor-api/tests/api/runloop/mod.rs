@@ -10,6 +10,7 @@ mod costs;
 mod devboxes;
 mod every_operation;
 mod extensions;
+mod harbor;
 mod job_interruptions;
 mod jobs;
 mod lists;

@@ -247,6 +247,95 @@ async fn scorers_that_are_known_to_hang_on_the_reference_are_not_the_agents_faul
 }
 
 #[tokio::test]
+async fn scorers_that_cannot_be_started_are_the_agents_unless_they_cannot_on_the_reference_either()
+{
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("fix", "unprepared").await;
+    let path = format!("/v1/scenarios/{scenario}");
+    desk.post(&path, json!({"reference_output": "touch done"}))
+        .await;
+    let taken = async || {
+        let body = of_scenarios(&[&scenario], json!([runs("go")]), Value::Null);
+        let (seen, outcome) = desk.outcome(body).await;
+        let outcome = &outcome["scenario_outcomes"][0];
+        assert_eq!(
+            (&outcome["state"], &outcome["score"]),
+            (&json!("COMPLETED"), &json!(0.0)),
+            "the contract's number stays: {outcome:#}"
+        );
+        let run = desk.run(outcome["scenario_run_id"].as_str().unwrap()).await;
+        let results = desk.results_of_job(&seen).await;
+        let attempt = &results["agents"][0]["attempts"][0];
+        assert_eq!(
+            run["metadata"].get("proctor.cause").unwrap_or(&Value::Null),
+            &attempt["cause"],
+            "{run:#}"
+        );
+        (attempt["cause"].clone(), attempt["score"].clone(), results)
+    };
+    let (cause, score, _) = taken().await;
+    assert_eq!(
+        (cause, score),
+        (Value::Null, json!(0.0)),
+        "an agent may have taken away what the scorer needs"
+    );
+    let validate = format!("{path}/validate");
+    let validated = desk.post(&validate, json!({})).await;
+    assert_eq!(validated.status, 200, "{}", validated.body);
+    let (cause, score, results) = taken().await;
+    assert_eq!((cause, score), (json!("scorer_error"), Value::Null));
+    assert_eq!(
+        each(&results, "reason"),
+        ["these scorers cannot be run, not even on the reference: 'cmd-zero'"]
+    );
+    assert_eq!(
+        (&numbers(&results)["void"], &numbers(&results)["scored"]),
+        (&json!(1), &json!(0))
+    );
+    desk.shop.mend();
+    desk.post(&validate, json!({})).await;
+    let (cause, score, _) = taken().await;
+    assert_eq!(
+        (cause, score),
+        (Value::Null, json!(0.0)),
+        "the newest reference shows that they can be started"
+    );
+}
+
+#[tokio::test]
+async fn the_oracle_shows_which_scorers_cannot_be_started() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("fix", "unprepared").await;
+    let path = format!("/v1/scenarios/{scenario}");
+    desk.post(&path, json!({"reference_output": "touch done"}))
+        .await;
+    let agents = json!([agent("oracle"), runs("go")]);
+    let (seen, outcome) = desk
+        .outcome(of_scenarios(&[&scenario], agents, Value::Null))
+        .await;
+    let results = desk.results_of_job(&seen).await;
+    for agent in results["agents"].as_array().unwrap() {
+        assert_eq!(agent["attempts"][0]["cause"], "scorer_error", "{results:#}");
+        assert_eq!(agent["summary"]["void"], 1);
+    }
+    let run = outcome["benchmark_run_id"].as_str().unwrap();
+    let metadata = &desk.benchmark_run(run).await["metadata"];
+    assert_eq!(metadata["proctor.void"], "1", "{metadata}");
+}
+
+#[tokio::test]
+async fn a_scorer_that_can_be_run_nowhere_is_nobodys_fault() {
+    let desk = Desk::new().await;
+    let scenario = desk.scenario("fix", "unreadable").await;
+    let body = of_scenarios(&[&scenario], json!([runs("go")]), Value::Null);
+    let (seen, outcome) = desk.outcome(body).await;
+    assert_eq!(outcome["average_score"], 0.0);
+    let results = desk.results_of_job(&seen).await;
+    assert_eq!(each(&results, "cause"), ["scorer_error"]);
+    assert_eq!(numbers(&results)["score"], Value::Null);
+}
+
+#[tokio::test]
 async fn what_is_known_of_the_reference_is_known_however_many_agents_came_after_it() {
     let desk = Desk::new().await;
     let scenario = desk.scenario("fix", "sleep").await;

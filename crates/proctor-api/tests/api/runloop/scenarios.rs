@@ -199,6 +199,7 @@ async fn a_box_is_made_of_the_organizations_own_things_only() {
 #[case("empty", json!({}))]
 #[case("nulls", json!({"name": null, "input_context": null, "scoring_contract": null}))]
 #[case("blank", with(parameters(" "), json!({"input_context": {}})))]
+#[case("critical_scorers", with(parameters("a"), json!({"metadata": {"proctor.critical": "nobody, somebody"}})))]
 #[case("weights", with(parameters("a"), json!({"scoring_contract": {"scoring_function_parameters": [
     {"name": "a b", "weight": 0.5, "scorer": {"type": "command_scorer", "command": "true"}},
     {"name": "b", "weight": 0.4, "scorer": {"type": "luck"}},

@@ -4,7 +4,7 @@ use std::{
     collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -13,7 +13,7 @@ use futures::{StreamExt as _, stream};
 use proctor_core::{
     definition::{Check, Criterion},
     id::kinds::{DevboxId, OrganizationId, TaskRunId},
-    scorer::ScorerDefinition,
+    scorer::{NotRun, ScorerDefinition},
     scoring::Score,
 };
 use proctor_engine::{
@@ -60,6 +60,8 @@ struct Inner {
     scored: Mutex<HashSet<TaskRunId>>,
     /// Scorers wait while this is true.
     is_slow: watch::Sender<bool>,
+    /// Whether what keeps scorers from starting is put right.
+    is_mended: AtomicBool,
     /// What agents were to do, oldest first, each once.
     works: Mutex<Vec<AgentWork>>,
     /// Agents wait while this is true.
@@ -73,6 +75,7 @@ impl Shop {
         Workshop {
             boxes: Arc::new(self.clone()),
             judge: Arc::new(self.clone()),
+            harbor: None,
         }
     }
 
@@ -110,6 +113,11 @@ impl Shop {
         let boxes = self.0.boxes.lock().unwrap();
         let newest = boxes.keys().max().unwrap();
         boxes[newest].send_replace(Some(end));
+    }
+
+    /// Lets scorers start that could not.
+    pub(super) fn mend(&self) {
+        self.0.is_mended.store(true, Ordering::SeqCst);
     }
 
     /// Makes scorers wait, or lets them go on.
@@ -309,15 +317,22 @@ impl Judge for Shop {
                 "is changed" if is_changed => (Score::ONE, ScorerState::Complete),
                 "is unchanged" if !is_changed => (Score::ONE, ScorerState::Complete),
                 "true" => (Score::ONE, ScorerState::Complete),
-                "broken" => (Score::ZERO, ScorerState::Error),
+                "broken" | "unprepared" | "unreadable" => (Score::ZERO, ScorerState::Error),
                 _ => (Score::ZERO, ScorerState::Complete),
+            };
+            let not_run = match command {
+                "unprepared" if !self.0.is_mended.load(Ordering::SeqCst) => Some(NotRun::Here),
+                "unreadable" => Some(NotRun::Anywhere),
+                _ => None,
             };
             Some(ScorerFinding {
                 criterion: criterion.id,
                 score,
                 state,
+                not_run,
                 output: format!("ran {command}"),
                 took: Duration::from_millis(3),
+                evidence: Value::Null,
             })
         };
         if has("crash") {

@@ -1,5 +1,6 @@
 //! The Verial dialect's routes.
 
+mod admissions;
 mod api_keys;
 mod authoring;
 mod benchmarks;
@@ -7,6 +8,7 @@ mod criteria;
 mod datasets;
 mod environments;
 mod extensions;
+mod judge;
 mod lists;
 pub(crate) mod organizations;
 mod publishing;

@@ -111,3 +111,23 @@ async fn a_configuration_that_is_no_object_does_not_hide_what_else_is_wrong() {
     let fields: Vec<&String> = details.keys().collect();
     assert_eq!(fields, ["config", "name", "type"]);
 }
+
+#[tokio::test]
+async fn what_has_not_its_shape_does_not_hide_what_else_is_wrong() {
+    let server = TestServer::start().await;
+    let wrong = json!({"type": "Payer", "name": "RadMD", "config": {
+        "session_seconds": 1.5, "provider_npi": "1", "portal": ["radmd"], "colour": "green",
+        "determinations": [{"procedure_code": 72148}, {"status": "approved"}]}});
+    let refused = server.ask(Method::POST, "/simulators", wrong).await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    insta::assert_snapshot!("simulator_config_all_at_once", refused.shape());
+    let wrong = json!({"type": "Hl7", "name": "interface", "config": {"fail_first": -1, "accept": ["ORM", "?"]}});
+    let refused = server.ask(Method::POST, "/simulators", wrong).await;
+    let details = refused.body["error"]["details"].as_object().unwrap();
+    let fields: Vec<&String> = details.keys().collect();
+    assert_eq!(fields, ["config.accept", "config.fail_first"]);
+    let told = refused.body.to_string();
+    for word in ["u64", "expected", "invalid", "a map", "a sequence"] {
+        assert!(!told.contains(word), "'{word}' is not ours: {told}");
+    }
+}

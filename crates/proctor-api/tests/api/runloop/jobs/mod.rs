@@ -5,6 +5,7 @@ mod endings;
 mod failures;
 mod listing;
 mod registered;
+mod rounds;
 mod trials;
 
 use proctor_testkit::eventually_seen;

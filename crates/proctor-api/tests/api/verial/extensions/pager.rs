@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 use proctor_core::{environment::Simulator, problem::Problems};
 use proctor_simulation::{
+    config::read_config,
     exchange::{Request, Response},
     exhibits::Exhibits,
     fields::Fields,
@@ -12,9 +13,7 @@ use proctor_simulation::{
     scenario::{StepKind, read_fields, required},
     schema::{about, object, text},
     seed::Seed,
-    simulator::{
-        Around, Decision, Machine, NotProvided, Provided, Provision, Recorded, read_config,
-    },
+    simulator::{Around, Decision, Machine, NotProvided, Provided, Provision, Recorded},
 };
 use proctor_verify::check::{AssertionNode as _, Check, Failed, Object, Outcome, Scope, Template};
 use serde::{Deserialize, Serialize};

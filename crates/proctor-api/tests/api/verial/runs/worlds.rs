@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::clinic::{Clinic, make};
-use crate::support::Answer;
+use crate::support::{Answer, TestServer};
 
 #[tokio::test]
 async fn everything_in_a_sandbox_is_an_event() {
@@ -38,6 +38,55 @@ async fn everything_in_a_sandbox_is_an_event() {
         .read(&format!("/sandboxes/{fhir}/events?limit=1"))
         .await;
     insta::assert_snapshot!("fhir_event", newest.shape());
+}
+
+#[tokio::test]
+async fn the_events_of_a_task_run_are_those_of_all_its_sandboxes_in_order() {
+    let clinic = Clinic::open(2, 1).await;
+    let run = clinic.begin_open().await;
+    let server = &clinic.server;
+    let path = format!("/task-runs/{}/events", run.task_runs[0]);
+    let read = async |query: &str| {
+        let answer = server.read(&format!("{path}{query}")).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.body
+    };
+    assert_eq!(read("").await["data"], json!([]), "nobody began it");
+    run.start(0).await;
+    run.solve().await;
+    run.complete(0).await;
+    let all = read("?limit=100").await["data"].clone();
+    let all = all.as_array().unwrap();
+    let mut by_sandbox = 0;
+    for sandbox in run.created.body["sandboxes"].as_array().unwrap() {
+        let id = sandbox["id"].as_str().unwrap();
+        let events = server
+            .read(&format!("/sandboxes/{id}/events?limit=100"))
+            .await;
+        let of_sandbox = events.body["data"].as_array().unwrap().clone();
+        let ids = |events: &[Value]| -> Vec<Value> {
+            events.iter().map(|event| event["id"].clone()).collect()
+        };
+        let here: Vec<Value> = all
+            .iter()
+            .filter(|event| event["sandbox_id"] == id)
+            .cloned()
+            .collect();
+        assert_eq!(ids(&here), ids(&of_sandbox), "{sandbox}");
+        by_sandbox += of_sandbox.len();
+    }
+    assert_eq!(all.len(), by_sandbox);
+    let places: Vec<u64> = all.iter().map(|one| one["seq"].as_u64().unwrap()).collect();
+    let newest_first: Vec<u64> = (0..all.len() as u64).rev().collect();
+    assert_eq!(places, newest_first);
+    let first = read("?limit=2").await;
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let second = read(&format!("?limit=2&cursor={cursor}")).await;
+    assert_eq!(second["data"].as_array().unwrap()[..], all[2..4]);
+    assert_eq!(server.read(&format!("{path}?limti=2")).await.status, 400);
+    let foreign = server.foreign_key().await;
+    let hidden = server.get(&path).bearer_auth(foreign).send().await.unwrap();
+    assert_eq!(hidden.status(), 404);
 }
 
 #[tokio::test]
@@ -359,4 +408,49 @@ async fn a_file_that_a_scenario_drops_into_the_inbox_may_name_it() {
         "{}",
         inbox.body
     );
+}
+
+#[tokio::test]
+async fn a_list_of_a_simulator_refuses_parameters_that_it_does_not_know() {
+    let server = TestServer::start().await;
+    let environment = make(&server, "/environments", json!({"name": "everything"})).await;
+    for kind in [
+        "Fax", "Message", "Files", "Voice", "Hl7", "Payer", "CdsHooks",
+    ] {
+        let body = json!({"type": kind, "name": kind});
+        let simulator = make(&server, "/simulators", body).await;
+        let path = format!("/environments/{environment}/simulators/{simulator}");
+        let linked = server.ask(Method::POST, &path, json!({})).await;
+        assert!(linked.status < 300, "{}", linked.body);
+    }
+    let body = json!({"environment_id": environment});
+    let made = server.ask(Method::POST, "/playgrounds", body).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let sandbox = |kind: &str| {
+        let sandboxes = made.body["sandboxes"].as_array().unwrap();
+        let found = sandboxes.iter().find(|one| one["type"] == kind);
+        let found = found.unwrap_or_else(|| panic!("no {kind}: {}", made.body));
+        found["id"].as_str().unwrap().to_owned()
+    };
+    for (kind, path, known) in [
+        ("Fax", "faxes", "direction=inbound"),
+        ("Message", "messages", "channel=sms"),
+        ("Files", "files", ""),
+        ("Voice", "voice/calls", ""),
+        ("Voice", "voice/voicemails", ""),
+        ("Hl7", "hl7/inbox", "message_type=ORU"),
+        ("Hl7", "hl7/outbound", "message_type=ORM"),
+        ("Payer", "portal/prior-auths", "status=draft"),
+        ("Payer", "portal/patients", "last_name=ray"),
+        ("Payer", "portal/providers", "name=rivera"),
+        ("CdsHooks", "cds-services", ""),
+    ] {
+        let path = format!("/sandboxes/{}/{path}", sandbox(kind));
+        let seen = server.read(&format!("{path}?{known}")).await;
+        assert_eq!(seen.status, 200, "{path}?{known}: {}", seen.body);
+        let refused = server.read(&format!("{path}?{known}&colour=green")).await;
+        assert_eq!(refused.status, 400, "{path}: {}", refused.body);
+        let details = refused.body["error"]["details"].as_object().unwrap();
+        assert!(details.contains_key("colour"), "{path}: {details:?}");
+    }
 }
