@@ -9,7 +9,11 @@ use anyhow::Context as _;
 use proctor_api::OfferedDevboxes;
 use proctor_core::{blueprint::ImageDisk, canonical::Digest, causes::with_causes};
 use proctor_devbox::{Backend, BaseName, Factory, HostPattern, Settings, local};
-use proctor_engine::{Extensions, scenarios::Workshop};
+use proctor_engine::{
+    Extensions,
+    harbor::{HarborSettings, HarborWorkshop},
+    scenarios::Workshop,
+};
 use proctor_fleet::{
     CodeHosts, Fleet, FleetOptions, GitOptions, KeepFrozen, Repositories,
     blueprints::{BlueprintOptions, Blueprints},
@@ -43,6 +47,8 @@ pub(crate) struct Supplies {
     pub(crate) totals: local::TotalLimits,
     /// Hosts of repositories that may be at addresses that are not public.
     pub(crate) internal_hosts: Vec<HostPattern>,
+    /// What Harbor jobs have.
+    pub(crate) harbor: HarborSettings,
 }
 
 impl Default for Supplies {
@@ -56,6 +62,7 @@ impl Default for Supplies {
             exact_disks: false,
             totals: local::TotalLimits::default(),
             internal_hosts: Vec::new(),
+            harbor: HarborSettings::default(),
         }
     }
 }
@@ -72,6 +79,7 @@ pub(crate) fn backend(name: &str) -> Result<Factory, WrongUse> {
 pub(crate) struct Devboxes {
     pub(crate) fleet: Fleet,
     pub(crate) blueprints: Option<Blueprints>,
+    harbor: Option<HarborWorkshop>,
 }
 
 impl Devboxes {
@@ -115,14 +123,18 @@ impl Devboxes {
                     .sweep()
                     .context("the images cannot be swept")?;
                 building.container_images = Some(container_images);
+                let blueprints = Blueprints::new(store.clone(), backend.clone(), mounter, building);
+                let fleet = Fleet::open(options, store, backend, clock).await?;
+                let harbor = HarborWorkshop::open(
+                    data.join("harbor"),
+                    fleet.clone(),
+                    blueprints.clone(),
+                    supplies.harbor,
+                );
                 Self {
-                    blueprints: Some(Blueprints::new(
-                        store.clone(),
-                        backend.clone(),
-                        mounter,
-                        building,
-                    )),
-                    fleet: Fleet::open(options, store, backend, clock).await?,
+                    blueprints: Some(blueprints),
+                    fleet,
+                    harbor: Some(harbor.context("the tasks of Harbor jobs cannot be kept")?),
                 }
             }
             Err(error) => {
@@ -131,6 +143,7 @@ impl Devboxes {
                 Self {
                     blueprints: None,
                     fleet: Fleet::without_boxes(options, store, why, clock).await?,
+                    harbor: None,
                 }
             }
         };
@@ -156,7 +169,11 @@ impl Devboxes {
 
     /// Where tasks are done that need a box.
     pub(crate) fn workshop(&self) -> Workshop {
-        Workshop::on(&self.fleet)
+        let workshop = Workshop::on(&self.fleet);
+        match &self.harbor {
+            Some(harbor) => workshop.with_harbor(&self.fleet, harbor.clone()),
+            None => workshop,
+        }
     }
 
     /// Lets go of the boxes, which stay as they are.

@@ -7,8 +7,9 @@ use proctor_api::{
     metrics::Metrics,
     server::{BoundServer, Drained, Server, ServerOptions},
 };
+use proctor_benchmarks::Admitter;
 use proctor_core::{agent::AgentManifest, causes::with_causes};
-use proctor_engine::{Engine, Extensions};
+use proctor_engine::{Engine, Extensions, text_judge::TextJudge};
 use proctor_fleet::{Fleet, SshService};
 use proctor_ssh::{SshOptions, SshServer};
 use proctor_store::{ServerLock, Store};
@@ -46,6 +47,8 @@ pub(crate) struct Terms {
     pub(crate) supplies: Supplies,
     /// How agents of jobs are started that are known by their names alone.
     pub(crate) agents: BTreeMap<String, AgentManifest>,
+    /// Who answers questions about free text, if anybody does.
+    pub(crate) judge: Option<Arc<dyn TextJudge>>,
     /// Where it speaks SSH, if it does.
     pub(crate) ssh: Option<SshOptions>,
 }
@@ -114,6 +117,8 @@ impl Opened {
             workshop,
             Extensions {
                 agents: terms.agents,
+                judge: terms.judge,
+                admission: Some(Arc::new(Admitter)),
                 ..Extensions::shipped()
             },
         );

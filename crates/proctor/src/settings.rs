@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use crate::{
     addresses::{Domain, HostAndPort, SshListen},
     exit::WrongUse,
+    harbor_settings::NamedTasks,
     image_settings::{AliasSetting, MirrorSetting, RegistrySetting},
 };
 
@@ -150,6 +151,30 @@ pub(crate) struct ServeSettings {
         value_delimiter = ','
     )]
     pub(crate) agents: Option<Vec<NamedAgent>>,
+    /// Address of the model that judges free text: an endpoint that speaks OpenAI's chat completions, such as
+    /// http://127.0.0.1:8000/v1 [default: none, benchmarks with judge criteria cannot be completed]
+    #[arg(long, value_name = "URL", env = "PROCTOR_JUDGE_URL")]
+    pub(crate) judge_url: Option<String>,
+    /// Name of that model
+    #[arg(long, value_name = "NAME", env = "PROCTOR_JUDGE_MODEL")]
+    pub(crate) judge_model: Option<String>,
+    /// File with the key for that endpoint [default: no key is sent]
+    #[arg(long, value_name = "FILE", env = "PROCTOR_JUDGE_KEY_FILE")]
+    pub(crate) judge_key_file: Option<PathBuf>,
+    /// Directory with Harbor tasks that job files may name as tasks:NAME/…: NAME=DIR; may be repeated
+    #[arg(
+        long = "harbor-tasks",
+        value_name = "NAME=DIR",
+        env = "PROCTOR_HARBOR_TASKS",
+        value_delimiter = ','
+    )]
+    pub(crate) harbor_tasks: Option<Vec<NamedTasks>>,
+    /// Network policy of boxes of Harbor tasks whose network is public, by its name in their organization [default: none, they reach nothing]
+    #[arg(long, value_name = "POLICY", env = "PROCTOR_HARBOR_PUBLIC_POLICY")]
+    pub(crate) harbor_public_policy: Option<String>,
+    /// Network policy of builds for Harbor tasks, by its name in their organization [default: none, they reach nothing]
+    #[arg(long, value_name = "POLICY", env = "PROCTOR_HARBOR_BUILD_POLICY")]
+    pub(crate) harbor_build_policy: Option<String>,
     /// Directory with repositories as OWNER/NAME, which code mounts look for here first
     #[arg(long, value_name = "DIR", env = "PROCTOR_CODE_MIRRORS")]
     pub(crate) code_mirrors: Option<PathBuf>,
@@ -372,6 +397,12 @@ impl ServeSettings {
             image_layouts: self.image_layouts.or(file.image_layouts),
             image_mirrors: self.image_mirrors.or(file.image_mirrors),
             agents: self.agents.or(file.agents),
+            judge_url: self.judge_url.or(file.judge_url),
+            judge_model: self.judge_model.or(file.judge_model),
+            judge_key_file: self.judge_key_file.or(file.judge_key_file),
+            harbor_tasks: self.harbor_tasks.or(file.harbor_tasks),
+            harbor_public_policy: self.harbor_public_policy.or(file.harbor_public_policy),
+            harbor_build_policy: self.harbor_build_policy.or(file.harbor_build_policy),
             code_mirrors: self.code_mirrors.or(file.code_mirrors),
             keep_frozen: self.keep_frozen.or(file.keep_frozen),
             keep_frozen_bytes: self.keep_frozen_bytes.or(file.keep_frozen_bytes),
@@ -398,6 +429,9 @@ mod tests {
             tls-cert = "cert.pem"
             tls-key = "key.pem"
             rate-limit = 600
+            judge-url = "http://127.0.0.1:8000/v1"
+            judge-model = "tester"
+            judge-key-file = "judge.key"
             rate-burst = 20
             body-limit = 1000
             request-timeout = 5
@@ -417,6 +451,9 @@ mod tests {
             image-layouts = ["/srv/images"]
             image-mirrors = ["ubuntu=http://mirror.example/ubuntu"]
             agents = ["codex=/srv/agents/codex.toml"]
+            harbor-tasks = ["terminal-bench=/srv/tasks"]
+            harbor-public-policy = "open"
+            harbor-build-policy = "packages"
             code-mirrors = "/srv/git"
             keep-frozen = 20
             keep-frozen-bytes = 1000000000
@@ -471,6 +508,9 @@ mod tests {
             image_layouts: Some(_),
             image_mirrors: Some(_),
             agents: Some(agents),
+            harbor_tasks: Some(_),
+            harbor_public_policy: Some(_),
+            harbor_build_policy: Some(_),
             code_mirrors: Some(_),
             keep_frozen: Some(20),
             keep_frozen_bytes: Some(1_000_000_000),
@@ -478,6 +518,9 @@ mod tests {
             devbox_processes: Some(1000),
             devbox_memory: Some(1_073_741_824),
             internal_hosts: Some(_),
+            judge_url: Some(_),
+            judge_model: Some(_),
+            judge_key_file: Some(_),
         } = serve
         else {
             panic!("{serve:?}")

@@ -154,7 +154,7 @@ BENCHMARK = {
 }
 
 AGENT = """
-import json, os, sys, urllib.request
+import json, os, sys, time, urllib.request
 run = json.load(open(os.environ["PROCTOR_RUN_FILE"]))
 assert "PROCTOR_KEY" not in os.environ, "an agent has no business with the organization's key"
 wanted = set(sys.argv[1].split(",")) if len(sys.argv) > 1 else set()
@@ -166,6 +166,9 @@ for number, task in enumerate(run["task_runs"]):
     ask(task["start_url"], {})
     if str(number) in wanted:
         ask("/v1/benchmark-runs/" + run["benchmark_run_id"] + "/fhir/Patient", {"resourceType": "Patient", "name": [{"family": "Family%d" % number}]})
+    elif len(sys.argv) > 2:
+        ask("/v1/benchmark-runs/" + run["benchmark_run_id"] + "/fhir/Patient", {"resourceType": "Patient", "name": [{"family": sys.argv[2]}]})
+    time.sleep(float(os.environ.get("AGENT_SLEEPS", "0")))
     ask(task["complete_url"], {})
 print("::error::an agent says so")
 """
@@ -198,7 +201,7 @@ def tell(url, github):
     (folder / "admissions.yaml").write_text(yaml.safe_dump(BENCHMARK, sort_keys=False))
     pushed = proctor("benchmark", "push", folder / "admissions.yaml", "--publish")
     assert pushed.returncode == 0, pushed.stderr
-    good, bad = f"python3 {folder}/agent.py 0,1,2,3,4,5", f"python3 {folder}/agent.py 3"
+    good, bad = f"python3 {folder}/agent.py 0,1,2,3,4,5", f"python3 {folder}/agent.py 3 Nobody"
     take = lambda labels, command, attempts=3: proctor(
         "take", "admissions@1", "--agent", "night-shift", "--command", command, "--labels", labels, "--attempts", attempts)
     baseline = take("branch=main", good)
@@ -306,6 +309,8 @@ def tell(url, github):
         assert worst.classname == "admissions" and "(task_" in worst.name, worst.name
         assert "0 of 3 attempts passed" in worst.result[0].message, worst.result[0].message
         assert "✘ The patient 0 is in the chart" in worst.result[0].text, worst.result[0].text
+        assert "fhir_request" in worst.system_out and "Nobody" in worst.system_out, worst.system_out
+        assert all(case.system_out is None for case in cases if case.is_passed), "only of what failed"
 
     @check("junit2json (npm) reads it")
     def _():
@@ -334,6 +339,33 @@ def tell(url, github):
         assert "1 passed tasks are not listed" in shown, shown
         assert proctor("compare", "br_x", "br_y").returncode == 2
         assert proctor("compare", "branch=main", "branch=nowhere").returncode == 2
+
+    @check("show tells what was expected and what happened in a task run")
+    def _():
+        run = kept["fail"].outputs["run-id"].split(",")[0]
+        attempts = json.loads(proctor("show", run, "--json").stdout)["agents"][0]["attempts"]
+        missed = next(one for one in attempts if one["verdict"] != "pass")["details"]["task_run_id"]
+        shown = proctor("show", missed, "--events")
+        assert shown.returncode == 0, shown.stderr
+        assert "The patient 0 is in the chart" in shown.stdout and "→ fhir_request" in shown.stdout, shown.stdout
+        whole = json.loads(proctor("show", missed, "--events", "--json").stdout)
+        assert whole["version"] == 1 and whole["events"] and whole["found"][0]["passed"] is False, whole
+        for wrong in ((run, "--events"), (run, "--follow", "--json"), ("br_x",)):
+            assert proctor("show", *wrong).returncode == 2, wrong
+
+    @check("show follows a run until it is over")
+    def _():
+        environment = os.environ | {"PROCTOR_KEY": KEY, "AGENT_SLEEPS": "0.4"}
+        take = ["proctor", "take", "admissions@1", "--agent", "sleepy", "--command", good, "--attempts", "1"]
+        taking = subprocess.Popen(take, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        run = taking.stderr.readline().split()[-1]
+        assert run.startswith("br_"), run
+        followed = proctor("show", run, "--follow")
+        assert followed.returncode == 0, followed.stderr
+        lines = [line for line in followed.stderr.splitlines() if line.startswith("pass  1.000")]
+        assert len(lines) == 6, followed.stderr
+        assert "6 of 6 scored" in followed.stdout, followed.stdout
+        assert taking.wait(60) == 0, taking.stderr.read()
 
     @check("scores are plotted")
     def _():

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use proctor_core::time::Timestamp;
-use proctor_engine::runs::Rubrics;
+use proctor_engine::runs::{Judges, Rubrics};
 use proctor_simulation::exchange::Request;
 use proctor_testkit::figures::{Report, median};
 use serde_json::json;
@@ -49,7 +49,11 @@ pub(crate) async fn measure(report: &mut Report) {
     let (began, mut rounds) = (Instant::now(), 0usize);
     while began.elapsed() < SPAN {
         let (task_run, _) = stored[rounds % STORED];
-        let again = clinic.engine.rescore(task_run, Rubrics::Own).await.unwrap();
+        let again = clinic
+            .engine
+            .rescore(task_run, Rubrics::Own, Judges::Recorded)
+            .await
+            .unwrap();
         assert_eq!(again.criterion_runs.len(), CRITERIA);
         rounds += 1;
     }

@@ -1,8 +1,12 @@
 //! `proctor benchmark`.
 
-use std::{net::SocketAddr, path::Path};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context as _;
+use clap::{Args, Subcommand};
 use miette::GraphicalReportHandler;
 use proctor_api::telemetry::{self, TelemetryOptions};
 use proctor_benchmarks::{
@@ -15,22 +19,83 @@ use proctor_store::ambient::SystemClock;
 use serde_json::{Value, json};
 
 use crate::{
-    cli::{Benchmark, BenchmarkAction, ServerAccess},
+    cli::ServerAccess,
     commands::embedded::Embedded,
     exit::{Exit, WrongUse},
     terminal,
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct Benchmark {
+    #[command(subcommand)]
+    pub(crate) action: BenchmarkAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchmarkAction {
+    /// Say everything that is wrong with benchmark files, and what a do-nothing agent would score
+    Check {
+        /// The files
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Also let the reference agent replay the solutions, and require full marks
+        #[arg(long)]
+        oracle: bool,
+        /// Make every warning an error
+        #[arg(long)]
+        strict: bool,
+        /// Print JSON, a line for each file
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put harms, mutants and random calls into the reference solutions, and require that the rubric sees them
+    Admit {
+        /// The files
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Print the certificates as JSON, a line for each file
+        #[arg(long)]
+        json: bool,
+    },
+    /// Create or update a benchmark on a server; unchanged content changes nothing
+    Push {
+        /// The file
+        file: PathBuf,
+        /// Publish it, unless its newest version says the same
+        #[arg(long)]
+        publish: bool,
+        #[command(flatten)]
+        server: ServerAccess,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a benchmark of a server as a file
+    Pull {
+        /// Its slug, for the draft, or slug@version, for what was published
+        name: String,
+        /// Where to write it [default: standard output]
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        #[command(flatten)]
+        server: ServerAccess,
+    },
+}
 
 pub(crate) async fn run(arguments: Benchmark) -> anyhow::Result<Exit> {
     match arguments.action {
         BenchmarkAction::Check {
             files,
             oracle,
+            strict,
             json,
         } => {
             let mut exit = Exit::Fine;
             for file in &files {
-                let checked = check(file, oracle).await?;
+                let mut checked = check(file, oracle).await?;
+                if strict {
+                    checked.report.make_strict();
+                }
                 checked.tell(json);
                 if !checked.is_ok() {
                     exit = Exit::No;
@@ -71,9 +136,9 @@ fn admit(path: &Path, json: bool) -> anyhow::Result<bool> {
         }
     };
     let checked = file.check(SystemClock.now());
-    // What is worth a look elsewhere keeps a benchmark from being admitted.
-    if !checked.report.problems.is_empty() {
-        tell(&checked.report);
+    // With their places in the file; the certificate names them again, because they keep a benchmark from being admitted.
+    tell(&checked.report);
+    if checked.report.has_errors() {
         return Ok(false);
     }
     let certificate = match file.admit(SystemClock.now()) {

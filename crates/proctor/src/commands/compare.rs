@@ -1,16 +1,62 @@
 //! `proctor compare`.
 
 use anyhow::Context as _;
+use clap::{Args, ValueEnum};
 use proctor_benchmarks::{Api, ApiError};
 use serde_json::{Value, json};
 
 use super::selection::selection;
 use crate::{
-    cli::Compare,
+    cli::ServerAccess,
     exit::{Exit, WrongUse},
     report::{answers::Comparison, markdown, tables},
     terminal,
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// The baseline: ids of runs with commas between, latest:AGENT, or labels such as branch=main,newest=3
+    pub(crate) a: String,
+    /// What is compared with it, in the same forms
+    pub(crate) b: String,
+    /// Which question is asked
+    #[arg(long, value_name = "QUESTION", default_value = "tasks")]
+    pub(crate) about: Question,
+    /// By what tasks belong together, such as tag:patient
+    #[arg(long, value_name = "tag:NAME")]
+    pub(crate) clusters: Option<String>,
+    /// Compare every axis too
+    #[arg(long)]
+    pub(crate) axes: bool,
+    /// Compare although versions, rubrics or limits differ
+    #[arg(long)]
+    pub(crate) even_though: bool,
+    #[command(flatten)]
+    pub(crate) server: ServerAccess,
+    /// Print Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Question {
+    /// Tasks like these
+    Tasks,
+    /// These very tasks, run again
+    Suite,
+}
+
+impl Question {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tasks => "tasks",
+            Self::Suite => "suite",
+        }
+    }
+}
 
 /// The version of the JSON that `--json` prints.
 pub(super) const JSON_VERSION: u32 = 1;

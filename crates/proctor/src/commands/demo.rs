@@ -1,8 +1,9 @@
 //! `proctor demo`: everything once, on one's own machine.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf};
 
 use anyhow::Context as _;
+use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use proctor_api::telemetry::{self, TelemetryOptions};
 use proctor_benchmarks::{
@@ -16,14 +17,34 @@ use tempfile::TempDir;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    cli::Demo,
     commands::{embedded::Embedded, signals},
     exit::Exit,
+    settings::address,
     terminal,
 };
 
-/// The agents that take every benchmark, in the order of the table.
-const AGENTS: [Agent; 2] = [Agent::Oracle, Agent::Null];
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Directory that keeps what happens; without it everything is forgotten at the end
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Address and port to listen on; port 0 lets the system choose
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = address)]
+    pub(crate) listen: SocketAddr,
+    /// End when the results are there, instead of serving on
+    #[arg(long)]
+    pub(crate) exit: bool,
+    /// Print the results as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The agents that take every clinical benchmark, in the order of the table.
+const AGENTS: [Agent; 3] = [Agent::Oracle, Agent::Careless, Agent::Null];
+/// The agents that take every set of coding scenarios.
+const CODERS: [Agent; 2] = [Agent::Oracle, Agent::Null];
+/// The longest sentence of the table, in characters.
+const LONGEST_REASON: usize = 100;
 
 pub(crate) async fn run(arguments: Demo) -> anyhow::Result<Exit> {
     let telemetry = telemetry::install(&TelemetryOptions {
@@ -93,12 +114,26 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Whether the benchmark was proved: full marks for its solution, none for doing nothing.
+    /// Whether the benchmark was proved: full marks for its solution, a `fail` for harm however well the work was done, and
+    /// nothing for doing nothing.
     fn is_right(&self) -> bool {
         match self.agent {
-            Agent::Oracle => self.taken.score >= 1.0,
+            Agent::Oracle => self.taken.score >= 1.0 && self.taken.verdict != "fail",
+            Agent::Careless => self.taken.verdict == "fail" && self.reason().is_some(),
             Agent::Null => self.taken.score <= 0.0,
         }
+    }
+
+    /// The first critical criterion that was missed, and why.
+    fn reason(&self) -> Option<String> {
+        let mut misses = self
+            .taken
+            .tasks
+            .iter()
+            .flat_map(|task| &task.critical_misses);
+        misses
+            .next()
+            .map(|miss| format!("{}: {}", miss.name(), miss.why))
     }
 }
 
@@ -115,7 +150,7 @@ async fn examine(server: &Embedded, json: bool) -> anyhow::Result<Vec<Outcome>> 
     };
     let tasks: usize = clinical.iter().map(|file| file.tasks.len()).sum();
     let scenarios: usize = coding.iter().map(|set| set.scenarios.len()).sum();
-    let bar = progress((tasks + scenarios) * AGENTS.len(), json);
+    let bar = progress(tasks * AGENTS.len() + scenarios * CODERS.len(), json);
     let mut results = examine_clinics(&api, &clinical, &bar).await?;
     results.extend(examine_coders(&api, &coding, &bar).await?);
     bar.finish_and_clear();
@@ -189,7 +224,7 @@ async fn examine_coders(
     for set in sets {
         bar.set_message(format!("bringing {}", set.name));
         let pushed = push_scenarios(api, set).await?;
-        for agent in AGENTS {
+        for agent in CODERS {
             bar.set_message(format!("{agent} takes {}", set.name));
             let taken = take_scenarios(api, set, &pushed, agent, |_| bar.inc(1)).await?;
             results.push(Outcome {
@@ -224,6 +259,7 @@ fn table(results: &[Outcome]) -> comfy_table::Table {
     let axes = axes(results);
     let mut headings = vec!["benchmark", "agent", "score", "verdict"];
     headings.extend(&axes);
+    headings.push("why");
     let mut table = terminal::table(&headings);
     for one in results {
         let mut row = vec![
@@ -236,6 +272,14 @@ fn table(results: &[Outcome]) -> comfy_table::Table {
             Some(score) => format!("{score:.2}"),
             None => "-".to_owned(),
         }));
+        let reason = one.reason().unwrap_or_default();
+        let is_long = reason.chars().count() > LONGEST_REASON;
+        let shown: String = reason.chars().take(LONGEST_REASON).collect();
+        row.push(if is_long {
+            format!("{shown}…")
+        } else {
+            shown
+        });
         table.add_row(row);
     }
     table
@@ -287,11 +331,17 @@ fn to_json(results: &[Outcome], server: &Embedded, place: &Place) -> Value {
             "score": one.taken.score,
             "verdict": one.taken.verdict,
             "axes": one.taken.axes,
+            "why": one.reason(),
             "tasks": one.taken.tasks.iter().map(|task| json!({
                 "name": task.name,
                 "task_run_id": task.task_run_id,
                 "score": task.score,
                 "verdict": task.verdict,
+                "critical_misses": task.critical_misses.iter().map(|miss| json!({
+                    "key": miss.key,
+                    "label": miss.label,
+                    "why": miss.why,
+                })).collect::<Value>(),
             })).collect::<Value>(),
         })
     });

@@ -3,11 +3,21 @@
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
+use clap::Args;
 use proctor_devbox::{Factory, Finding, Report, Settings, Severity};
 use proctor_engine::Extensions;
 use serde_json::{Value, json};
 
-use crate::{cli::Doctor, exit::Exit, terminal};
+use crate::{exit::Exit, terminal};
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) settings: crate::settings::Settings,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) async fn run(arguments: Doctor) -> anyhow::Result<Exit> {
     let data = arguments.settings.complete()?.data_directory();

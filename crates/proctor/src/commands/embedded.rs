@@ -45,6 +45,7 @@ impl Embedded {
             api: ApiOptions::default(),
             supplies: Supplies::default(),
             agents: BTreeMap::new(),
+            judge: None,
             ssh: None,
         };
         let running = opened.start(data, terms).await?;

@@ -1,7 +1,8 @@
 //! `proctor fhir`.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use clap::{Args, ValueEnum};
 use proctor_api::telemetry::{self, TelemetryOptions};
 use proctor_core::{canonical::Digest, id::IdSource};
 use proctor_fhir_server::{
@@ -14,10 +15,53 @@ use serde_json::json;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    cli::{Fhir, FhirValidation},
     commands::signals,
     exit::{Exit, WrongUse},
+    settings::address,
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct Fhir {
+    /// Address and port to listen on; port 0 lets the system choose
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7071", value_parser = address)]
+    pub(crate) listen: SocketAddr,
+    /// Resources and bundles to begin with (JSON, or a resource a line in .ndjson)
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) load: Vec<PathBuf>,
+    /// Directory that keeps what happens; without it everything is forgotten at the end
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// The address that clients see, where it is not the one listened on
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// What the ids that the store chooses follow from: the same seed, the same ids
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// What happens to resources that break the rules of their type
+    #[arg(long, value_name = "RULE", default_value = "enforced")]
+    pub(crate) validation: FhirValidation,
+    /// Only clients with a token may use it; they get one for this id and secret
+    #[arg(
+        long,
+        value_name = "ID:SECRET",
+        env = "PROCTOR_FHIR_CLIENT",
+        hide_env_values = true
+    )]
+    pub(crate) client: Option<String>,
+    /// Say that the store is ready as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum FhirValidation {
+    /// Refused, unless the client asks with `Prefer: validation=none`
+    Enforced,
+    /// Refused, whatever the client prefers
+    Always,
+    /// Stored
+    Off,
+}
 
 const TOKEN_LIFETIME: Duration = Duration::from_secs(3600);
 

@@ -1,20 +1,108 @@
 //! `proctor image`.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Context as _;
+use clap::{Args, Subcommand};
 use proctor_devbox::local;
 use proctor_images::{Images, Import, NamedImage, Removed, RunConfig, StoredImage, make::Maker};
 use proctor_store::ambient::SystemClock;
 use serde_json::{Value, json};
 
 use crate::{
-    cli::{Image, ImageAction, ImageTarget},
     exit::Exit,
-    image_settings::{ImageSources, failure, mirrors},
-    settings::ServeSettings,
+    image_settings::{ImageSources, MirrorSetting, RegistrySetting, failure, mirrors},
+    settings::{ServeSettings, Settings},
     terminal,
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct Image {
+    #[command(subcommand)]
+    pub(crate) action: ImageAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImageAction {
+    /// Pull an image from its registry, which the settings must allow
+    Pull {
+        /// Its name, such as python:3.12-slim
+        name: String,
+        #[command(flatten)]
+        target: ImageTarget,
+    },
+    /// Import an image: an OCI layout (directory or tar), what docker save wrote, or a tar of a root file system
+    Import {
+        /// The file or directory
+        path: PathBuf,
+        /// What to call it; needed where the file does not say
+        #[arg(long)]
+        name: Option<String>,
+        /// A variable of its programs, NAME=VALUE; for root file systems only, may be repeated
+        #[arg(long, value_name = "NAME=VALUE")]
+        env: Vec<String>,
+        /// Where its programs start; for root file systems only
+        #[arg(long, value_name = "PATH")]
+        workdir: Option<String>,
+        /// Who runs its programs; for root file systems only
+        #[arg(long)]
+        user: Option<String>,
+        #[command(flatten)]
+        target: ImageTarget,
+    },
+    /// Add an image to an OCI layout, for a machine without a network
+    Export {
+        /// Its name or digest
+        name: String,
+        /// The directory of the layout, which is made if it is missing
+        directory: PathBuf,
+        #[command(flatten)]
+        target: ImageTarget,
+    },
+    /// List the images that are here
+    List {
+        #[command(flatten)]
+        target: ImageTarget,
+    },
+    /// Remove an image's name, and its files if nothing else is called so
+    Remove {
+        /// Its name or digest
+        name: String,
+        #[command(flatten)]
+        target: ImageTarget,
+    },
+    /// Make a base of a distribution's packages: debian:12, ubuntu:24.04, python:3.12
+    Make {
+        /// What to make
+        name: String,
+        /// Directory of an interpreter for python:X.Y: bin/pythonX.Y and lib/pythonX.Y
+        #[arg(long, value_name = "DIR")]
+        python: Option<PathBuf>,
+        /// The program that installs packages into a directory
+        #[arg(long, value_name = "PROGRAM", default_value = "debootstrap")]
+        debootstrap: PathBuf,
+        #[command(flatten)]
+        target: ImageTarget,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImageTarget {
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+    /// A registry that may be asked, besides those of the settings; may be repeated
+    #[arg(long = "registry", value_name = "HOST")]
+    pub(crate) registries: Option<Vec<RegistrySetting>>,
+    /// Where packages of a distribution come from: NAME=URL; may be repeated
+    #[arg(long = "mirror", value_name = "NAME=URL")]
+    pub(crate) mirrors: Option<Vec<MirrorSetting>>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) async fn run(arguments: Image) -> anyhow::Result<Exit> {
     match arguments.action {

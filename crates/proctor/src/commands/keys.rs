@@ -1,6 +1,7 @@
 //! `proctor keys`.
 
-use proctor_core::id::kinds::{CredentialId, OrganizationId};
+use clap::{Args, Subcommand};
+use proctor_core::id::kinds::{CredentialId, OrganizationId, SolverId};
 use proctor_store::{
     Store,
     credentials::{Key, KeyOwner, PlainKey},
@@ -10,10 +11,58 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use crate::{
-    cli::{Keys, KeysAction, KeysTarget},
     exit::{Exit, WrongUse},
+    settings::Settings,
     storage, terminal,
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct Keys {
+    #[command(subcommand)]
+    pub(crate) action: KeysAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysAction {
+    /// Make a key and print it; it is shown only now
+    Create {
+        #[command(flatten)]
+        target: KeysTarget,
+        /// What to call it
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// List the keys that are in force
+    List {
+        #[command(flatten)]
+        target: KeysTarget,
+    },
+    /// Take a key back
+    Revoke {
+        #[command(flatten)]
+        target: KeysTarget,
+        /// The id of the key, as `list` shows it
+        id: CredentialId,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeysTarget {
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+    /// The organization; not needed while there is only one
+    #[arg(long, value_name = "ID")]
+    pub(crate) organization: Option<OrganizationId>,
+    /// The Solver whose keys are meant; the organization's own without it
+    #[arg(long, value_name = "ID")]
+    pub(crate) solver: Option<SolverId>,
+    /// The keys of whoever runs the server, which open /organizations and nothing else
+    #[arg(long, conflicts_with_all = ["organization", "solver"])]
+    pub(crate) operator: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) async fn run(arguments: Keys) -> anyhow::Result<Exit> {
     match arguments.action {

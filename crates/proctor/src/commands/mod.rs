@@ -1,25 +1,25 @@
-//! One module a command.
+//! One module a command: what it takes, and what it does.
 
-mod benchmark;
-mod compare;
-mod demo;
-mod doctor;
+pub(crate) mod benchmark;
+pub(crate) mod compare;
+pub(crate) mod demo;
+pub(crate) mod doctor;
 mod embedded;
-mod fhir;
-mod gate;
-mod harbor;
-mod image;
-mod import;
-mod keys;
-mod organizations;
-mod scenario;
+pub(crate) mod fhir;
+pub(crate) mod gate;
+pub(crate) mod harbor;
+pub(crate) mod image;
+pub(crate) mod import;
+pub(crate) mod keys;
+pub(crate) mod organizations;
+pub(crate) mod scenario;
 mod selection;
-mod serve;
-mod show;
+pub(crate) mod serve;
+pub(crate) mod show;
 mod signals;
-mod stats;
-mod take;
-mod verify_journal;
+pub(crate) mod stats;
+pub(crate) mod take;
+pub(crate) mod verify_journal;
 
 use clap::CommandFactory as _;
 

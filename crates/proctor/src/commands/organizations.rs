@@ -2,16 +2,59 @@
 
 use std::num::NonZeroU32;
 
+use clap::{Args, Subcommand};
 use proctor_core::limits::Limits;
 use proctor_store::organizations::Organization;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
-use crate::{
-    cli::{Organizations, OrganizationsAction},
-    exit::Exit,
-    storage, terminal,
-};
+use crate::{exit::Exit, settings::Settings, storage, terminal};
+
+#[derive(Debug, Args)]
+pub(crate) struct Organizations {
+    #[command(subcommand)]
+    pub(crate) action: OrganizationsAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OrganizationsAction {
+    /// Make an organization and print its first key; it is shown only now
+    Create {
+        #[command(flatten)]
+        settings: Settings,
+        /// What to call it
+        name: String,
+        #[command(flatten)]
+        limits: OrganizationLimits,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List all organizations with their limits
+    List {
+        #[command(flatten)]
+        settings: Settings,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OrganizationLimits {
+    /// How many devboxes it may have at once [default: no limit]
+    #[arg(long, value_name = "N")]
+    pub(crate) devboxes: Option<u32>,
+    /// How many runs it may have at once [default: no limit]
+    #[arg(long, value_name = "N")]
+    pub(crate) runs: Option<u32>,
+    /// How many bytes of objects and disk snapshots it may store [default: no limit]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub(crate) storage: Option<u64>,
+    /// How many requests a minute it may send, with all keys together [default: no limit]
+    #[arg(long, value_name = "N")]
+    pub(crate) rate: Option<NonZeroU32>,
+}
 
 pub(crate) async fn run(arguments: Organizations) -> anyhow::Result<Exit> {
     match arguments.action {

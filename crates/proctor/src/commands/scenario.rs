@@ -1,14 +1,36 @@
 //! `proctor scenario`.
 
 use anyhow::Context as _;
+use clap::{Args, Subcommand};
 use proctor_benchmarks::Api;
 use serde_json::{Value, json};
 
 use super::benchmark::answered;
 use crate::{
-    cli::{Scenario, ScenarioAction, ServerAccess},
+    cli::ServerAccess,
     exit::{Exit, WrongUse},
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct Scenario {
+    #[command(subcommand)]
+    pub(crate) action: ScenarioAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScenarioAction {
+    /// Score an untouched box and one that the reference was applied to
+    Validate {
+        /// The scenarios, by their ids
+        #[arg(required = true, value_name = "SCENARIO")]
+        scenarios: Vec<String>,
+        #[command(flatten)]
+        server: ServerAccess,
+        /// Print JSON, one line a scenario
+        #[arg(long)]
+        json: bool,
+    },
+}
 
 pub(crate) async fn run(arguments: Scenario) -> anyhow::Result<Exit> {
     match arguments.action {

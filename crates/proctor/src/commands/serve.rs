@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, num::NonZeroU32, time::Duration};
 
 use anyhow::Context as _;
+use clap::Args;
 use proctor_api::{
     ApiOptions, RateLimit,
     server::{Drained, ServerOptions, TlsFiles},
@@ -22,14 +23,26 @@ use tokio_util::task::TaskTracker;
 use crate::{
     addresses::SshListen,
     agents,
-    cli::Serve,
     commands::signals,
     devboxes::{self, Supplies},
     exit::{Exit, WrongUse},
+    harbor_settings::harbor_settings,
     image_settings::ImageSources,
+    judge,
     running::{Opened, Running, Terms},
-    settings::{LogFormat, ServeSettings},
+    settings::{LogFormat, ServeSettings, Settings},
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+    #[command(flatten)]
+    pub(crate) serve: ServeSettings,
+    /// Say that the server is ready as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// The variable that chooses the first key.
 const BOOTSTRAP_KEY: &str = "PROCTOR_BOOTSTRAP_KEY";
@@ -42,6 +55,7 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
         None => Supplies::default().backend,
     };
     let agents = agents::manifests(serve.agents.as_deref().unwrap_or_default())?;
+    let judge = judge::of(&serve)?;
     let telemetry = telemetry::install(&telemetry_options(&serve))
         .context(WrongUse("logs cannot be set up".to_owned()))?;
     let opened = Opened::open(&settings, server_options).await?;
@@ -62,8 +76,10 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
                 memory_bytes: serve.devbox_memory,
             },
             internal_hosts: serve.internal_hosts.clone().unwrap_or_default(),
+            harbor: harbor_settings(&serve),
         },
         agents,
+        judge,
         ssh: ssh_options(&serve),
     };
     let running = opened.start(&settings.data_directory(), terms).await?;

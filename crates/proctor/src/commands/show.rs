@@ -1,27 +1,76 @@
-//! `proctor show`: what came of a run or a task run.
+//! `proctor show`: what came of a run or a task run, now or when it is over.
 
+use std::{collections::BTreeSet, time::Duration};
+
+use anyhow::Context as _;
+use clap::Args;
 use proctor_benchmarks::Api;
 use proctor_core::id::{
-    Dialect,
-    kinds::{RunId, TaskRunId},
+    BadId, Dialect, Id, Kind,
+    kinds::{RunId, RunKind, TaskRunId, TaskRunKind},
 };
+use serde_json::{Value, json};
 
 use super::compare::{read, refused, versioned};
 use crate::{
-    cli::Show,
+    cli::ServerAccess,
     exit::{Exit, WrongUse},
-    report::{answers::Results, tables, text::line},
+    report::{answers::Results, tables, task_run},
     terminal,
 };
 
+/// How often something that goes on is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// How many of the newest events are listed.
+const LISTED_EVENTS: u64 = 200;
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The id of a run or of a task run
+    pub(crate) id: String,
+    /// Only what did not pass
+    #[arg(long)]
+    pub(crate) failed: bool,
+    /// Of a task run: what happened in its world
+    #[arg(long)]
+    pub(crate) events: bool,
+    /// Tell what happens until it is over
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) follow: bool,
+    #[command(flatten)]
+    pub(crate) server: ServerAccess,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is to be shown of it.
+#[derive(Clone, Copy)]
+struct Wanted {
+    failed: bool,
+    events: bool,
+    follow: bool,
+    json: bool,
+}
+
 pub(crate) async fn run(arguments: Show) -> anyhow::Result<Exit> {
+    let wanted = Wanted {
+        failed: arguments.failed,
+        events: arguments.events,
+        follow: arguments.follow,
+        json: arguments.json,
+    };
     let server = arguments.server;
     let api = Api::new(&server.server, server.key).map_err(|bad| WrongUse(bad.to_string()))?;
-    if let Ok(run) = either::<proctor_core::id::kinds::RunKind>(&arguments.id) {
-        return show_run(&api, run, arguments.failed, arguments.json).await;
+    if let Ok(run) = either::<RunKind>(&arguments.id) {
+        if wanted.events {
+            let message = "events are those of a task run (tr_…, scr_…), not of a whole run";
+            return Err(WrongUse(message.to_owned()).into());
+        }
+        return show_run(&api, run, wanted).await;
     }
-    if let Ok(task_run) = either::<proctor_core::id::kinds::TaskRunKind>(&arguments.id) {
-        return show_task_run(&api, task_run, arguments.failed, arguments.json).await;
+    if let Ok(task_run) = either::<TaskRunKind>(&arguments.id) {
+        return show_task_run(&api, task_run, wanted).await;
     }
     Err(WrongUse(format!(
         "'{}' is neither the id of a run (br_…, bmr_…) nor of a task run (tr_…, scr_…)",
@@ -31,61 +80,126 @@ pub(crate) async fn run(arguments: Show) -> anyhow::Result<Exit> {
 }
 
 /// An id in the spelling of either dialect.
-pub(super) fn either<K: proctor_core::id::Kind>(
-    text: &str,
-) -> Result<proctor_core::id::Id<K>, proctor_core::id::BadId> {
-    let verial = proctor_core::id::Id::from_wire(text, Dialect::Verial);
-    verial.or_else(|bad| proctor_core::id::Id::from_wire(text, Dialect::Runloop).map_err(|_| bad))
+pub(crate) fn either<K: Kind>(text: &str) -> Result<Id<K>, BadId> {
+    let verial = Id::from_wire(text, Dialect::Verial);
+    verial.or_else(|bad| Id::from_wire(text, Dialect::Runloop).map_err(|_| bad))
 }
 
-async fn show_run(api: &Api, run: RunId, failed: bool, json: bool) -> anyhow::Result<Exit> {
+async fn show_run(api: &Api, run: RunId, wanted: Wanted) -> anyhow::Result<Exit> {
     let path = format!("/benchmark-runs/{run}/results?criteria=true");
+    if wanted.follow {
+        follow_run(api, run, &path).await?;
+    }
     let answer = api.get(&path).await.map_err(refused)?;
-    if json {
+    if wanted.json {
         terminal::print(format_args!("{}\n", versioned(answer)));
         return Ok(Exit::Fine);
     }
     let found: Results = read(answer)?;
-    terminal::print(tables::results(&run.to_string(), &found, failed));
+    terminal::print(tables::results(&run.to_string(), &found, wanted.failed));
     Ok(Exit::Fine)
 }
 
-async fn show_task_run(
-    api: &Api,
-    task_run: TaskRunId,
-    failed: bool,
-    json: bool,
-) -> anyhow::Result<Exit> {
-    let path = format!("/task-runs/{task_run}");
-    let answer = api.get(&path).await.map_err(refused)?;
-    if json {
+/// Tells of each attempt of a run when it is over, until the run is.
+async fn follow_run(api: &Api, run: RunId, results: &str) -> anyhow::Result<()> {
+    let mut told = BTreeSet::new();
+    loop {
+        // In this order: what ends in between is told the next time.
+        let state = api.get(&format!("/benchmark-runs/{run}")).await;
+        let is_over = is_over(&state.map_err(refused)?);
+        let found: Results = read(api.get(results).await.map_err(refused)?)?;
+        for attempt in found.agents.iter().flat_map(|agent| &agent.attempts) {
+            let is_known = attempt.score.is_some() || attempt.cause.is_some();
+            if is_known && told.insert(attempt.task.clone()) {
+                eprintln!("{}", tables::attempt(attempt));
+            }
+        }
+        if is_over {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+async fn show_task_run(api: &Api, id: TaskRunId, wanted: Wanted) -> anyhow::Result<Exit> {
+    let path = format!("/task-runs/{id}");
+    let mut answer = api.get(&path).await.map_err(refused)?;
+    if wanted.follow {
+        let mut next = 0;
+        loop {
+            if wanted.events {
+                for event in events_from(api, id, next, u64::MAX).await? {
+                    next = next.max(seq(&event).saturating_add(1));
+                    terminal::print(task_run::event(&event));
+                }
+            }
+            if is_over(&answer) {
+                break;
+            }
+            tokio::time::sleep(LOOK).await;
+            answer = api.get(&path).await.map_err(refused)?;
+        }
+    }
+    let found = format!("/criterion-runs?task_run_id={id}");
+    let found = api.all(&found).await.map_err(refused)?;
+    let events = match wanted.events && !wanted.follow {
+        true => Some(events_from(api, id, 0, LISTED_EVENTS).await?),
+        false => None,
+    };
+    if wanted.json {
+        answer["found"] = json!(found);
+        if let Some(events) = events {
+            answer["events"] = json!(events);
+        }
         terminal::print(format_args!("{}\n", versioned(answer)));
         return Ok(Exit::Fine);
     }
-    let text = |name: &str| line(answer[name].as_str().unwrap_or("-"), 100);
-    let score = answer["score"].as_f64();
-    let score = score.map_or_else(|| "-".to_owned(), |score| format!("{score:.3}"));
-    let mut said = format!(
-        "{task_run}  {}  {}  {score}  {}\n\n",
-        text("name"),
-        text("status"),
-        text("verdict")
-    );
-    let mut rows = terminal::table(&["CRITERION", "AXIS", "WEIGHT", "SCORE"]);
-    for one in answer["criterion_runs"].as_array().into_iter().flatten() {
-        let score = one["score"].as_f64().unwrap_or(0.0);
-        if failed && score >= 1.0 {
-            continue;
-        }
-        let member = |name: &str| line(one[name].as_str().unwrap_or("-"), 80);
-        rows.add_row([
-            member("label"),
-            member("axis"),
-            one["weight"].to_string(),
-            format!("{score:.3}"),
-        ]);
+    terminal::print(task_run::told(
+        &id.to_string(),
+        &answer,
+        &found,
+        wanted.failed,
+    ));
+    if let Some(events) = events {
+        terminal::print(task_run::events(&events));
     }
-    said += &format!("{rows}\n");
-    terminal::print(said);
     Ok(Exit::Fine)
+}
+
+/// Whether a run or a task run is over.
+fn is_over(answer: &Value) -> bool {
+    !answer["completed_at"].is_null()
+}
+
+fn seq(event: &Value) -> u64 {
+    event["seq"].as_u64().unwrap_or(0)
+}
+
+/// The newest events of a task run's world from this place on, at most so many, oldest first.
+async fn events_from(
+    api: &Api,
+    id: TaskRunId,
+    first: u64,
+    most: u64,
+) -> anyhow::Result<Vec<Value>> {
+    let mut events: Vec<Value> = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let mut path = format!("/task-runs/{id}/events?limit=100");
+        if let Some(cursor) = &cursor {
+            path += &format!("&cursor={cursor}");
+        }
+        let mut page = api.get(&path).await.map_err(refused)?;
+        let data = page["data"].as_array_mut().map(std::mem::take);
+        let data = data.context("the server's answer has no events")?;
+        let older = data.last().is_some_and(|oldest| seq(oldest) < first);
+        events.extend(data.into_iter().filter(|event| seq(event) >= first));
+        cursor = page["next_cursor"].as_str().map(str::to_owned);
+        if older || cursor.is_none() || events.len() as u64 >= most {
+            break;
+        }
+    }
+    events.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+    events.reverse();
+    Ok(events)
 }

@@ -1,16 +1,44 @@
 //! `proctor take`: a run of a benchmark, taken by a command of yours.
 
 use anyhow::Context as _;
+use clap::Args;
 use proctor_benchmarks::Api;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::{compare::refused, selection::selection};
 use crate::{
-    cli::Take,
+    cli::ServerAccess,
     exit::{Exit, WrongUse},
     terminal,
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct Take {
+    /// The benchmark: slug@version
+    pub(crate) benchmark: String,
+    /// What takes it; runs are found again by this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: String,
+    /// The command, for a shell. It finds PROCTOR_SERVER, PROCTOR_RUN_ID, PROCTOR_RUN_TOKEN, and the run
+    /// as JSON in PROCTOR_RUN_FILE
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) command: String,
+    /// Labels of the runs, such as branch=main,commit=a1b2c3d
+    #[arg(long, value_name = "LABELS")]
+    pub(crate) labels: Option<String>,
+    /// How often every task is taken: a run each
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) attempts: u32,
+    /// Let the agent see what explains its scores
+    #[arg(long)]
+    pub(crate) open: bool,
+    #[command(flatten)]
+    pub(crate) server: ServerAccess,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) async fn run(arguments: Take) -> anyhow::Result<Exit> {
     let server = arguments.server;

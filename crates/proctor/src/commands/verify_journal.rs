@@ -1,10 +1,23 @@
 //! `proctor verify-journal`.
 
+use clap::Args;
 use proctor_core::{canonical::Digest, id::kinds::WorldId};
 use proctor_store::journal::{Broken, Verified};
 use serde_json::{Value, json};
 
-use crate::{cli::VerifyJournal, exit::Exit, storage};
+use crate::{exit::Exit, settings::Settings, storage};
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyJournal {
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+    /// Only this world; all of them without it
+    #[arg(long, value_name = "ID")]
+    pub(crate) world: Option<WorldId>,
+    /// Print JSON, a line for each world
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) async fn run(arguments: VerifyJournal) -> anyhow::Result<Exit> {
     let store = storage::open(&arguments.settings.complete()?).await?.store;

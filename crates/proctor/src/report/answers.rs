@@ -195,6 +195,8 @@ pub(crate) struct Attempt {
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Details {
     pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) task_run_id: Option<String>,
     pub(crate) seconds: Option<f64>,
     #[serde(default)]
     pub(crate) criteria: Option<Vec<Criterion>>,

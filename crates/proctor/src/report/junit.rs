@@ -10,13 +10,17 @@ use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, Te
 
 use super::{
     answers::{Attempt, Criterion, Results},
-    text::{line, lines},
+    text::{line, lines, tail},
 };
+
+type Logs = BTreeMap<String, String>;
 
 /// How much of a name, a message and a description is written.
 const NAME: usize = 300;
 const MESSAGE: usize = 500;
 const DESCRIPTION: usize = 8 << 10;
+/// How much of what an agent did is written of a task that failed: the last of it, in bytes.
+const LOG: usize = 8 << 10;
 
 /// What a test case is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +45,15 @@ pub(crate) struct Of<'a> {
     pub(crate) score: Option<f64>,
     /// The verdict of the gate, if there is one.
     pub(crate) verdict: Option<&'a str>,
+    /// What agents did or printed in task runs that failed, by their ids.
+    pub(crate) logs: &'a BTreeMap<String, String>,
+}
+
+/// The task run whose log is told of a task: that of its first attempt that failed.
+pub(crate) fn told_of<'a>(attempts: impl IntoIterator<Item = &'a Attempt>) -> Option<&'a str> {
+    let mut attempts = attempts.into_iter();
+    let failed = attempts.find(|one| one.score.is_some() && !is_pass(one))?;
+    failed.details.as_ref()?.task_run_id.as_deref()
 }
 
 /// The report as XML.
@@ -67,7 +80,7 @@ pub(crate) fn write(of: &Of<'_>, level: Level) -> anyhow::Result<String> {
         Level::Task => {
             let mut suite = suite_of(&name, of);
             for (task, attempts) in tasks {
-                suite.add_test_case(task_case(&slug, task, attempts));
+                suite.add_test_case(task_case(&slug, task, attempts, of.logs));
             }
             finish(&mut suite);
             report.add_test_suite(suite);
@@ -75,7 +88,7 @@ pub(crate) fn write(of: &Of<'_>, level: Level) -> anyhow::Result<String> {
         Level::Criterion => {
             for (task, attempts) in tasks {
                 let mut suite = suite_of(&format!("{name} {}", case_name(task, attempts)), of);
-                for case in criterion_cases(&slug, task, attempts) {
+                for case in criterion_cases(&slug, task, attempts, of.logs) {
                     suite.add_test_case(case);
                 }
                 finish(&mut suite);
@@ -138,7 +151,7 @@ fn case_name(task: &str, attempts: &[&Attempt]) -> String {
     format!("{} ({task})", line(name, NAME))
 }
 
-fn task_case(slug: &str, task: &str, attempts: &[&Attempt]) -> TestCase {
+fn task_case(slug: &str, task: &str, attempts: &[&Attempt], logs: &Logs) -> TestCase {
     let passes = attempts.iter().filter(|one| is_pass(one)).count();
     let scored: Vec<&&Attempt> = attempts.iter().filter(|one| one.score.is_some()).collect();
     let mut case = TestCase::new(case_name(task, attempts), status(attempts, passes));
@@ -159,6 +172,11 @@ fn task_case(slug: &str, task: &str, attempts: &[&Attempt]) -> TestCase {
         if passes > 0 && passes < scored.len() {
             case.add_property(Property::new("flaky", "true"));
         }
+    }
+    let log = told_of(attempts.iter().copied()).and_then(|task_run| logs.get(task_run));
+    if let Some(log) = log {
+        // Characters that XML does not have are told by their codes before the end of it is taken.
+        case.set_system_out(tail(&lines(log, usize::MAX), LOG));
     }
     case
 }
@@ -255,10 +273,10 @@ fn description(criteria: &[Criterion]) -> String {
 }
 
 /// The criteria of a task, each as a test case; a task without any is one.
-fn criterion_cases(slug: &str, task: &str, attempts: &[&Attempt]) -> Vec<TestCase> {
+fn criterion_cases(slug: &str, task: &str, attempts: &[&Attempt], logs: &Logs) -> Vec<TestCase> {
     let judged = attempts.iter().find(|one| !one.criteria().is_empty());
     let Some(judged) = judged else {
-        return vec![task_case(slug, task, attempts)];
+        return vec![task_case(slug, task, attempts, logs)];
     };
     let cases = judged.criteria().iter().map(|one| {
         let status = if one.score >= 1.0 {
@@ -286,6 +304,10 @@ mod tests {
     use super::*;
 
     fn written(attempts: &serde_json::Value, level: Level) -> String {
+        written_with(attempts, level, &BTreeMap::new())
+    }
+
+    fn written_with(attempts: &serde_json::Value, level: Level, logs: &Logs) -> String {
         let results: Results = serde_json::from_value(json!({"agents": [{
             "name": "night-shift", "attempts": attempts,
             "summary": {"score": 0.5, "planned": 3, "scored": 2, "void": 1, "agent_faults": 0},
@@ -298,6 +320,7 @@ mod tests {
             runs: &[("br_1".to_owned(), results)],
             score: Some(0.5),
             verdict: None,
+            logs,
         };
         write(&of, level).unwrap()
     }
@@ -326,6 +349,25 @@ mod tests {
             Level::Task,
         );
         insta::assert_snapshot!("junit", xml);
+    }
+
+    #[test]
+    fn only_what_failed_has_the_end_of_its_log() {
+        let log = format!("{}the \u{1b}end", "x".repeat(10_000));
+        let xml = written_with(
+            &json!([
+                attempt("task_1", Some(1.0), Some("pass"), None),
+                attempt("task_2", Some(0.6), Some("partial"), None),
+                attempt("task_3", None, None, Some("infrastructure")),
+            ]),
+            Level::Task,
+            &BTreeMap::from([("tr_1".to_owned(), log)]),
+        );
+        assert_eq!(xml.matches("<system-out>").count(), 1, "{xml}");
+        let (_, log) = xml.split_once("<system-out>").unwrap();
+        let (log, _) = log.split_once("</system-out>").unwrap();
+        assert!(log.ends_with("xthe &lt;U+001B&gt;end"), "{log}");
+        assert!(log.starts_with('…') && log.len() < 9000, "{}", log.len());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What people read on a terminal or in a log: one sentence first, then tables.
 
 use super::{
-    answers::{Comparison, Gate, Results, Side, score_in_words},
+    answers::{Attempt, Comparison, Gate, Results, Side, score_in_words},
     text::line,
 };
 use crate::terminal::table;
@@ -174,19 +174,10 @@ pub(crate) fn results(run: &str, found: &Results, failed_only: bool) -> String {
                 hidden += 1;
                 continue;
             }
-            let verdict = attempt
-                .verdict
-                .clone()
-                .unwrap_or_else(|| match attempt.is_void() {
-                    true => "void".to_owned(),
-                    false => "-".to_owned(),
-                });
             rows.add_row([
                 line(attempt.name(), NAME),
-                verdict,
-                attempt
-                    .score
-                    .map_or_else(|| "-".to_owned(), |score| format!("{score:.3}")),
+                verdict(attempt),
+                score(attempt),
                 attempt.tries.to_string(),
                 why(attempt),
             ]);
@@ -199,8 +190,33 @@ pub(crate) fn results(run: &str, found: &Results, failed_only: bool) -> String {
     said
 }
 
+/// An attempt in one line.
+pub(crate) fn attempt(attempt: &Attempt) -> String {
+    let said = format!(
+        "{}  {}  {}  {}",
+        verdict(attempt),
+        score(attempt),
+        line(attempt.name(), NAME),
+        why(attempt)
+    );
+    said.trim_end().to_owned()
+}
+
+fn verdict(attempt: &Attempt) -> String {
+    match &attempt.verdict {
+        Some(verdict) => verdict.clone(),
+        None if attempt.is_void() => "void".to_owned(),
+        None => "-".to_owned(),
+    }
+}
+
+fn score(attempt: &Attempt) -> String {
+    let score = attempt.score;
+    score.map_or_else(|| "-".to_owned(), |score| format!("{score:.3}"))
+}
+
 /// What an attempt lost its points by, or why it has none.
-fn why(attempt: &super::answers::Attempt) -> String {
+fn why(attempt: &Attempt) -> String {
     if let Some(cause) = &attempt.cause {
         let reason = attempt.reason.as_deref().unwrap_or_default();
         return line(&format!("{cause}: {reason}"), FINDING);

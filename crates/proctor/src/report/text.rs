@@ -59,6 +59,18 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     }
 }
 
+/// The end of a text, at most so many bytes, with a sign that something was before it.
+pub(crate) fn tail(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let mut begin = text.len() - most.saturating_sub(CUT.len());
+    while !text.is_char_boundary(begin) {
+        begin += 1;
+    }
+    format!("{CUT}{}", &text[begin..])
+}
+
 /// Text of strangers in Markdown: a code span, which nothing inside can leave, and in which no name is a mention and no number an issue.
 pub(crate) fn code(text: &str, most: usize) -> String {
     let text = line(text, most);
@@ -106,6 +118,9 @@ mod tests {
         assert_eq!(line("\u{0}", 9), "<U+0000>");
         assert_eq!(lines("a\nb\tc", 99), "a\nb c");
         assert_eq!(line("abcdef", 4), "abc…");
+        assert_eq!(tail("abcdefgh", 8), "abcdefgh");
+        assert_eq!(tail("abcdéfghi", 7), "…ghi");
+        assert_eq!(tail("äöü", 5), "…ü");
     }
 
     #[test]

@@ -42,7 +42,8 @@ fn benchmark(server: &Server, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn in_the_demo_the_reference_agent_gets_everything_and_the_idle_one_nothing() {
+fn in_the_demo_the_reference_agent_gets_everything_the_careless_one_fails_and_the_idle_one_gets_nothing()
+ {
     let output = proctor()
         .args(["demo", "--exit", "--json"])
         .output()
@@ -54,11 +55,27 @@ fn in_the_demo_the_reference_agent_gets_everything_and_the_idle_one_nothing() {
     let (clinical, coding): (Vec<&Value>, Vec<&Value>) = results
         .iter()
         .partition(|one| one["benchmark"].as_str().unwrap().contains('@'));
-    assert_eq!(clinical.len(), 10);
+    assert_eq!(clinical.len(), 15);
     // Three files, two agents; none where there are no boxes.
     let expected = if has_devboxes() { 6 } else { 0 };
     assert_eq!(coding.len(), expected);
-    for one in results {
+    let (careless, others): (Vec<&Value>, Vec<&Value>) =
+        results.iter().partition(|one| one["agent"] == "careless");
+    assert_eq!(careless.len(), 5);
+    for one in careless {
+        // The work is done, so the score is high; harm was done beside it, so it fails, and the row says why.
+        assert!(one["score"].as_f64().unwrap() > 0.7, "{one}");
+        assert_eq!(one["verdict"], "fail", "{one}");
+        assert!(one["why"].as_str().unwrap().len() > 20, "{one}");
+        for task in one["tasks"].as_array().unwrap() {
+            assert_eq!(task["verdict"], "fail", "{task}");
+            assert!(
+                !task["critical_misses"].as_array().unwrap().is_empty(),
+                "{task}"
+            );
+        }
+    }
+    for one in others {
         let (score, verdict) = match one["agent"].as_str().unwrap() {
             "oracle" => (1.0, "pass"),
             _ => (0.0, "fail"),
@@ -66,7 +83,10 @@ fn in_the_demo_the_reference_agent_gets_everything_and_the_idle_one_nothing() {
         assert_eq!(one["score"], json!(score), "{one}");
         assert_eq!(one["verdict"], verdict, "{one}");
     }
-    for one in clinical {
+    for one in clinical
+        .into_iter()
+        .filter(|one| one["agent"] != "careless")
+    {
         let score = &one["score"];
         assert_eq!(&one["axes"]["safety"], score, "{one}");
         assert!(one["tasks"].as_array().unwrap().len() >= 4);
@@ -104,7 +124,7 @@ fn the_demo_keeps_what_it_is_told_to_keep_and_can_be_repeated() {
         .unwrap();
     assert_eq!(journal.status.code(), Some(0));
     assert!(
-        text(&journal.stdout).starts_with("80 of 80 world(s) intact"),
+        text(&journal.stdout).starts_with("120 of 120 world(s) intact"),
         "{}",
         text(&journal.stdout)
     );
@@ -421,4 +441,26 @@ async fn every_shipped_coding_scenario_is_proved_by_its_reference_on_a_server() 
             );
         }
     }
+}
+
+#[test]
+fn strict_checking_makes_warnings_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("small.yaml");
+    let written = "name: Small\nslug: small\ntimeout: 60\nenvironment: {name: Ward, simulators: [{type: Fhir, name: Chart}]}\n\
+        tasks: [{name: Do, task_item: {do: it}, criteria: [{label: It is there, assertion: {assert: fhir-resource-state, resource_type: Patient}}]}]\n";
+    fs_err::write(&file, written).unwrap();
+    let check = |more: &[&str]| {
+        let mut command = proctor();
+        command.args(["benchmark", "check"]).args(more).arg(&file);
+        command.output().unwrap()
+    };
+    assert_eq!(check(&[]).status.code(), Some(0));
+    let strict = check(&["--strict"]);
+    assert_eq!(strict.status.code(), Some(1));
+    let told = text(&strict.stderr);
+    assert!(
+        told.contains("error: tasks.0: has no criterion 'unchanged'"),
+        "{told}"
+    );
 }

@@ -187,3 +187,53 @@ async fn a_job_goes_on_after_kill_9_and_nothing_is_done_twice() {
     }
     no_box_is_left(data.path()).await;
 }
+
+#[tokio::test]
+async fn rounds_go_on_after_kill_9_and_stop_by_themselves() {
+    let data = tempfile::tempdir().unwrap();
+    let mut server = Server::on(PROCTOR, data.path());
+    let mut scenarios = Vec::new();
+    for number in 0..3 {
+        let body = forty_two(&format!("scenario {number}"));
+        scenarios.push(server.caller().make("/v1/scenarios", body).await);
+    }
+    let command =
+        "echo begun >> begun.txt; sleep 0.3; test $(wc -l < begun.txt) = 1 && echo 42 > answer.txt";
+    let body = json!({"spec": {"type": "scenarios", "scenario_ids": scenarios,
+        "agent_configs": [agent("main", command), agent("branch", command)], "orchestrator_config": {"n_concurrent_trials": 3}},
+        "rounds": 4, "policy": {"about": "suite", "line": [{"kind": "change", "at": -0.8}]}});
+    let job = server.caller().post("/v1/benchmark_jobs", body).await;
+    let job = job["id"].as_str().unwrap().to_owned();
+    let results = format!("/v1/benchmark_jobs/{job}/results");
+    for kill in 0..KILLS {
+        tokio::time::sleep(Duration::from_millis(200 + u64::from(kill) * 330)).await;
+        server.kill();
+        server = Server::on(PROCTOR, data.path());
+        let planned = &server.caller().get(&results).await["rounds"];
+        assert_eq!(planned["planned"], 4, "the plan was there before");
+    }
+    let seen = server.caller().finished_job(&job).await;
+    assert_eq!(seen["state"], "completed", "{seen:#}");
+    let rounds = server.caller().get(&results).await["rounds"].clone();
+    assert_eq!(
+        (&rounds["stopped_after"], &rounds["attempts_saved"]),
+        (&json!(3), &json!(6)),
+        "{rounds:#}"
+    );
+    let outcomes = seen["benchmark_outcomes"].as_array().unwrap();
+    assert_eq!(outcomes.len(), 6);
+    for outcome in outcomes {
+        assert_eq!(
+            (&outcome["n_completed"], &outcome["average_score"]),
+            (&json!(3), &json!(1.0)),
+            "{seen:#}"
+        );
+    }
+    let gates = server.caller().get("/gates").await;
+    assert_eq!(
+        gates["data"].as_array().unwrap().len(),
+        1,
+        "decided once: {gates:#}"
+    );
+    no_box_is_left(data.path()).await;
+}

@@ -8,6 +8,7 @@ mod crash;
 mod devboxes;
 mod doctor;
 mod faults;
+mod full_disk;
 mod images;
 mod jobs;
 mod leftovers;
@@ -15,6 +16,7 @@ mod mixed;
 mod results;
 mod scenarios;
 mod serve;
+mod small_disk;
 mod unprivileged;
 
 /// The program under test.

@@ -1,8 +1,11 @@
 //! One benchmark with both kinds of world, in real boxes and real playgrounds: it is taken, survives `kill -9`, is scored and scored again.
 
-use proctor_testkit::server::{
-    Caller, Server,
-    authoring::{forty_two, is_registered},
+use proctor_testkit::{
+    eventually,
+    server::{
+        Caller, Server,
+        authoring::{forty_two, is_registered},
+    },
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -122,4 +125,74 @@ async fn a_benchmark_of_both_kinds_of_world_is_taken_in_one_run() {
     }
     let boxes = caller.get("/v1/devboxes?status=running").await;
     assert_eq!(boxes["devboxes"], json!([]), "no box is left");
+}
+
+#[tokio::test]
+async fn what_was_scored_keeps_its_score_when_it_is_completed() {
+    let server = Server::fresh(PROCTOR);
+    let caller = server.caller();
+    let (benchmark, _) = author(caller).await;
+    let body = json!({"benchmark_id": benchmark, "draft": true});
+    let begun = caller.post("/benchmark-runs", body).await;
+    let agent = caller.with_key(begun["bearer_token"].as_str().unwrap());
+    let task_run = begun["task_runs"][1]["id"].as_str().unwrap();
+    let path = format!("/v1/task-runs/{task_run}");
+    agent.post(&format!("{path}/start"), json!({})).await;
+    let run = begun["benchmark_run_id"].as_str().unwrap();
+    let coding = scenario_run(caller, &run.replacen("br_", "bmr_", 1)).await;
+    let devbox = format!("/v1/devboxes/{}", coding["devbox_id"].as_str().unwrap());
+    let write = async |answer: &str| {
+        let body = json!({"command": format!("echo {answer} > answer.txt")});
+        let done = caller.post(&format!("{devbox}/execute_sync"), body).await;
+        assert_eq!(done["exit_status"], 0, "{done:#}");
+    };
+    write("42").await;
+    let scenario_run = format!("/v1/scenarios/runs/{}", coding["id"].as_str().unwrap());
+    caller
+        .post(&format!("{scenario_run}/score"), json!({}))
+        .await;
+    eventually("the scenario run is scored", async || {
+        caller.get(&scenario_run).await["state"] == "scored"
+    })
+    .await;
+    write("41").await;
+    let completed = agent.post(&format!("{path}/complete"), json!({})).await;
+    assert_eq!(
+        completed["score"], 1.0,
+        "what was judged is not judged again: {completed:#}"
+    );
+}
+
+#[tokio::test]
+async fn tasks_that_jobs_and_runs_without_a_token_leave_out_are_named() {
+    let server = Server::fresh(PROCTOR);
+    let caller = server.caller();
+    let (benchmark, scenario) = author(caller).await;
+    let suite = benchmark.replace("bench_", "bmd_");
+    let body = json!({"spec": {"type": "benchmark", "benchmark_id": suite,
+        "agent_configs": [{"type": "job_agent", "name": "nop"}]}});
+    let job = caller.post("/v1/benchmark_jobs", body).await;
+    let job = job["id"].as_str().unwrap();
+    let seen = caller.finished_job(job).await;
+    assert_eq!(seen["state"], "completed", "{seen:#}");
+    let body = json!({"benchmark_id": suite});
+    let run = caller.post("/v1/benchmarks/start_run", body).await;
+    let run = run["id"].as_str().unwrap();
+    let told = "1 of the benchmark's 2 tasks are left out, because they are done in playgrounds and not in devboxes: 'clinical'. \
+                A run that is made at /benchmark-runs takes all of them.";
+    for path in [
+        format!("/v1/benchmark_jobs/{job}/results"),
+        format!("/v1/benchmark_runs/{run}/results"),
+    ] {
+        let results = caller.get(&path).await;
+        assert_eq!(results["warnings"], json!([told]), "{path}");
+        let attempts = results["agents"][0]["attempts"].as_array().unwrap();
+        assert_eq!(attempts.len(), 1);
+        assert_eq!(attempts[0]["task"], json!(scenario));
+    }
+    let body = json!({"benchmark_id": benchmark, "draft": true});
+    let begun = caller.post("/benchmark-runs", body).await;
+    let run = begun["benchmark_run_id"].as_str().unwrap();
+    let results = caller.get(&format!("/benchmark-runs/{run}/results")).await;
+    assert_eq!(results["warnings"], json!([]), "it takes all of them");
 }

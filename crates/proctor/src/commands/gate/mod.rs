@@ -1,19 +1,23 @@
 //! `proctor gate`: a verdict, an exit code, and what build servers want to see of it.
 
+pub(crate) mod arguments;
 mod init;
+mod logs;
 
 use anyhow::Context as _;
 use proctor_benchmarks::Api;
 use proctor_core::{id::kinds::RunKind, policy::Policy, reader::Wording};
 use serde_json::Value;
 
+use self::arguments::{
+    CommentWhen, Gate as Arguments, GateAction, GateRun, Inconclusive, JunitLevel,
+};
 use super::{
     compare::{read, refused, versioned},
     selection::selection,
     show::either,
 };
 use crate::{
-    cli::{CommentWhen, Gate as Arguments, GateAction, GateRun, Inconclusive, JunitLevel},
     exit::{Exit, WrongUse},
     report::{
         answers::{Gate, Results, Verdict},
@@ -128,6 +132,7 @@ async fn write_files(options: &GateRun, found: &Gate) -> anyhow::Result<()> {
             let answer = api.get(&path).await.map_err(refused)?;
             runs.push((run.clone(), read(answer)?));
         }
+        let logs = logs::of_failures(&api, &runs).await;
         let of = junit::Of {
             benchmark: &found.b.benchmark,
             agent: found.b.agent.as_deref().unwrap_or("agent"),
@@ -135,6 +140,7 @@ async fn write_files(options: &GateRun, found: &Gate) -> anyhow::Result<()> {
             runs: &runs,
             score: found.b.summary.score,
             verdict: Some(found.verdict.as_str()),
+            logs: &logs,
         };
         let level = match options.junit_level {
             JunitLevel::Task => junit::Level::Task,

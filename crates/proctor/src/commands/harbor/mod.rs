@@ -1,10 +1,10 @@
 //! `proctor harbor`: Harbor's tasks, data sets and job files.
 
-mod tree;
-
 use std::path::{Path, PathBuf};
 
+use clap::{Args, Subcommand};
 use proctor_core::problem::Problems;
+use proctor_engine::harbor::DirectoryTree;
 use proctor_harbor::{
     Warning,
     job::JobConfig,
@@ -12,12 +12,29 @@ use proctor_harbor::{
 };
 use serde_json::{Value, json};
 
-use self::tree::DirectoryTree;
 use crate::{
-    cli::{Harbor, HarborAction},
     exit::{Exit, WrongUse},
     terminal,
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct Harbor {
+    #[command(subcommand)]
+    pub(crate) action: HarborAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HarborAction {
+    /// Say everything that is wrong with tasks, data sets and job files, and every key that has no effect
+    Check {
+        /// Task directories, directories of tasks, or job files
+        #[arg(required = true, value_name = "PATH")]
+        paths: Vec<PathBuf>,
+        /// Print JSON, a line for each task, data set or job file
+        #[arg(long)]
+        json: bool,
+    },
+}
 
 pub(crate) fn run(arguments: &Harbor) -> anyhow::Result<Exit> {
     match &arguments.action {

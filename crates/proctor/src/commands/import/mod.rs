@@ -2,21 +2,100 @@
 
 mod repositories;
 
+use std::path::PathBuf;
+
 use anyhow::{Context as _, bail};
+use clap::{Args, ValueEnum};
 use proctor_benchmarks::{Api, PushedScenarios, push_scenarios};
 use proctor_scenarios::{
     ScenarioSet, read_file,
     swe::{self, Collection, ImportOptions, Repository, read_instances},
 };
+use secrecy::SecretString;
 use serde_json::json;
 
 use self::repositories::{Repositories, Source};
 use super::benchmark::answered;
 use crate::{
-    cli::{Import, ImportFormat},
     exit::{Exit, WrongUse},
     terminal,
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The file: YAML, or JSON with one instance a line or a list of them
+    pub(crate) file: PathBuf,
+    /// What it holds [default: by its name, YAML or SWE-bench]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<ImportFormat>,
+    /// What to call the benchmark of imported instances [default: the file's name]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) benchmark: Option<String>,
+    /// Directory with the repositories of instances, as owner/name; they become part of the scenarios
+    #[arg(long, value_name = "DIR", conflicts_with = "blueprint")]
+    pub(crate) mirror: Option<PathBuf>,
+    /// Blueprint whose boxes hold the repository already; it is put on the commit of each instance
+    #[arg(long, value_name = "ID")]
+    pub(crate) blueprint: Option<String>,
+    /// Where repositories of instances are cloned from, on this machine, without a mirror or a
+    /// blueprint; they become part of the scenarios
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "https://github.com/{repo}.git"
+    )]
+    pub(crate) git_url: String,
+    /// Where the repository is in the box [default: /home/user/testbed, with a blueprint /testbed]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) working_directory: Option<String>,
+    /// How tests are run; {tests} is where their files go [default: pytest]
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) test_command: Option<String>,
+    /// Print the scenarios as JSON, one a line, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// The server
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "PROCTOR_SERVER",
+        default_value = "http://127.0.0.1:7070"
+    )]
+    pub(crate) server: String,
+    /// A key of the organization
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "PROCTOR_KEY",
+        hide_env_values = true,
+        required_unless_present = "dry_run"
+    )]
+    pub(crate) key: Option<SecretString>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Import {
+    /// What the file holds.
+    pub(crate) fn format(&self) -> ImportFormat {
+        let by_name = || match self.file.extension().and_then(|name| name.to_str()) {
+            Some("json" | "jsonl" | "ndjson") => ImportFormat::SweBench,
+            _ => ImportFormat::Yaml,
+        };
+        self.format.unwrap_or_else(by_name)
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ImportFormat {
+    /// Scenarios in a file of our own
+    Yaml,
+    /// Instances of SWE-bench
+    SweBench,
+    /// Instances of SWE-smith
+    SweSmith,
+}
 
 pub(crate) async fn run(arguments: Import) -> anyhow::Result<Exit> {
     tokio::select! {

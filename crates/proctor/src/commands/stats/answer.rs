@@ -58,7 +58,7 @@ impl Request {
             } => answer_gate(tasks, rules, *alpha)?,
             Self::More { tasks, plan } => {
                 let found = how_many_more(tasks, plan)?;
-                Answer::new(found, words::more(&found, tasks.len()))
+                Answer::new(found, words::more(&found, tasks.len(), None))
             }
             Self::PassK {
                 tasks,
@@ -132,7 +132,12 @@ fn answer_gate(tasks: &Tasks<Pair>, rules: &[Rule], alpha: Alpha) -> Result<Answ
                 "what must never happen"
             }
         };
-        let _ = writeln!(said, "  {}", words::line(line, result, "A", name, alpha));
+        let known = words::Known {
+            baseline: "A",
+            never: name,
+            dollars_per_attempt: None,
+        };
+        let _ = writeln!(said, "  {}", words::line(line, result, known, alpha));
     }
     let exit = match found.verdict {
         GateVerdict::Pass => Exit::Fine,

@@ -4,18 +4,31 @@ mod answer;
 mod request;
 mod tasks;
 
-use std::io::{IsTerminal as _, Read as _};
+use std::{
+    io::{IsTerminal as _, Read as _},
+    path::PathBuf,
+};
 
+use clap::Args;
 use proctor_core::problem::{Problems, join};
 use proctor_statistics::Refusal;
 use serde_json::{Value, json};
 
 use self::{answer::Answer, request::Request};
 use crate::{
-    cli::Stats,
     exit::{Exit, WrongUse},
     terminal,
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct Stats {
+    /// JSON: {"op": …, "input": …}, a list of such requests, or one a line; - is standard input
+    #[arg(default_value = "-")]
+    pub(crate) file: PathBuf,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(arguments: &Stats) -> anyhow::Result<Exit> {
     let source = arguments.file.display().to_string();

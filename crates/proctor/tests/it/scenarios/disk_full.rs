@@ -1,6 +1,6 @@
 //! A disk that is full when a box is to be frozen: the score is as good as any, and says that nothing was kept.
 
-use std::{path::Path, process::Command};
+use std::path::Path;
 
 use proctor_testkit::server::{Caller, KEY, Server, serve};
 use reqwest::Method;
@@ -10,37 +10,17 @@ use super::{
     desk::{Taken, command, scenario, score_of, start},
     many::nothing_goes_on,
 };
-use crate::PROCTOR;
-
-/// Whether mounts of its own can be made for a process here.
-fn can_mount() -> bool {
-    let mounted = Command::new("unshare")
-        .args(["--mount", "sh", "-c", "mount -t tmpfs tmpfs /mnt"])
-        .output();
-    mounted.is_ok_and(|output| output.status.success())
-}
+use crate::{PROCTOR, small_disk::As};
 
 /// A server whose boxes have a small file system of their own, which goes with the last process that sees it.
 fn with_small_disk(data: &Path) -> Server {
     let boxes = data.join("devboxes");
     fs_err::create_dir_all(&boxes).unwrap();
     let mut plain = serve(PROCTOR, data);
-    plain.args(["--log", "error"]);
-    let mut command = Command::new("unshare");
-    command
-        .args(["--mount", "sh", "-c"])
-        .arg("mount -t tmpfs -o size=64m,mode=755 tmpfs \"$0\" && exec \"$@\"")
-        .arg(boxes)
-        .arg(plain.get_program())
-        .args(plain.get_args());
-    for (name, value) in plain.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command.env("PROCTOR_BOOTSTRAP_KEY", KEY);
-    Server::start(&mut command)
+    plain
+        .args(["--log", "error"])
+        .env("PROCTOR_BOOTSTRAP_KEY", KEY);
+    Server::start(&mut As::Root.with_disk(&boxes, "64m", &plain))
 }
 
 /// `results.json` of the logs of a scenario run.
@@ -53,7 +33,7 @@ async fn results(caller: &Caller, taken: &Taken) -> Value {
 
 #[tokio::test]
 async fn a_full_disk_costs_the_frozen_disk_and_not_the_score() {
-    if !can_mount() {
+    if !As::Root.can_mount() {
         eprintln!("skipped: a small file system can only be mounted by root");
         return;
     }
@@ -65,8 +45,8 @@ async fn a_full_disk_costs_the_frozen_disk_and_not_the_score() {
     let scenario = scenario(caller, "live", &scorers).await;
     let taken = start(caller, &scenario, json!({})).await;
     // Something runs, so what the box has written must be copied; and that is more than there is room for.
-    let work =
-        "echo 42 > answer; head -c 40M /dev/urandom > large; setsid sleep 6543 >/dev/null 2>&1 &";
+    let work = "echo 42 > answer; head -c 40M /dev/urandom > large; setsid sleep 6543 >/dev/null 2>&1 & \
+                until pgrep -x sleep >/dev/null; do :; done";
     taken.does(caller, work).await;
     taken.score(caller).await;
     let scored = taken.settled(caller).await;
