@@ -95,6 +95,8 @@ pub fn in_plain_words(message: &str) -> String {
             "invalid number" | "number out of range" => {
                 "is not a number that can be here".to_owned()
             }
+            // All that is said of a list or a number in the place of a word from a closed list.
+            "expected value" => "is not a value that can be here".to_owned(),
             other => other.to_owned(),
         };
     };

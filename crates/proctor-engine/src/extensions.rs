@@ -141,7 +141,7 @@ mod tests {
         );
         assert!(
             told(json!({"type": "voicemail", "text": "x", "txt": "y"}))
-                .contains("unknown field `txt`")
+                .contains("'txt' is none of")
         );
         assert!(
             told(json!({"type": "drop_file_inbox", "path": "a", "content_base64": "*"}))

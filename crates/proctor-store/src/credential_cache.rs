@@ -17,9 +17,10 @@ pub const FRESHNESS: Duration = Duration::from_secs(2);
 /// Beyond this many the cache starts anew, so that it cannot grow without bound.
 const CAPACITY: usize = 10_000;
 
-#[derive(Default)]
 pub(crate) struct CredentialCache {
     entries: RwLock<HashMap<Hash, Entry>>,
+    /// How long an entry is good, in milliseconds.
+    freshness: AtomicU64,
     /// Counts revocations. What was read before one must not be put in after it.
     generation: AtomicU64,
 }
@@ -29,7 +30,25 @@ struct Entry {
     until: Instant,
 }
 
+impl Default for CredentialCache {
+    fn default() -> Self {
+        let cache = Self {
+            entries: RwLock::default(),
+            freshness: AtomicU64::default(),
+            generation: AtomicU64::default(),
+        };
+        cache.trust_for(FRESHNESS);
+        cache
+    }
+}
+
 impl CredentialCache {
+    /// Trusts credentials that are read from now on for this long.
+    pub(crate) fn trust_for(&self, freshness: Duration) {
+        let millis = u64::try_from(freshness.as_millis()).unwrap_or(u64::MAX);
+        self.freshness.store(millis, Ordering::Relaxed);
+    }
+
     pub(crate) fn get(&self, hash: &Hash) -> Option<Arc<Principal>> {
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
         entries
@@ -55,7 +74,8 @@ impl CredentialCache {
             hash,
             Entry {
                 principal,
-                until: Instant::now() + FRESHNESS,
+                until: Instant::now()
+                    + Duration::from_millis(self.freshness.load(Ordering::Relaxed)),
             },
         );
     }

@@ -228,6 +228,11 @@ impl TestServer {
             .unwrap()
     }
 
+    /// Lets no credential be looked up a second time, however slow the machine is: tests that count what is asked of the database.
+    pub(crate) fn trust_credentials(&self) {
+        self.store.trust_credentials_for(Duration::from_secs(3600));
+    }
+
     /// What was asked of the database since `before`, as soon as nothing more is asked.
     pub(crate) async fn asked_since(&self, before: DatabaseCounts) -> DatabaseCounts {
         const QUIET_LOOKS: u32 = 4;

@@ -450,6 +450,6 @@ mod tests {
         let compose = "services:\n  main:\n    build:\n      context: ../..\n";
         fs_err::write(environment.join("docker-compose.yaml"), compose).unwrap();
         let error = dockerfile(None, false).unwrap_err();
-        assert!(error.contains("leads out of the task"), "{error}");
+        assert!(error.contains("leads out of the directory"), "{error}");
     }
 }

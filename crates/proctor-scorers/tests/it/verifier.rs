@@ -188,8 +188,8 @@ async fn a_verifier_and_the_agents_processes_cannot_see_each_other_but_share_the
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everything_of_a_verifier_has_ended_before_its_rewards_are_read() {
     let script = "echo 0.5 > /logs/verifier/reward.txt
-        (setsid sh -c 'while :; do echo 1 > /logs/verifier/reward.txt; sleep 0.01; done' >/dev/null 2>&1 &)
-        echo 0.5 > /logs/verifier/reward.txt; sleep 0.3; kill -9 $PPID; kill -9 -1";
+        (setsid sh -c 'while :; do echo 1 > /logs/verifier/new; mv /logs/verifier/new /logs/verifier/reward.txt; sleep 0.01; done' >/dev/null 2>&1 &)
+        sleep 0.3; kill -9 $PPID; kill -9 -1";
     let Some(found) = verified("true", script).await else {
         return;
     };

@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(lines("a\nb\tc", 99), "a\nb c");
         assert_eq!(line("abcdef", 4), "abc…");
         assert_eq!(tail("abcdefgh", 8), "abcdefgh");
-        assert_eq!(tail("abcdéfghi", 7), "…ghi");
+        assert_eq!(tail("abcdéfghi", 7), "…fghi");
         assert_eq!(tail("äöü", 5), "…ü");
     }
 

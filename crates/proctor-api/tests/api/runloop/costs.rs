@@ -88,6 +88,7 @@ async fn of_a_job(desk: &Desk, scenarios: &[String]) -> DatabaseCounts {
 #[tokio::test]
 async fn a_scenario_asks_so_much_of_the_database() {
     let desk = Desk::new().await;
+    desk.server.trust_credentials();
     let scenario = desk.scenario("fix", "true").await;
     // What is asked for once in a while, such as whose the key is, is asked for now.
     of_a_scenario(&desk.server, &scenario).await;
@@ -98,6 +99,7 @@ async fn a_scenario_asks_so_much_of_the_database() {
 #[tokio::test]
 async fn a_trial_of_a_job_asks_so_much_of_the_database() {
     let desk = Desk::new().await;
+    desk.server.trust_credentials();
     let mut scenarios = Vec::new();
     for number in 0..12 {
         scenarios.push(desk.scenario(&format!("scenario {number}"), "true").await);
@@ -117,6 +119,7 @@ async fn a_trial_of_a_job_asks_so_much_of_the_database() {
 #[tokio::test]
 async fn a_trial_asks_the_same_of_the_database_in_a_small_job_and_in_a_large_one() {
     let desk = Desk::new().await;
+    desk.server.trust_credentials();
     let mut scenarios = Vec::new();
     for number in 0..80 {
         scenarios.push(desk.scenario(&format!("scenario {number}"), "true").await);

@@ -29,6 +29,7 @@ async fn of_a_task(run: &Run<'_>, number: usize) -> [(&'static str, DatabaseCoun
 #[tokio::test]
 async fn a_task_asks_so_much_of_the_database() {
     let clinic = Clinic::open(3, 1).await;
+    clinic.server.trust_credentials();
     let run = clinic.begin_open().await;
     // The first begins the run, the last ends it.
     of_a_task(&run, 0).await;
@@ -42,6 +43,7 @@ async fn a_task_asks_so_much_of_the_database() {
 #[tokio::test]
 async fn taking_a_benchmark_asks_so_much_of_the_database() {
     let clinic = Clinic::open(1, 1).await;
+    clinic.server.trust_credentials();
     // The first reads the definition and the key.
     clinic.begin_open().await;
     let before = clinic.server.store.counters();
@@ -72,6 +74,7 @@ async fn publish_many(clinic: &Clinic, tasks: usize) -> String {
 #[tokio::test]
 async fn a_task_asks_the_same_of_the_database_in_a_small_run_and_in_a_large_one() {
     let clinic = Clinic::open(1, 1).await;
+    clinic.server.trust_credentials();
     let mut asked = Vec::new();
     for tasks in [10, 500] {
         let slug = publish_many(&clinic, tasks).await;
