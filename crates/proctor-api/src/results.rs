@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use proctor_core::{
-    definition::Criterion,
+    definition::{Criterion, Task},
     id::Dialect,
     results::{AttemptResult, Summary},
     scoring::CriticalMiss,
@@ -209,12 +209,12 @@ pub(crate) struct CriterionView {
 }
 
 impl CriterionView {
-    pub(crate) fn of(criterion: &Criterion, found: &CriterionScore) -> Self {
+    pub(crate) fn of(task: &Task, criterion: &Criterion, found: &CriterionScore) -> Self {
         Self {
             criterion_id: criterion.id.to_string(),
             key: criterion.key.clone(),
             label: criterion.label.clone(),
-            critical: criterion.critical,
+            critical: task.is_critical(criterion),
             axis: criterion.axis.clone(),
             weight: criterion.weight.value(),
             score: found.score,

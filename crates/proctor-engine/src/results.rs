@@ -194,7 +194,7 @@ pub(crate) fn attempts_in_job(
 pub(crate) fn untried(run: &Run) -> TryResult {
     match &run.state {
         RunState::Created | RunState::Started { .. } => TryResult::Pending,
-        RunState::Ended { ending, .. } => TryResult::Faulted(match ending {
+        RunState::Ended { ending, .. } => TryResult::faulted(match ending {
             Ending::Completed { .. } => never_started(),
             Ending::Cancelled { .. } => Cause::Cancelled.into(),
             Ending::Failed { cause } => (*cause).into(),

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::{
     About, Alpha, Pair, Refusal, TIE, Tasks,
     clustered::clustered_mean,
-    distributions::normal,
+    distributions::{normal, student_t},
     effect::{PairedScores, Voids, paired_scores},
     rerun::within_task_variances,
     sums::{mean, sum},
@@ -83,6 +83,29 @@ pub fn how_many_more(tasks: &Tasks<Pair>, plan: &Plan) -> Result<HowManyMore, Re
             true => seen.further(0.0),
             false => Further::default(),
         },
+    })
+}
+
+/// How many further attempts per task settle a change on these very tasks, if they agree as well as those so far: where no task's attempts
+/// differ there is no noise to extrapolate, and only the imaginary attempts keep the interval open. None if attempts differ, or if no number
+/// within the plan settles it.
+pub(crate) fn attempts_if_steady(tasks: &Tasks<Pair>, plan: &Plan) -> Option<u32> {
+    let both = paired_scores(tasks, Voids::LeftOut);
+    let seen = Seen::of(&both, plan);
+    let attempts = seen.attempts.as_ref()?;
+    if plan.about != About::Suite || both.is_empty() || attempts.with(0.0) > 0.0 {
+        return None;
+    }
+    let tail = match seen.difference > plan.at {
+        true => plan.alpha.value(),
+        false => plan.fail_alpha.unwrap_or(plan.alpha.value()),
+    };
+    // The two imaginary attempts are all that varies: two degrees of freedom.
+    let quantile = student_t::upper_quantile(tail, 2.0);
+    let room = (seen.difference - plan.at).abs();
+    (1..=plan.most).find(|more| {
+        let share = attempts.share(f64::from(*more));
+        quantile * std::f64::consts::SQRT_2 * share / (seen.tasks as f64) < room
     })
 }
 

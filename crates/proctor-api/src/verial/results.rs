@@ -113,7 +113,7 @@ async fn details(
             .unwrap_or_default();
         let criteria = task.criteria.iter().filter_map(|criterion| {
             let score = scores.iter().find(|one| one.criterion == criterion.id)?;
-            Some(CriterionView::of(criterion, score))
+            Some(CriterionView::of(task, criterion, score))
         });
         found.insert(
             place,

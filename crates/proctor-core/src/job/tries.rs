@@ -81,6 +81,9 @@ pub struct Failure {
     /// What the agent's work was found to be worth although it failed: it counts with that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Score>,
+    /// The critical criteria that what the agent left misses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub critical_misses: Vec<CriticalMiss>,
 }
 
 /// What broke.
@@ -109,6 +112,7 @@ impl Failure {
             message,
             exception: None,
             verified: None,
+            critical_misses: Vec::new(),
         }
     }
 
@@ -120,6 +124,7 @@ impl Failure {
             fault: Some(fault),
             exception: None,
             verified: None,
+            critical_misses: Vec::new(),
         }
     }
 
@@ -132,6 +137,7 @@ impl Failure {
             message,
             exception: None,
             verified: None,
+            critical_misses: Vec::new(),
         }
     }
 
@@ -215,6 +221,7 @@ impl TryOutcome {
                 fault: task_run.fault(),
                 exception: None,
                 verified: None,
+                critical_misses: task_run.misses_without_score().to_vec(),
             }
         };
         Some(match outcome {
@@ -252,8 +259,13 @@ impl TryOutcome {
     #[must_use]
     pub fn after_agent_failure(self, failure: &Failure) -> Self {
         match self {
-            Self::Completed { score, .. } => Failure {
+            Self::Completed {
+                score,
+                critical_misses,
+                ..
+            } => Failure {
                 verified: score,
+                critical_misses,
                 ..failure.clone()
             }
             .outcome(),
@@ -306,7 +318,7 @@ impl Try {
 
     /// What it counts with in our own numbers.
     pub fn result(&self) -> TryResult {
-        let faulted = |fault: Fault| TryResult::Faulted(fault);
+        let faulted = |fault: Fault| TryResult::faulted(fault);
         match self.outcome() {
             None => TryResult::Pending,
             Some(TryOutcome::Completed {
@@ -325,14 +337,20 @@ impl Try {
             Some(TryOutcome::Failed(failure) | TryOutcome::TimedOut(failure))
                 if failure.verified.is_some() =>
             {
-                TryResult::scored(failure.verified.unwrap_or(Score::ZERO))
+                TryResult::Scored {
+                    score: failure.verified.unwrap_or(Score::ZERO),
+                    critical_misses: failure.critical_misses.clone(),
+                }
             }
             // Before causes were on record: scorers that take too long are the agent's, unless more is known.
             Some(TryOutcome::TimedOut(failure)) if failure.fault.is_none() => {
                 faulted(Fault::new(Cause::AgentTimeout, failure.message.as_str()))
             }
             Some(TryOutcome::Failed(failure) | TryOutcome::TimedOut(failure)) => {
-                faulted(failure.fault())
+                TryResult::Faulted {
+                    fault: failure.fault(),
+                    critical_misses: failure.critical_misses.clone(),
+                }
             }
             Some(TryOutcome::Interrupted(failure)) => {
                 faulted(Fault::new(Cause::Infrastructure, failure.message.as_str()))
@@ -404,6 +422,7 @@ mod tests {
             fault: Some(Cause::AgentCrash.into()),
             exception: None,
             verified: None,
+            critical_misses: Vec::new(),
         };
         assert_eq!(outcome, Some(TryOutcome::Failed(failure)));
     }
@@ -450,7 +469,7 @@ mod tests {
             }
         ));
         let stored = serde_json::to_string(&outcome).unwrap();
-        assert_eq!(read(&stored), TryResult::Faulted(fault));
+        assert_eq!(read(&stored), TryResult::faulted(fault));
     }
 
     #[test]
@@ -479,7 +498,7 @@ mod tests {
             (r#"{"completed":{"score":null}}"#, Cause::AgentTimeout),
             (r#""cancelled""#, Cause::Cancelled),
         ] {
-            let TryResult::Faulted(fault) = read(text) else {
+            let TryResult::Faulted { fault, .. } = read(text) else {
                 panic!("{text} is no score");
             };
             assert_eq!(fault.cause, cause, "{text}");

@@ -84,6 +84,12 @@ const MOST_LINES: usize = 100;
 const NEAR: usize = 3;
 
 impl Policy {
+    /// Whether a line needs a baseline.
+    pub fn compares(&self) -> bool {
+        let mut lines = self.lines.iter();
+        lines.any(|line| matches!(line.rule, Rule::Change { .. }))
+    }
+
     /// Reads a policy; everything that is wrong with it is named.
     pub fn read(document: &Value, wording: Wording) -> Result<Self, Problems> {
         let notes = Notes::worded(wording);

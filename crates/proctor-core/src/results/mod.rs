@@ -32,7 +32,12 @@ pub enum TryResult {
         critical_misses: Vec<CriticalMiss>,
     },
     /// It ended without a judgement.
-    Faulted(Fault),
+    Faulted {
+        /// Why.
+        fault: Fault,
+        /// The critical criteria that its world misses, where it was judged as evidence.
+        critical_misses: Vec<CriticalMiss>,
+    },
 }
 
 impl TryResult {
@@ -40,6 +45,14 @@ impl TryResult {
     pub const fn scored(score: Score) -> Self {
         Self::Scored {
             score,
+            critical_misses: Vec::new(),
+        }
+    }
+
+    /// An end without a judgement of which nothing more is known.
+    pub fn faulted(fault: impl Into<Fault>) -> Self {
+        Self::Faulted {
+            fault: fault.into(),
             critical_misses: Vec::new(),
         }
     }
@@ -58,21 +71,24 @@ impl TryResult {
             return Self::Pending;
         };
         match (outcome, task_run.fault()) {
-            (_, Some(fault)) => Self::Faulted(fault),
+            (_, Some(fault)) => Self::Faulted {
+                fault,
+                critical_misses: task_run.misses_without_score().to_vec(),
+            },
             (
                 Outcome::Completed {
                     card: Some(card), ..
                 },
                 None,
             ) => Self::of_card(card),
-            (_, None) => Self::Faulted(not_scored()),
+            (_, None) => Self::faulted(not_scored()),
         }
     }
 
     /// Whether it says nothing about the agent.
     pub const fn is_void(&self) -> bool {
         match self {
-            Self::Faulted(fault) => fault.cause.is_void(),
+            Self::Faulted { fault, .. } => fault.cause.is_void(),
             Self::Pending | Self::Scored { .. } => false,
         }
     }
@@ -136,15 +152,16 @@ impl AttemptResult {
     pub const fn score(&self) -> Option<Score> {
         match &self.result {
             TryResult::Scored { score, .. } => Some(*score),
-            TryResult::Faulted(fault) if fault.cause.is_agent_fault() => Some(Score::ZERO),
-            TryResult::Faulted(_) | TryResult::Pending => None,
+            TryResult::Faulted { fault, .. } if fault.cause.is_agent_fault() => Some(Score::ZERO),
+            TryResult::Faulted { .. } | TryResult::Pending => None,
         }
     }
 
     /// The verdict on its score, capped at `fail` where something critical was missed.
     pub fn verdict(&self) -> Option<Verdict> {
+        let verdict = self.score().map(Verdict::of)?;
         match self.critical_misses() {
-            [] => self.score().map(Verdict::of),
+            [] => Some(verdict),
             _ => Some(Verdict::Fail),
         }
     }
@@ -154,15 +171,18 @@ impl AttemptResult {
         match &self.result {
             TryResult::Scored {
                 critical_misses, ..
+            }
+            | TryResult::Faulted {
+                critical_misses, ..
             } => critical_misses,
-            TryResult::Faulted(_) | TryResult::Pending => &[],
+            TryResult::Pending => &[],
         }
     }
 
     /// Why it was not judged, if it was not.
     pub const fn fault(&self) -> Option<&Fault> {
         match &self.result {
-            TryResult::Faulted(fault) => Some(fault),
+            TryResult::Faulted { fault, .. } => Some(fault),
             TryResult::Scored { .. } | TryResult::Pending => None,
         }
     }

@@ -19,7 +19,7 @@ fn result(word: &str) -> TryResult {
         Err(_) => {
             let mut causes = Cause::ALL.into_iter();
             let cause = causes.find(|cause| cause.as_str() == word).unwrap();
-            TryResult::Faulted(cause.into())
+            TryResult::faulted(cause)
         }
     }
 }
@@ -153,8 +153,7 @@ fn failing_on_purpose_is_worth_no_more_than_an_honest_zero() {
 fn any_result() -> impl Strategy<Value = TryResult> {
     prop_oneof![
         (0.0..=1.0f64).prop_map(|value| TryResult::scored(Score::new(value).unwrap())),
-        prop::sample::select(Cause::ALL.to_vec())
-            .prop_map(|cause| TryResult::Faulted(cause.into())),
+        prop::sample::select(Cause::ALL.to_vec()).prop_map(|cause| TryResult::faulted(cause)),
         Just(TryResult::Pending),
     ]
 }

@@ -439,7 +439,7 @@ impl Run {
         wanted: impl IntoIterator<Item = &'a Task>,
         untried: Fault,
     ) -> Summary {
-        let untried = TryResult::Faulted(untried);
+        let untried = TryResult::faulted(untried);
         Summary::of(&self.attempts(tasks, wanted, &untried))
     }
 

@@ -364,7 +364,8 @@ impl Scorecard {
             .collect();
         let missed = counted.iter().flat_map(|task| match task {
             Counted::Scored(card) => card.critical_misses.as_slice(),
-            Counted::Zero(_) | Counted::Void | Counted::Not => &[],
+            Counted::Zero(missed) => missed.critical_misses.as_slice(),
+            Counted::Void | Counted::Not => &[],
         });
         let card = Self {
             score,

@@ -20,7 +20,7 @@ use crate::{
     id::kinds::{DevboxId, RunId, TaskId, TaskRunId},
     profile::Particulars,
     refused::{Refused, Step},
-    scoring::{Counted, Scorecard},
+    scoring::{Counted, CriticalMiss, Scorecard},
     time::Timestamp,
 };
 
@@ -164,6 +164,9 @@ pub enum Outcome {
         /// Whether the agent was done and its world was being judged.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         in_scoring: bool,
+        /// The critical criteria that the world misses, judged as evidence.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        critical_misses: Vec<CriticalMiss>,
     },
     /// Somebody stopped it. A score from before is kept for the record.
     Cancelled {
@@ -177,6 +180,9 @@ pub enum Outcome {
         /// What happened, in words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Reason>,
+        /// The critical criteria that the world misses, judged as evidence.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        critical_misses: Vec<CriticalMiss>,
     },
 }
 
@@ -188,6 +194,7 @@ impl Outcome {
             cause,
             reason,
             in_scoring: false,
+            critical_misses: Vec::new(),
         }
     }
 
@@ -198,6 +205,7 @@ impl Outcome {
             cause,
             reason,
             in_scoring: true,
+            critical_misses: Vec::new(),
         }
     }
 
@@ -208,7 +216,25 @@ impl Outcome {
 
     fn failed(fault: Fault) -> Self {
         let Fault { cause, reason } = fault;
-        Self::Failed { cause, reason }
+        Self::Failed {
+            cause,
+            reason,
+            critical_misses: Vec::new(),
+        }
+    }
+
+    /// The same, with what the world was found to miss. A score says so itself.
+    fn missing(mut self, found: Vec<CriticalMiss>) -> Self {
+        match &mut self {
+            Self::TimedOut {
+                critical_misses, ..
+            }
+            | Self::Failed {
+                critical_misses, ..
+            } => *critical_misses = found,
+            Self::Completed { .. } | Self::Cancelled { .. } => {}
+        }
+        self
     }
 }
 
@@ -259,9 +285,10 @@ impl TaskRun {
     ) -> Result<Step<Self>, Refused> {
         match self.state {
             TaskRunState::Created => Err(Refused::TaskRunNotStarted),
-            TaskRunState::Started(work) if work.is_over(arrived) => Ok(Step::Changed(
-                self.end(now, Outcome::agent_too_slow(TIME_IS_OVER)),
-            )),
+            TaskRunState::Started(work) if work.is_over(arrived) => {
+                let outcome = Outcome::agent_too_slow(TIME_IS_OVER).missing(card.critical_misses);
+                Ok(Step::Changed(self.end(now, outcome)))
+            }
             TaskRunState::Started(_) => {
                 Ok(Step::Changed(self.end(now, Outcome::completed(Some(card)))))
             }
@@ -272,6 +299,43 @@ impl TaskRun {
                 ..
             } => Ok(Step::Unchanged(self)),
             TaskRunState::Ended { .. } => Err(Refused::TaskRunOver(self.status())),
+        }
+    }
+
+    /// The same, if it has ended without a score: with the critical criteria that its world was found to miss.
+    #[must_use]
+    pub fn missing(self, found: Vec<CriticalMiss>) -> Self {
+        match self.state {
+            TaskRunState::Ended {
+                started_at,
+                at,
+                outcome,
+            } => Self {
+                state: TaskRunState::Ended {
+                    started_at,
+                    at,
+                    outcome: outcome.missing(found),
+                },
+                ..self
+            },
+            _ => self,
+        }
+    }
+
+    /// The critical criteria that the world of a task run misses which ended without a score.
+    pub fn misses_without_score(&self) -> &[CriticalMiss] {
+        match &self.state {
+            TaskRunState::Ended {
+                outcome:
+                    Outcome::TimedOut {
+                        critical_misses, ..
+                    }
+                    | Outcome::Failed {
+                        critical_misses, ..
+                    },
+                ..
+            } => critical_misses,
+            _ => &[],
         }
     }
 
@@ -519,7 +583,11 @@ impl TaskRun {
             (Some(Cause::Cancelled), _) => Counted::Not,
             (_, Some(card)) => Counted::Scored(card),
             (Some(cause), None) if cause.is_void() => Counted::Void,
-            (_, None) => Counted::Zero(task.map_or_else(Scorecard::zero, Task::missed)),
+            (_, None) => {
+                let nothing = task.map_or_else(Scorecard::zero, Task::missed);
+                let missed = self.misses_without_score().iter().cloned();
+                Counted::Zero(nothing.with_critical_misses(missed))
+            }
         }
     }
 

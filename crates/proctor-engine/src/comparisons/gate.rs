@@ -212,7 +212,14 @@ impl Engine {
         lines: Vec<LineReport>,
         decided: GateVerdict,
     ) -> Result<GateReport, EngineError> {
-        let void_share = void_share(a.iter().chain([&b]));
+        // Each side alone: void attempts of one must not hide behind the other's. A baseline counts only where a line compares with it.
+        let compares = new.policy.compares();
+        let void_share = a
+            .iter()
+            .filter(|_| compares)
+            .chain([&b])
+            .map(void_share)
+            .fold(0.0, f64::max);
         let mut sentences: Vec<String> = lines.iter().map(|line| line.sentence.clone()).collect();
         let mut verdict = decided;
         if let Some(most) = new.policy.max_void
@@ -300,18 +307,13 @@ fn dollars_per_attempt<'a>(sides: impl Iterator<Item = &'a Side>) -> Option<f64>
     (attempts > 0.0).then(|| dollars / attempts)
 }
 
-/// The share of all attempts that is void.
-fn void_share<'a>(sides: impl Iterator<Item = &'a Side>) -> f64 {
-    let (mut void, mut planned) = (0.0, 0.0);
-    for side in sides {
-        planned += side.attempts.len() as f64;
-        void += side
-            .attempts
-            .iter()
-            .filter(|one| one.result.is_void())
-            .count() as f64;
+/// The share of a side's attempts that is void.
+fn void_share(side: &Side) -> f64 {
+    let void = side.attempts.iter().filter(|one| one.result.is_void());
+    match side.attempts.len() {
+        0 => 0.0,
+        planned => void.count() as f64 / planned as f64,
     }
-    if planned > 0.0 { void / planned } else { 0.0 }
 }
 
 /// What a line is decided from.

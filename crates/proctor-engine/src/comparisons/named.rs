@@ -79,9 +79,9 @@ pub(super) fn meant<'a>(
     line: &PolicyLine,
     definition: &'a Benchmark,
 ) -> HashMap<TaskId, Vec<&'a Criterion>> {
-    let is_meant = |criterion: &Criterion| {
+    let is_meant = |task: &Task, criterion: &Criterion| {
         let is_named = match line.rule {
-            Rule::Never { critical: true, .. } => criterion.critical,
+            Rule::Never { critical: true, .. } => task.is_critical(criterion),
             _ => line.keys.is_empty() || line.keys.iter().any(|key| is_called(criterion, key)),
         };
         let axis = line.axis.as_deref();
@@ -91,7 +91,7 @@ pub(super) fn meant<'a>(
     tasks
         .filter(|task| line.tags.iter().all(|tag| task.tags.contains(tag)))
         .map(|task| {
-            let criteria = task.criteria.iter().filter(|one| is_meant(one));
+            let criteria = task.criteria.iter().filter(|one| is_meant(task, one));
             (task.id, criteria.collect::<Vec<_>>())
         })
         .filter(|(_, criteria)| !criteria.is_empty())

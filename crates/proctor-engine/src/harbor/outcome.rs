@@ -85,6 +85,7 @@ mod tests {
             fault: Some(fault(exception, "nothing was written", false)),
             exception: None,
             verified: None,
+            critical_misses: Vec::new(),
         })
     }
 

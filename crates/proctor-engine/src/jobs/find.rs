@@ -79,7 +79,7 @@ impl JobDetails {
         let id = self.job.plan.agents[agent].run;
         match self.runs.iter().find(|run| run.id == id) {
             Some(run) if run.is_over() => untried(run),
-            _ if self.job.is_over() => TryResult::Faulted(Cause::Cancelled.into()),
+            _ if self.job.is_over() => TryResult::faulted(Cause::Cancelled),
             _ => TryResult::Pending,
         }
     }

@@ -9,6 +9,7 @@
 //! * `agents`: what an agent is in a box.
 //! * `rounds`: jobs that look after each round whether another one is needed.
 
+mod agent_failures;
 mod agents;
 mod cancel;
 pub mod create;

@@ -6,7 +6,7 @@ use proctor_core::{
     job::{
         Board, Job, JobAgent, JobEnding, JobState, Look, LookDecision, PlannedGate, PlannedRounds,
     },
-    policy::{Policy, Rule, Selection},
+    policy::{Policy, Selection},
     reader::Wording,
 };
 use proctor_store::{StoreError, comparisons::NewGateResult};
@@ -136,7 +136,7 @@ impl NewRounds {
     /// Over whom the policy decides: every further agent against the first if it compares, else every agent by itself.
     fn gates(&self, agents: usize) -> Vec<PlannedGate> {
         let agents = 0..u32::try_from(agents).unwrap_or(u32::MAX);
-        let (baseline, candidates) = match self.compares() {
+        let (baseline, candidates) = match self.policy.compares() {
             true => (Some(0), agents.start + 1..agents.end),
             false => (None, agents),
         };
@@ -146,11 +146,6 @@ impl NewRounds {
                 baseline,
             })
             .collect()
-    }
-
-    fn compares(&self) -> bool {
-        let mut lines = self.policy.lines.iter();
-        lines.any(|line| matches!(line.rule, Rule::Change { .. }))
     }
 
     /// Everything that keeps these agents from taking these tasks in rounds.
@@ -168,7 +163,7 @@ impl NewRounds {
                 agents.len()
             )));
         }
-        if self.compares() && agents.len() < 2 {
+        if self.policy.compares() && agents.len() < 2 {
             problems.push(JobProblem::Rounds(
                 "there is nothing to compare with: name two agents, the first of which is the baseline, or a policy without lines of the kind change"
                     .to_owned(),
@@ -187,7 +182,7 @@ impl NewRounds {
             if agents[..number].iter().any(|one| one.name == agent.name) {
                 problems.push(problem(AgentProblem::NameTaken(agent.name.clone())));
             }
-            if self.compares() && agent.timeout != agents[0].timeout {
+            if self.policy.compares() && agent.timeout != agents[0].timeout {
                 problems.push(problem(AgentProblem::OtherTimeLimit));
             }
         }

@@ -20,6 +20,7 @@ use proctor_harbor::exceptions::ExceptionType;
 use proctor_store::{OnDisk, StoreError, progress::Progress};
 
 use super::{
+    agent_failures::is_by_signal,
     agents,
     drive::{JOB, PAUSE, report},
 };
@@ -65,7 +66,7 @@ enum Part {
     /// There is no next part: the try failed so.
     Failed(Failure),
     /// The try has ended, and that is on record.
-    Ended(Try),
+    Ended(Box<Try>),
     /// The server is about to end: the next one goes on with it.
     Stopped,
 }
@@ -75,7 +76,7 @@ enum CarriedOn {
     /// To its end, which is to be written.
     To(TryOutcome),
     /// To its end, which is on record.
-    Ended(Try),
+    Ended(Box<Try>),
     /// The server is about to end: the next one goes on with it.
     Stopped,
 }
@@ -153,7 +154,7 @@ impl Engine {
             let carried_on = self.carry_try_on(&trial, &mut this_try, is_resumed, &mut taken_up);
             let outcome = match Box::pin(carried_on).await {
                 Ok(CarriedOn::Stopped) => return None,
-                Ok(CarriedOn::Ended(ended)) => return Some(ended),
+                Ok(CarriedOn::Ended(ended)) => return Some(*ended),
                 Ok(CarriedOn::To(outcome)) => Ok(trial.outcome_of(&this_try, outcome, taken_up)),
                 Err(error @ (EngineError::Store(_) | EngineError::SharedStore(_))) => Err(error),
                 Err(error) => Ok(self.broken(&this_try, &error).await),
@@ -373,7 +374,8 @@ impl Engine {
         }
         if trial.agent.program == Program::Oracle && this_try.agent_began_at.is_some() {
             // Nobody knows how much of the reference was applied; it takes but a moment to begin anew.
-            return self.interrupt(trial, this_try, id).await.map(Part::Ended);
+            let ended = self.interrupt(trial, this_try, id).await?;
+            return Ok(Part::Ended(Box::new(ended)));
         }
         let digest = &trial.job.plan.pinned.digest;
         let prepared = self.inner.catalog.benchmark(self.store(), digest).await?;
@@ -469,6 +471,14 @@ impl Engine {
             () = self.inner.closing.cancelled() => return Ok(Part::Stopped),
             end = boxes.work(organization, devbox, work) => end,
         };
+        let end = match end {
+            Ok(WorkEnd::Exited { status, .. })
+                if is_by_signal(status) && self.is_box_gone(organization, devbox).await? =>
+            {
+                Err(BoxError::Ended)
+            }
+            end => end,
+        };
         let part = match end {
             Ok(WorkEnd::Exited { status: 0, .. }) => Part::Done,
             Ok(WorkEnd::Exited { status, said }) => {
@@ -484,8 +494,11 @@ impl Engine {
                         .await;
                 }
                 let fault = Fault::new(Cause::AgentCrash, told.as_str());
-                self.fail(id, fault).await?;
-                Part::Over(Some(told))
+                let fail = |task_run: TaskRun, now| task_run.fail(now, fault.clone());
+                match self.end_with_evidence(id, task, fail).await? {
+                    true => Part::Over(Some(told)),
+                    false => Part::Stopped,
+                }
             }
             Ok(WorkEnd::OutOfTime) => {
                 let seconds = limit.as_secs_f64();
@@ -497,10 +510,11 @@ impl Engine {
                         .note_agent_failure(trial, this_try, failure, name)
                         .await;
                 }
-                let time_out =
-                    |task_run: TaskRun, now| Ok(task_run.time_out_agent(now, told.as_str()));
-                self.step(id, OnDisk::AtOnce, time_out).await?;
-                Part::Over(Some(told))
+                let time_out = |task_run: TaskRun, now| task_run.time_out_agent(now, told.as_str());
+                match self.end_with_evidence(id, task, time_out).await? {
+                    true => Part::Over(Some(told)),
+                    false => Part::Stopped,
+                }
             }
             Ok(WorkEnd::NoDirectory(path)) => {
                 self.fail(id, Fault::setup()).await?;
@@ -605,7 +619,7 @@ impl Engine {
                     Err(error) => return Err(error),
                 };
                 if let Some((_, ended)) = ended {
-                    return Ok(CarriedOn::Ended(ended));
+                    return Ok(CarriedOn::Ended(Box::new(ended)));
                 }
             }
             let found = self.store().task_run(id).await?;

@@ -25,7 +25,7 @@ use crate::{
     engine::Engine,
     error::EngineError,
     scenarios::BoxEnd,
-    workspace::{Judged, Limits, NotJudged},
+    workspace::{Judged, Limits, NotJudged, Scope},
 };
 
 /// Why a playground that is at work when its run ends has timed out.
@@ -166,7 +166,10 @@ impl Engine {
                 Because::RunEnds if *frozen < arrived => {
                     before.clone().complete(*frozen, now, card)?
                 }
-                Because::RunEnds => before.clone().time_out_agent(now, RUN_ENDED),
+                Because::RunEnds => match before.clone().time_out_agent(now, RUN_ENDED) {
+                    Step::Changed(ended) => Step::Changed(ended.missing(card.critical_misses)),
+                    unchanged @ Step::Unchanged(_) => unchanged,
+                },
             };
             match after {
                 Step::Unchanged(_) => Ok(Decision::Unchanged(())),
@@ -211,7 +214,9 @@ impl Engine {
                 };
                 let judged = async {
                     let frozen = workspace.freeze(task_run, arrived).await?;
-                    let judged = workspace.judge(task_run, &frozen, limits).await?;
+                    let judged = workspace
+                        .judge(task_run, &frozen, Scope::All, limits)
+                        .await?;
                     Ok((frozen.at, judged))
                 };
                 Some(judged.await.map_err(not_judged)?)

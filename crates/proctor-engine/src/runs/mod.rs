@@ -31,6 +31,6 @@ pub use self::{
 };
 pub(crate) use self::{
     score::AfterScoring,
-    snapshot::{Asked, EndOfTry, TaskRunSnapshot},
+    snapshot::{Asked, EndOfTry, StepRecord, TaskRunSnapshot},
     start::playground_of,
 };

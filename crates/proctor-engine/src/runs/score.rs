@@ -21,7 +21,7 @@ use crate::{
     engine::Engine,
     error::EngineError,
     scenarios::UnrunScorers,
-    workspace::{Frozen, Judged, Limits, NotJudged},
+    workspace::{Frozen, Judged, Limits, NotJudged, Scope},
 };
 
 /// What becomes of a task run that has its score.
@@ -228,7 +228,7 @@ impl Engine {
         };
         match workspace.freeze(task_run, self.now()).await {
             Ok(frozen) => {
-                let judged = workspace.judge(task_run, &frozen, limits).await;
+                let judged = workspace.judge(task_run, &frozen, Scope::All, limits).await;
                 (judged, Some(frozen))
             }
             Err(error) => (Err(error), None),

@@ -13,7 +13,7 @@ use proctor_core::{
     time::Timestamp,
 };
 
-use super::{Frozen, Judged, Limits, NotJudged, Opening, Workspace};
+use super::{Frozen, Judged, Limits, NotJudged, Opening, Scope, Workspace};
 use crate::{
     catalog::Prepared,
     engine::Engine,
@@ -126,11 +126,18 @@ impl Workspace for DevboxWorkspace {
         &self,
         task_run: &TaskRun,
         _: &Frozen,
+        scope: Scope,
         limits: Limits,
     ) -> Result<Judged, NotJudged> {
         let devbox = devbox_of(task_run)?;
         let began = self.engine.now();
         let (task, prepared) = self.prepared.task(task_run.task)?;
+        let mut task = task.clone();
+        if scope == Scope::Critical {
+            let critical = task.criteria.iter().filter(|one| task.is_critical(one));
+            task.criteria = critical.cloned().collect();
+        }
+        let task = &task;
         let order = ScoringOrder {
             organization: self.organization,
             task_run: task_run.id,

@@ -61,6 +61,7 @@ pub(crate) trait Workspace: Send + Sync {
         &self,
         task_run: &TaskRun,
         frozen: &Frozen,
+        scope: Scope,
         limits: Limits,
     ) -> Result<Judged, NotJudged>;
 
@@ -84,6 +85,15 @@ pub(crate) struct Frozen {
     pub(crate) at: Timestamp,
     /// Keeps clocks from ending a box as long as it is judged.
     _hold: Option<Hold>,
+}
+
+/// Which criteria are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// All of them.
+    All,
+    /// In a box only the critical ones, because scorers take their time. A playground is judged as a whole.
+    Critical,
 }
 
 /// How long judging may take.

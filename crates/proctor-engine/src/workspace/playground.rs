@@ -13,7 +13,7 @@ use proctor_core::{
 use proctor_store::playgrounds::{Place, Playground};
 use proctor_verify::JudgeAnswers;
 
-use super::{Frozen, Judged, Limits, NotJudged, Opening, Workspace};
+use super::{Frozen, Judged, Limits, NotJudged, Opening, Scope, Workspace};
 use crate::{
     catalog::Prepared,
     engine::Engine,
@@ -84,7 +84,13 @@ impl Workspace for PlaygroundWorkspace {
         Ok(Frozen { at, _hold: None })
     }
 
-    async fn judge(&self, task_run: &TaskRun, _: &Frozen, _: Limits) -> Result<Judged, NotJudged> {
+    async fn judge(
+        &self,
+        task_run: &TaskRun,
+        _: &Frozen,
+        _: Scope,
+        _: Limits,
+    ) -> Result<Judged, NotJudged> {
         let (_, prepared) = self.prepared.task(task_run.task)?;
         let world = self.engine.world_of_task(task_run, &self.prepared).await?;
         let began = self.engine.now();

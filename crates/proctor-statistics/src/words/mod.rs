@@ -7,7 +7,8 @@ mod numbers;
 use self::numbers::{confidence, dollars, p_value, percent, points, unsigned_points};
 use crate::{
     About, Alpha, Attempts, Comparison, Flip, GateVerdict, HowManyMore, Line, LineResult, Never,
-    NeverResult, Noise, Pair, PassK, Summary, Tasks, ThresholdResult, Undecided, flips,
+    NeverResult, Noise, Pair, PassK, Plan, Summary, Tasks, ThresholdResult, Undecided, flips,
+    more::attempts_if_steady,
 };
 
 /// Two standard errors of a 5 % test and a chance of 80 %: what a comparison of this size usually sees.
@@ -191,7 +192,17 @@ fn change(
             match (found.why, &found.more) {
                 (Some(Undecided::Voids), _) => run_voids_again(found.voids),
                 (_, Some(further)) => {
-                    let further = more(further, tasks.len(), known.dollars_per_attempt);
+                    let dollars = known.dollars_per_attempt;
+                    let further = match attempts_if_steady(
+                        tasks,
+                        &Plan {
+                            alpha,
+                            ..Plan::new(at, about)
+                        },
+                    ) {
+                        Some(attempts) => steady(attempts, tasks.len(), dollars),
+                        None => more(further, tasks.len(), dollars),
+                    };
                     format!("{between} {further}")
                 }
                 (_, None) => between,
@@ -296,13 +307,8 @@ pub fn more(more: &HowManyMore, tasks: usize, dollars_per_attempt: Option<f64>) 
     let seen = (&more.as_seen, "If the truth is as seen");
     let with_attempts = [equal, seen].into_iter().find_map(|(further, assumed)| {
         let attempts = further.attempts_per_task?;
-        let all = 2 * attempts as usize * tasks;
-        let cost = dollars_per_attempt.map_or_else(String::new, |each| {
-            format!(", about {}", dollars(each * all as f64))
-        });
-        Some(format!(
-            "{assumed}, {attempts} more attempts per task ({all} in all{cost}) settle it with 80 % chance."
-        ))
+        let attempts = per_task(attempts, tasks, dollars_per_attempt);
+        Some(format!("{assumed}, {attempts} settle it with 80 % chance."))
     });
     let with_tasks = || {
         [equal, seen].into_iter().find_map(|(further, assumed)| {
@@ -315,6 +321,22 @@ pub fn more(more: &HowManyMore, tasks: usize, dollars_per_attempt: Option<f64>) 
     with_attempts.or_else(with_tasks).unwrap_or_else(|| {
         "No number of attempts that is worth planning settles it: the truth seems to be at the limit.".to_owned()
     })
+}
+
+/// How many more settle a line whose attempts all agree.
+fn steady(attempts: u32, tasks: usize, dollars_per_attempt: Option<f64>) -> String {
+    let attempts = per_task(attempts, tasks, dollars_per_attempt);
+    format!("If every task goes on as it did each time so far, {attempts} settle it.")
+}
+
+/// So many attempts per task on both sides, and what they cost if that is known.
+fn per_task(attempts: u32, tasks: usize, dollars_per_attempt: Option<f64>) -> String {
+    let all = 2 * attempts as usize * tasks;
+    let cost = dollars_per_attempt.map_or_else(String::new, |each| {
+        format!(", about {}", dollars(each * all as f64))
+    });
+    let noun = if attempts == 1 { "attempt" } else { "attempts" };
+    format!("{attempts} more {noun} per task ({all} in all{cost})")
 }
 
 /// Reliability.

@@ -89,6 +89,40 @@ fn a_gate_names_the_worst_tasks_and_how_many_more_would_settle_it() {
 }
 
 #[test]
+fn attempts_that_all_agree_say_how_many_more_settle_it() {
+    let say = |times: usize| {
+        let tasks = (0..10).map(|task| Task {
+            id: task.to_string(),
+            cluster: None,
+            data: Pair {
+                a: Some(attempts(&vec![1.0; times], 0)),
+                b: Some(attempts(&vec![1.0; times], 0)),
+            },
+        });
+        let tasks = Tasks::new(tasks).unwrap();
+        let asked = Line::Change {
+            tasks: &tasks,
+            at: -0.05,
+            about: About::Suite,
+        };
+        let found = gate(&[asked], Alpha::FIVE_PERCENT).unwrap();
+        line(
+            &asked,
+            &found.lines[0],
+            Known::default(),
+            Alpha::FIVE_PERCENT,
+        )
+    };
+    let said = say(2);
+    assert!(
+        said.ends_with("If every task goes on as it did each time so far, 7 more attempts per task (140 in all) settle it."),
+        "{said}"
+    );
+    assert!(say(8).starts_with("INCONCLUSIVE"), "{}", say(8));
+    assert!(say(9).starts_with("PASS"), "{}", say(9));
+}
+
+#[test]
 fn what_must_never_happen_is_shown_with_its_bound() {
     let alpha = Alpha::FIVE_PERCENT;
     let say = |asked: Never| {

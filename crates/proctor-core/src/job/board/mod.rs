@@ -362,7 +362,7 @@ impl<'a> Board<'a> {
 
     /// Our own numbers of an agent that is done.
     pub fn numbers(&self, agent: usize) -> Summary {
-        let stopped = TryResult::Faulted(Cause::Cancelled.into());
+        let stopped = TryResult::faulted(Cause::Cancelled);
         Summary::of(&self.attempts(agent, &stopped))
     }
 

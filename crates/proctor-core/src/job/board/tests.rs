@@ -83,6 +83,7 @@ fn failure(kind: FailureKind) -> Failure {
         fault: None,
         exception: None,
         verified: None,
+        critical_misses: Vec::new(),
     }
 }
 
