@@ -290,7 +290,8 @@ impl Blueprint {
                 ..Reply::at(Position::Persona, beat.say.clone())
             };
         }
-        if let Some((index, beat)) = wanted().next() {
+        // Whoever says something that several beats wait for most likely means the one that lacks least.
+        if let Some((index, beat)) = wanted().min_by_key(|(_, beat)| told.missing(beat).count()) {
             let asks: Vec<&str> = told.missing(beat).map(|slot| slot.ask.as_str()).collect();
             return Reply {
                 pending: Some(index),

@@ -61,7 +61,7 @@ pub(super) fn information(
     act(
         desk,
         before,
-        row,
+        &row,
         ActionKind::Information,
         text,
         more,
@@ -84,11 +84,10 @@ pub(super) fn peer_to_peer(
     ];
     must_stand(before, &wanted, "a peer-to-peer can be held", around.now)?;
     let (text, more) = said(request, "notes")?;
-    let row = before.clone();
     act(
         desk,
         before,
-        row,
+        before,
         ActionKind::PeerToPeer,
         Some(text),
         more,
@@ -111,11 +110,10 @@ pub(super) fn appeal(
         around.now,
     )?;
     let (text, more) = said(request, "reason")?;
-    let row = before.clone();
     act(
         desk,
         before,
-        row,
+        before,
         ActionKind::Appeal,
         Some(text),
         more,
@@ -172,7 +170,7 @@ pub(super) fn look_again(
 fn act(
     desk: &PayerDesk,
     before: &PriorAuth,
-    row: PriorAuth,
+    row: &PriorAuth,
     kind: ActionKind,
     text: Option<String>,
     more: Vec<Value>,
@@ -184,7 +182,7 @@ fn act(
             "at most {MOST_ACTIONS} things can be done about a request"
         ))));
     }
-    let mut row = attached(&row, &more, now)
+    let mut row = attached(row, &more, now)
         .map_err(|problem| invalid(&[Problem::error("attachments", problem)]))?;
     row.actions.push(Action {
         kind,
