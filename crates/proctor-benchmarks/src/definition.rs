@@ -93,6 +93,7 @@ impl BenchmarkFile {
                 scenario: part.scenario.clone(),
             },
             entities: self.entities_of(part),
+            clock: part.clock,
             capture: part.capture.clone(),
             criteria: part.criteria.iter().enumerate().map(criterion).collect(),
             reference: match part.solution.as_slice() {
@@ -228,6 +229,7 @@ impl BenchmarkFile {
             task_item: task.brief.clone(),
             scenario: scenario.clone(),
             entities: about,
+            clock: task.clock,
             capture: task.capture.clone(),
             criteria: task
                 .criteria

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, num::NonZeroU32};
 
 use proctor_core::{
     canonical::Digest,
-    definition::{Seconds, Slug, Visibility},
+    definition::{ClockPolicy, Seconds, Slug, Visibility},
     environment::{DatasetType, SimulatorType},
     scoring::Weight,
 };
@@ -100,6 +100,9 @@ pub struct TaskPart {
     pub scenario: Vec<Value>,
     /// The keys of what it is about, sorted.
     pub entities: Vec<String>,
+    /// Whether the taker may advance the clock of its world.
+    #[serde(skip_serializing_if = "ClockPolicy::is_advanceable")]
+    pub clock: ClockPolicy,
     /// Values of the finished world that criteria may name, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub capture: BTreeMap<String, Value>,

@@ -460,6 +460,7 @@ fn task_body(part: &TaskPart) -> Value {
         "tags": part.tags,
         "task_item": part.task_item,
         "scenario": part.scenario,
+        "clock": part.clock,
         "capture": part.capture,
         "solution": match part.solution.as_slice() {
             [] => Value::Null,
@@ -479,6 +480,7 @@ fn task_body_of(task: &Task) -> Value {
         "tags": task.tags,
         "task_item": task.brief,
         "scenario": scenario,
+        "clock": task.clock,
         "capture": task.capture,
         "solution": task.reference,
     })

@@ -7,7 +7,7 @@ use std::{
 };
 
 use proctor_core::{
-    definition::{Seconds, Slug, Visibility, check_key},
+    definition::{ClockPolicy, Seconds, Slug, Visibility, check_key},
     environment::DatasetType,
     problem::Problem,
     reader::{Node, Notes, Object, Places as _, Wording},
@@ -391,6 +391,8 @@ fn read_task(node: &Node<'_>, entities: &Known<'_>) -> Option<TaskPart> {
     let criteria = criteria.iter().flat_map(Node::items);
     let criteria = criteria.filter_map(|one| read_criterion(&one, &about));
     let criteria = criteria.collect();
+    let clock = object.optional("clock");
+    let clock = clock.and_then(|one| one.word(&ClockPolicy::NAMES));
     let capture = object.optional("capture");
     let capture = capture.iter().flat_map(Node::entries);
     let capture = capture.map(|(name, one)| (name.to_owned(), one.value().clone()));
@@ -405,6 +407,7 @@ fn read_task(node: &Node<'_>, entities: &Known<'_>) -> Option<TaskPart> {
         task_item,
         scenario,
         entities: about,
+        clock: clock.unwrap_or_default(),
         capture,
         criteria,
         solution,

@@ -33,6 +33,8 @@ pub const SHIPPED: &[Shipped] = clinical![
     "prior-auth-mri.yaml",
     "eligibility-check.yaml",
     "payer-call.yaml",
+    "late-result.yaml",
+    "denied-claim.yaml",
 ];
 
 impl Shipped {

@@ -67,6 +67,9 @@ fn task(part: &TaskPart) -> Tree {
     one.add_full("task_item", &part.task_item);
     one.add_full("scenario", &json!(part.scenario));
     one.add_full("entities", &json!(part.entities));
+    if !part.clock.is_advanceable() {
+        one.add("clock", &json!(part.clock));
+    }
     one.add_full("capture", &json!(part.capture));
     if !part.criteria.is_empty() {
         one.put(

@@ -70,6 +70,9 @@ pub struct Task {
     /// What it is about: criteria name their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entities: Vec<Entity>,
+    /// Whether the taker may advance the clock of its world.
+    #[serde(default, skip_serializing_if = "ClockPolicy::is_advanceable")]
+    pub clock: ClockPolicy,
     /// Values of the finished world that criteria may name as `{{captured.NAME}}`, kept as they were given.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub capture: BTreeMap<String, Value>,
@@ -91,6 +94,36 @@ pub struct Task {
     /// The author's own labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
+}
+
+/// Whether a taker may advance the clock of its world, so that it need not wait for what comes later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockPolicy {
+    /// It may.
+    #[default]
+    Advanceable,
+    /// It has to wait.
+    Fixed,
+}
+
+impl ClockPolicy {
+    /// All of them, with the words of authors.
+    pub const NAMES: [(&'static str, Self); 2] =
+        [("advanceable", Self::Advanceable), ("fixed", Self::Fixed)];
+
+    /// The word of authors.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Advanceable => "advanceable",
+            Self::Fixed => "fixed",
+        }
+    }
+
+    /// Whether it is what holds where nothing is said.
+    pub const fn is_advanceable(&self) -> bool {
+        matches!(self, Self::Advanceable)
+    }
 }
 
 /// What a task's reference proves.
@@ -440,6 +473,7 @@ mod tests {
                 scenario: vec![json!({"type": "fax_inbound", "text": "Referral"})],
             },
             entities: Vec::new(),
+            clock: Default::default(),
             capture: BTreeMap::new(),
             criteria: vec![Criterion {
                 id: CriterionId::from_uuid(Uuid::from_u128(3)),

@@ -78,6 +78,14 @@ impl FromStr for Timestamp {
     }
 }
 
+/// Reads a length of time as people write it: `120s`, `2h 30m`, `3d`, or in ISO 8601, `PT2H`. Days have 24 hours;
+/// months and years have no length of their own.
+pub fn parse_span(text: &str) -> Option<Duration> {
+    let span: jiff::Span = text.trim().parse().ok()?;
+    let relative = jiff::SpanRelativeTo::days_are_24_hours();
+    span.to_duration(relative).ok()?.try_into().ok()
+}
+
 /// Where the current time comes from. Injected, so that tests and replays can choose it.
 pub trait Clock: Send + Sync {
     /// The time now.
@@ -110,6 +118,26 @@ impl Clock for ManualClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_of_time_are_read_as_people_write_them() {
+        let seconds = |text: &str| parse_span(text).map(|span| span.as_secs());
+        for (text, expected) in [
+            ("120s", 120),
+            ("2m", 120),
+            ("1h30m", 5_400),
+            ("2 hours", 7_200),
+            ("3d", 259_200),
+            ("1w", 604_800),
+            ("PT2H", 7_200),
+            ("P1DT1S", 86_401),
+        ] {
+            assert_eq!(seconds(text), Some(expected), "{text}");
+        }
+        for text in ["", "120", "soon", "-5s", "1 month", "P1Y", "5 s x"] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn the_wire_form_has_three_decimals_and_z() {

@@ -11,8 +11,7 @@ use proctor_core::{
     id::kinds::{EnvironmentId, TaskId},
     run::Run,
 };
-use proctor_playground::environment::Blueprint;
-use proctor_simulation::scenario::Step;
+use proctor_playground::{environment::Blueprint, world::Scenario};
 use proctor_store::Store;
 use proctor_verify::Rubric;
 
@@ -48,8 +47,8 @@ pub struct PreparedPlayground {
     pub environment: EnvironmentId,
     /// Its content.
     pub blueprint: Arc<Blueprint>,
-    /// What happens first.
-    pub scenario: Vec<Step>,
+    /// What happens in it beside what the taker does.
+    pub scenario: Scenario,
 }
 
 impl Prepared {
@@ -183,11 +182,14 @@ impl Catalog {
                 } => Some(PreparedPlayground {
                     environment: *environment,
                     blueprint: self.blueprint(store, digest).await?,
-                    scenario: scenario
-                        .iter()
-                        .map(|step| self.extensions.simulators.read_step(step))
-                        .collect::<Result<_, _>>()
-                        .map_err(|bad| EngineError::Scenario(bad.to_string()))?,
+                    scenario: Scenario {
+                        steps: scenario
+                            .iter()
+                            .map(|step| self.extensions.simulators.read_step(step))
+                            .collect::<Result<_, _>>()
+                            .map_err(|bad| EngineError::Scenario(bad.to_string()))?,
+                        clock: task.clock,
+                    },
                 }),
             };
             let prepared = PreparedTask {

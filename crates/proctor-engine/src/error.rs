@@ -102,6 +102,7 @@ impl From<WorldError> for EngineError {
         match error {
             WorldError::NotProvided(problem) => Self::NotProvided(problem.0),
             WorldError::Frozen => Self::Frozen,
+            WorldError::Clock(message) => Self::Unclear(message),
             WorldError::Journal(error) => Self::SharedStore(error),
             WorldError::Overtaken | WorldError::Open(_) => Self::Fault(error.to_string()),
         }

@@ -48,7 +48,8 @@ impl Extensions {
                 .with(ClearinghousePlugin)
                 .with(FaxPlugin)
                 .with(MessagesPlugin)
-                .with(CdsHooksPlugin),
+                .with(CdsHooksPlugin)
+                .with_patterns(proctor_verify::read_pattern),
             checks: CheckRegistry::shipped(),
             scorer_kinds: ScorerKinds::builtin(),
             backends: BackendRegistry::builtin(),

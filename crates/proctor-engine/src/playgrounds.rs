@@ -10,7 +10,7 @@ use proctor_core::{
 use proctor_macros::boxed_futures;
 use proctor_playground::{
     environment::Blueprint,
-    world::{World, WorldEvent},
+    world::{Scenario, World, WorldEvent},
 };
 use proctor_simulation::{
     entrance::{Closed, Entrance, Entrances},
@@ -102,7 +102,7 @@ impl Engine {
             .await?;
         let beginning = Beginning {
             blueprint: &blueprint,
-            scenario: &[],
+            scenario: Scenario::default(),
             at: playground.created_at,
             path: format!("/playgrounds/{}", playground.id),
             seed: self.seed_of_playground(playground.id),

@@ -11,9 +11,9 @@ use proctor_core::{
 };
 use proctor_playground::{
     environment::Blueprint,
-    world::{NotOpened, OpenError, Origin, Rehearsal, Surroundings, World},
+    world::{NotOpened, OpenError, Origin, Rehearsal, Scenario, Surroundings, World},
 };
-use proctor_simulation::{scenario::Step, seed::Seed};
+use proctor_simulation::seed::Seed;
 
 use crate::error::EngineError;
 
@@ -27,7 +27,7 @@ pub(crate) struct Worlds {
 /// How a world begins, should it not have begun.
 pub(crate) struct Beginning<'a> {
     pub(crate) blueprint: &'a Arc<Blueprint>,
-    pub(crate) scenario: &'a [Step],
+    pub(crate) scenario: Scenario,
     pub(crate) at: Timestamp,
     /// Where agents reach it, below the server's address.
     pub(crate) path: String,
@@ -55,6 +55,7 @@ impl Worlds {
             blueprint: Arc::clone(beginning.blueprint),
             seed: beginning.seed,
             base_url: format!("{}{}", self.public_url, beginning.path),
+            scenario: beginning.scenario.clone(),
         }
     }
 
@@ -88,7 +89,7 @@ impl Worlds {
         beginning: &Beginning<'_>,
     ) -> Result<Rehearsal, NotOpened> {
         let origin = self.origin(id, beginning);
-        Rehearsal::of(origin, beginning.scenario, beginning.at)
+        Rehearsal::of(origin, beginning.at)
     }
 
     /// Begins a world as it was rehearsed.

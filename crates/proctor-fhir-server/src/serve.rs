@@ -12,7 +12,7 @@ use proctor_core::{
 use proctor_fhir_store::{Base, FhirPlugin, LoneStore, Seed, Settings, Validation, smart::Smart};
 use proctor_playground::{
     environment::Blueprint,
-    world::{OpenError, Origin, Surroundings, World},
+    world::{OpenError, Origin, Scenario, Surroundings, World},
 };
 use proctor_simulation::registry::MachineContext;
 use proctor_store::{Store, StoreError, StoreOptions};
@@ -221,6 +221,7 @@ pub fn lone_origin(
         base_url,
         blueprint: Arc::new(blueprint),
         seed,
+        scenario: Scenario::default(),
     }
 }
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{
     plugin::{CLEARINGHOUSE, PAYER},
     records::{Enrolled, PatientLink, Provider, Roster},
-    rules::{Outcome, Rule, Rules},
+    rules::{ActionKind, Outcome, Rule, Rules},
     shelf::{Kept, Stock},
     skin::{Item, Question, Skin},
 };
@@ -64,7 +64,32 @@ pub(crate) fn config_schema() -> Value {
         "reason_code": about("Why, as a decision reason code of X12.", optional(&text())),
         "delay_seconds": about("How long after the submission it is decided.", amount()),
     });
+    let fact = object(
+        &["resource_type", "contains"],
+        json!({"resource_type": text(), "contains": about("Words that such a resource of the patient must hold.", text())}),
+    );
+    let wanted = object(
+        &[],
+        json!({
+            "answers": about("Answers by the question's id.", json!({"type": "object", "additionalProperties": {"type": "string"}})),
+            "documents": about("Words that the attached documents must hold.", list(&text())),
+            "notes": about("Words that the provider must have written.", list(&text())),
+            "diagnosis_codes": about("Diagnoses, of which one must be given.", list(&text())),
+            "chart": about("What the chart of the patient must hold.", list(&fact)),
+        }),
+    );
+    let mut again = decision.clone();
+    again["on"] = about("What must come in.", json!({"enum": ActionKind::NAMES}));
+    again["when"] = about("What the payer must have seen by then.", wanted.clone());
     let mut fits = decision.clone();
+    fits["when"] = about(
+        "What the payer must have seen; else the rule does not fit.",
+        wanted,
+    );
+    fits["then"] = about(
+        "What is decided when something else comes in: more information, a talk between physicians, an appeal.",
+        list(&object(&["on", "status"], again)),
+    );
     fits["procedure_code"] = about("The procedure it is about.", optional(&text()));
     fits["patient_member_id"] = about("The member it is about.", optional(&text()));
     let mut rule = object(&["status"], fits);

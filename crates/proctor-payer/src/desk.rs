@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use proctor_core::time::Timestamp;
+use proctor_fhir_store::State;
 use proctor_simulation::seed::Seed;
 use proctor_x12::build::ControlNumbers;
 use serde::{Deserialize, Serialize};
@@ -10,8 +11,10 @@ use serde_json::Value;
 
 use super::{
     blueprint::Blueprint,
+    clearinghouse::chart,
     prior_auth::PriorAuth,
     records::{Enrolled, PatientLink, Provider, fold},
+    rules::{ActionKind, Outcome, Seen},
     shelf::Shelf,
     skin::Question,
 };
@@ -183,13 +186,68 @@ impl PayerDesk {
         format!("A{:09}", first_number(&bytes) % 1_000_000_000)
     }
 
-    /// Sends a request: the rules say what is decided, whatever the channel.
-    pub(super) fn submit(&self, request: &mut PriorAuth, now: Timestamp) {
-        let member = request.patient_member_id.as_deref().unwrap_or_default();
-        let codes = request.procedure_codes();
-        let outcome = self.blueprint.rules.decide(member, &codes);
+    /// Sends a request: the rules say what is decided, whatever the channel. The payer looks into the chart if there is one.
+    pub(super) fn submit(&self, request: &mut PriorAuth, chart: Option<&State>, now: Timestamp) {
+        let outcome = self.decided(request, chart, now);
         let number = self.auth_number(&request.request_id);
         request.submit(number, outcome, now);
+    }
+
+    /// What the rules say of a request as it is.
+    pub(super) fn decided(
+        &self,
+        request: &PriorAuth,
+        chart: Option<&State>,
+        now: Timestamp,
+    ) -> Outcome {
+        self.with_seen(request, chart, now, |member, codes, seen| {
+            self.blueprint.rules.decide(member, codes, seen)
+        })
+    }
+
+    /// What the rules say when something comes in after the decision.
+    pub(super) fn reconsidered(
+        &self,
+        on: ActionKind,
+        request: &PriorAuth,
+        chart: Option<&State>,
+        now: Timestamp,
+    ) -> Option<Outcome> {
+        self.with_seen(request, chart, now, |member, codes, seen| {
+            self.blueprint.rules.reconsider(on, member, codes, seen)
+        })
+    }
+
+    /// Shows what the payer has seen of a request.
+    fn with_seen<T>(
+        &self,
+        request: &PriorAuth,
+        chart: Option<&State>,
+        now: Timestamp,
+        look: impl FnOnce(&str, &[&str], &Seen<'_>) -> T,
+    ) -> T {
+        let member = request.patient_member_id.as_deref().unwrap_or_default();
+        let patient = self.patient_of(member);
+        let of_chart = |kind: &str| match (chart, patient) {
+            (Some(chart), Some(patient)) => chart::of_patient(chart, kind, patient, now),
+            _ => Vec::new(),
+        };
+        let documents: Vec<String> = request
+            .attachments
+            .iter()
+            .flat_map(|one| chart::document_texts(one, chart, now))
+            .collect();
+        let written = request.clinical_notes.iter();
+        let later = request.actions.iter().filter_map(|one| one.text.as_ref());
+        let notes: Vec<String> = written.chain(later).cloned().collect();
+        let seen = Seen {
+            answers: &request.clinical_answers,
+            documents: &documents,
+            notes: &notes,
+            diagnosis_codes: &request.diagnosis_codes,
+            chart: &of_chart,
+        };
+        look(member, &request.procedure_codes(), &seen)
     }
 
     /// The control numbers of the next interchange that the clearinghouse sends for a provider.

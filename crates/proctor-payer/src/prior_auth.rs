@@ -9,7 +9,7 @@ use proctor_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::rules::Outcome;
+use super::rules::{ActionKind, Outcome};
 use crate::x12::{Determination, DeterminationStatus};
 
 /// Whether a request was sent.
@@ -81,6 +81,12 @@ pub struct PriorAuth {
     pub trace_number: Option<String>,
     /// What the payer decides; nothing for a draft.
     pub decision: Option<Decision>,
+    /// What came in after it was sent, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<Action>,
+    /// When the provider withdrew it, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withdrawn_at: Option<Timestamp>,
     /// When it was begun.
     pub created_at: Timestamp,
     /// When it was sent.
@@ -90,6 +96,24 @@ pub struct PriorAuth {
     /// What a scenario said besides.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
+}
+
+/// Something that a provider did after a request was sent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Action {
+    /// What.
+    pub kind: ActionKind,
+    /// What it wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// What it attached, which is among the attachments of the request too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Value>,
+    /// Whether the payer decided anew.
+    pub is_decided_anew: bool,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// What the payer decides, and when.
@@ -127,6 +151,8 @@ impl PriorAuth {
             attachments: Vec::new(),
             trace_number: None,
             decision: None,
+            actions: Vec::new(),
+            withdrawn_at: None,
             created_at: now,
             submitted_at: None,
             updated_at: now,
@@ -146,11 +172,30 @@ impl PriorAuth {
         self.status = Status::Submitted;
         self.auth_number = Some(auth_number);
         self.submitted_at = Some(now);
+        self.decide_anew(outcome, now);
+    }
+
+    /// The payer decides, for the first time or again.
+    pub(super) fn decide_anew(&mut self, outcome: Outcome, now: Timestamp) {
         self.updated_at = now;
         self.decision = Some(Decision {
             at: now.plus(Duration::from_secs(outcome.delay_seconds)),
             outcome,
         });
+    }
+
+    /// The payer's number as it is seen now: a request that is denied has none.
+    pub(super) fn number_shown(&self, now: Timestamp) -> Option<&str> {
+        let is_denied = self.standing(now) == Some(DeterminationStatus::Denied);
+        self.auth_number.as_deref().filter(|_| !is_denied)
+    }
+
+    /// The word for how far it is.
+    fn status_shown(&self) -> &'static str {
+        match self.withdrawn_at {
+            Some(_) => "withdrawn",
+            None => self.status.as_str(),
+        }
     }
 
     /// Whether it goes by this id or number.
@@ -160,6 +205,9 @@ impl PriorAuth {
 
     /// What the payer has decided by now; nothing for a draft.
     pub(super) fn standing(&self, now: Timestamp) -> Option<DeterminationStatus> {
+        if self.withdrawn_at.is_some() {
+            return None;
+        }
         let decision = self.decision.as_ref()?;
         Some(match decision.is_out(now) {
             true => decision.outcome.status,
@@ -180,7 +228,7 @@ impl PriorAuth {
             status: self.standing(now).unwrap_or(DeterminationStatus::Pending),
             reason: out.and_then(|one| one.outcome.reason.clone()),
             reason_code: out.and_then(|one| one.outcome.reason_code.clone()),
-            auth_number: self.auth_number.clone(),
+            auth_number: self.number_shown(now).map(str::to_owned),
         }
     }
 
@@ -212,8 +260,8 @@ impl PriorAuth {
         });
         let fields = json!({
             "request_id": self.request_id,
-            "auth_number": self.auth_number,
-            "status": self.status,
+            "auth_number": self.number_shown(now),
+            "status": self.status_shown(),
             "channel": self.channel,
             "patient_member_id": self.patient_member_id,
             "provider_npi": self.provider_npi,
@@ -237,6 +285,12 @@ impl PriorAuth {
         }
         if !self.clinical_answers.is_empty() {
             row.insert("clinical_answers".to_owned(), json!(self.clinical_answers));
+        }
+        if !self.actions.is_empty() {
+            row.insert("actions".to_owned(), json!(self.actions));
+        }
+        if let Some(at) = self.withdrawn_at {
+            row.insert("withdrawn_at".to_owned(), json!(at));
         }
         if let Some(number) = &self.trace_number {
             row.insert("trace_number".to_owned(), json!(number));

@@ -182,7 +182,7 @@ impl PayerDesk {
         let said: Option<Value> = take(&mut row, "determination")?;
         if status == Status::Submitted {
             let at = submitted_at.unwrap_or(now);
-            self.submit(&mut request, at);
+            self.submit(&mut request, None, at);
             request.created_at = at;
             if let Some(said) = said {
                 request.decision = Some(seeded_decision(&said, at)?);

@@ -17,6 +17,7 @@ use proctor_simulation::{
         MachineContext, MachineFactory, MachineSource, SimulatorPlugin, SimulatorRegistry,
         first_segment,
     },
+    scenario::Step,
     seed::Seed,
 };
 use uuid::Uuid;
@@ -45,6 +46,12 @@ impl Door {
     /// The name of its type.
     pub fn kind(&self) -> SimulatorType {
         self.plugin.kind()
+    }
+
+    /// Whether a step of a scenario is for the simulator.
+    pub(crate) fn carries_out(&self, step: &Step) -> bool {
+        let is_named = |name: &String| self.name == *name;
+        step.targets().contains(&self.kind()) && step.simulator.as_ref().is_none_or(is_named)
     }
 
     /// Whether a path below the playground is one of the simulator's.
@@ -222,11 +229,9 @@ impl Blueprint {
         self.doors.iter().position(|door| door.is_at(path))
     }
 
-    /// The door with one of these types and, if given, this name.
-    pub(crate) fn door_for(&self, kinds: &[SimulatorType], name: Option<&str>) -> Option<usize> {
-        self.doors.iter().position(|door| {
-            kinds.contains(&door.kind()) && name.is_none_or(|name| door.name == name)
-        })
+    /// The door of the first simulator that carries a step out.
+    pub(crate) fn door_for(&self, step: &Step) -> Option<usize> {
+        self.doors.iter().position(|door| door.carries_out(step))
     }
 }
 

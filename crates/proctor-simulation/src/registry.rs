@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::{
     entrance::{Closed, Entrances},
     machine::AnyMachine,
-    scenario::{Step, StepKind},
+    scenario::{ReadPattern, Step, StepKind},
     seed::Seed,
     simulator::Machine,
 };
@@ -139,6 +139,7 @@ where
 #[derive(Clone, Default)]
 pub struct SimulatorRegistry {
     plugins: Vec<Arc<dyn SimulatorPlugin>>,
+    patterns: Option<ReadPattern>,
 }
 
 impl SimulatorRegistry {
@@ -161,6 +162,13 @@ impl SimulatorRegistry {
             "two simulators answer at '{path}'"
         );
         self.plugins.push(Arc::new(plugin));
+        self
+    }
+
+    /// The registry with steps that may wait for events.
+    #[must_use]
+    pub fn with_patterns(mut self, read: ReadPattern) -> Self {
+        self.patterns = Some(read);
         self
     }
 
@@ -193,7 +201,7 @@ impl SimulatorRegistry {
 
     /// Reads a step of a scenario.
     pub fn read_step(&self, value: &Value) -> Result<Step, Problem> {
-        Step::read(value, &self.steps())
+        Step::read(value, &self.steps(), self.patterns)
     }
 
     /// All steps with the types that carry them out, in the order in which authors are told of them.

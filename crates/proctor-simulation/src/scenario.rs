@@ -1,26 +1,58 @@
-//! What happens in a playground before the agent comes: the steps of a task's scenario.
+//! What happens in a playground beside what the agent does: the steps of a task's scenario.
 //!
 //! A simulator declares the steps that it carries out as [`StepKind`]s, each with an action of a type
 //! of its own. Reading a step checks its shape; whether it can happen is known to the simulator that
-//! carries it out. All steps of a scenario happen, or none does.
+//! carries it out. A step without a [`Timing`] happens before the agent comes, and all of these happen or
+//! none does. The others happen later: after some time, or when something else happened.
 
-use std::{any::Any, fmt, sync::Arc};
+use std::{any::Any, fmt, sync::Arc, time::Duration};
 
-use proctor_core::{environment::SimulatorType, problem::Problem};
+use proctor_core::{
+    environment::SimulatorType,
+    problem::{Problem, Problems},
+    time::parse_span,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::config::read_value;
+use crate::{config::read_value, record::RecordedEvent};
+
+/// The longest time that a step may wait, in days.
+const LONGEST_WAIT_DAYS: u64 = 366;
+/// The most times that one step may happen.
+const MOST_TIMES: u64 = 1_000;
 
 /// One step of a scenario.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// The simulator it is for, by name, where the environment has more than one of the type.
     pub simulator: Option<String>,
+    /// When it happens; none for a step that happens before the agent comes.
+    pub timing: Option<Timing>,
     kind: &'static str,
     targets: Vec<SimulatorType>,
     action: Arc<dyn Action>,
 }
+
+/// When a step happens that does not happen at the beginning.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// How long after the beginning, or after what it waits for.
+    pub after: Duration,
+    /// What it waits for; the beginning if nothing is said.
+    pub when: Option<Arc<dyn EventPattern>>,
+    /// How many events it answers to, if it waits for any.
+    pub times: u32,
+}
+
+/// Says which events a step waits for.
+pub trait EventPattern: fmt::Debug + Send + Sync {
+    /// Whether an event is one of them.
+    fn matches(&self, event: &RecordedEvent) -> bool;
+}
+
+/// Reads what a step waits for. Patterns are the ones that checks know, so whoever knows the checks reads them.
+pub type ReadPattern = fn(&Value) -> Result<Arc<dyn EventPattern>, Problems>;
 
 /// What a step does, as the simulator that declares the step understands it.
 pub trait Action: Any + fmt::Debug + Send + Sync {}
@@ -46,6 +78,7 @@ impl Step {
     pub fn read(
         value: &Value,
         kinds: &[(&'static StepKind, Vec<SimulatorType>)],
+        patterns: Option<ReadPattern>,
     ) -> Result<Self, Problem> {
         let Value::Object(map) = value else {
             return Err(Problem::error("", "a step is an object with a 'type'"));
@@ -61,11 +94,13 @@ impl Step {
             Some(Value::String(name)) => Some(name),
             Some(_) => return Err(Problem::error("simulator", "must be a text")),
         };
+        let timing = Timing::take(&mut map, patterns)?;
         let Some((kind, targets)) = kinds.iter().find(|(kind, _)| kind.name == name) else {
             return Err(unknown(&name, kinds));
         };
         Ok(Self {
             simulator,
+            timing,
             kind: kind.name,
             targets: targets.clone(),
             action: (kind.read)(map)?,
@@ -86,6 +121,74 @@ impl Step {
     pub fn action<A: Action>(&self) -> Option<&A> {
         let action: &dyn Any = &*self.action;
         action.downcast_ref()
+    }
+}
+
+impl Timing {
+    /// Takes the members that say when a step happens out of it.
+    fn take(
+        map: &mut Map<String, Value>,
+        patterns: Option<ReadPattern>,
+    ) -> Result<Option<Self>, Problem> {
+        let after = map.remove("after").filter(|value| !value.is_null());
+        let when = map.remove("when").filter(|value| !value.is_null());
+        let times = map.remove("times").filter(|value| !value.is_null());
+        if times.is_some() && when.is_none() {
+            return Err(Problem::error("times", "is about 'when', which is missing"));
+        }
+        if after.is_none() && when.is_none() {
+            return Ok(None);
+        }
+        let after = after.map(|value| read_wait(&value)).transpose()?;
+        let times = match times {
+            None => 1,
+            Some(value) => value
+                .as_u64()
+                .filter(|times| (1..=MOST_TIMES).contains(times))
+                .and_then(|times| u32::try_from(times).ok())
+                .ok_or_else(|| {
+                    let message = format!("must be a whole number from 1 to {MOST_TIMES}");
+                    Problem::error("times", message)
+                })?,
+        };
+        let when = when.map(|value| {
+            let read = patterns.ok_or_else(|| {
+                Problem::error("when", "steps cannot wait for events on this server")
+            })?;
+            read(&value).map_err(|problems| {
+                let mut problems = problems.into_vec().into_iter();
+                let first = problems.next();
+                first
+                    .unwrap_or_else(|| Problem::error("", "is no pattern"))
+                    .below("when")
+            })
+        });
+        Ok(Some(Self {
+            after: after.unwrap_or_default(),
+            when: when.transpose()?,
+            times,
+        }))
+    }
+}
+
+/// How long a step waits: a text such as `120s`, or a number of seconds.
+fn read_wait(value: &Value) -> Result<Duration, Problem> {
+    let read = match value {
+        Value::String(text) => parse_span(text),
+        Value::Number(_) => value.as_u64().map(Duration::from_secs),
+        _ => None,
+    };
+    let longest = Duration::from_secs(LONGEST_WAIT_DAYS * 86_400);
+    match read {
+        Some(wait) if wait <= longest => Ok(wait),
+        Some(_) => {
+            let message = format!("must be at most {LONGEST_WAIT_DAYS} days");
+            Err(Problem::error("after", message))
+        }
+        None => Err(Problem::error(
+            "after",
+            "must be a length of time, such as 120s, 2h or PT2H30M",
+        )),
     }
 }
 
@@ -133,10 +236,54 @@ mod tests {
         listed: 0,
     };
 
+    #[derive(Debug)]
+    struct OfKind(String);
+
+    impl EventPattern for OfKind {
+        fn matches(&self, event: &RecordedEvent) -> bool {
+            event.kind == self.0
+        }
+    }
+
+    #[test]
+    fn a_step_may_come_later() {
+        let at_once = read(&json!({"type": "telegram", "text": "Stop"})).unwrap();
+        assert!(at_once.timing.is_none());
+        let later =
+            json!({"type": "telegram", "text": "Stop", "after": "2m", "when": "fax", "times": 3});
+        let timing = read(&later).unwrap().timing.unwrap();
+        assert_eq!((timing.after, timing.times), (Duration::from_secs(120), 3));
+        assert!(timing.when.is_some());
+        let told = |timing: Value| {
+            let mut step = json!({"type": "telegram", "text": "Stop"});
+            let members = timing.as_object().unwrap().clone();
+            step.as_object_mut().unwrap().extend(members);
+            read(&step).unwrap_err().to_string()
+        };
+        assert!(told(json!({"after": "soon"})).starts_with("after: must be a length of time"));
+        assert_eq!(
+            told(json!({"after": "400d"})),
+            "after: must be at most 366 days"
+        );
+        assert_eq!(
+            told(json!({"times": 2, "after": "1s"})),
+            "times: is about 'when', which is missing"
+        );
+        assert_eq!(
+            told(json!({"times": 0, "when": "fax"})),
+            "times: must be a whole number from 1 to 1000"
+        );
+        assert_eq!(told(json!({"when": 5})), "when.kind: must be a text");
+    }
+
     fn read(value: &Value) -> Result<Step, Problem> {
         Step::read(
             value,
             &[(&TELEGRAM, vec![SimulatorType::named("Telegraph")])],
+            Some(|pattern| match pattern.as_str() {
+                Some(kind) => Ok(Arc::new(OfKind(kind.to_owned()))),
+                None => Err(Problem::error("kind", "must be a text").into()),
+            }),
         )
     }
 

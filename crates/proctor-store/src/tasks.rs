@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    definition::{Requirements, Seconds, Validation},
+    definition::{ClockPolicy, Requirements, Seconds, Validation},
     devbox::DevboxDefinition,
     document::Document,
     id::kinds::{BenchmarkId, OrganizationId, TaskId, TaskKind},
@@ -38,6 +38,9 @@ pub struct TaskDraft {
     /// What happens in the benchmark's environment when the task starts, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenario: Vec<Value>,
+    /// Whether the taker may advance the clock of its world.
+    #[serde(default, skip_serializing_if = "ClockPolicy::is_advanceable")]
+    pub clock: ClockPolicy,
     /// Values of the finished world that criteria may name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub capture: BTreeMap<String, Value>,

@@ -44,6 +44,7 @@ pub mod check {
 }
 
 pub use capture::capture_problems;
+pub use checks::events::read_pattern;
 pub use dependencies::key_problems;
 pub use filling::{fill, pick, unresolved};
 pub use lint::{Remark, judge_problems, lint, lint_criterion};

@@ -117,7 +117,7 @@ pub(crate) async fn list_task_run_events(
     let events = state.engine().task_run_events(id).await?;
     let part = part_of(events, &page);
     let view = |event: WorldEvent| {
-        let sandbox = doors.get(&event.door).copied();
+        let sandbox = event.door.and_then(|door| doors.get(&door).copied());
         EventView::of(event, sandbox)
     };
     Ok(page.answer(part, |event| event.id, view))

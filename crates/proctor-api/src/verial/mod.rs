@@ -11,6 +11,7 @@ mod authored;
 mod benchmark_drafts;
 mod benchmark_versions;
 mod benchmarks;
+mod clocks;
 mod comparisons;
 mod criteria;
 mod datasets;
@@ -225,6 +226,14 @@ fn worlds() -> OpenApiRouter<ApiState> {
             playgrounds::attach_dataset,
             playgrounds::detach_dataset
         ))
+        .routes(routes!(clocks::advance_run_clock))
+        .routes(routes!(clocks::advance_task_run_clock))
+        .routes(routes!(clocks::advance_sandbox_clock))
+        .routes(routes!(clocks::advance_playground_clock))
+        .route(
+            "/services/{id}/clock/advance",
+            axum::routing::post(clocks::advance_sandbox_clock),
+        )
         .route("/v1/benchmark-runs/{id}/{*path}", any(worlds::of_run))
         .route("/v1/task-runs/{id}/{*path}", any(worlds::of_task_run))
         .route("/sandboxes/{id}/{*path}", any(worlds::of_sandbox))

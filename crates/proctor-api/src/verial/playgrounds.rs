@@ -109,7 +109,7 @@ async fn show(state: &ApiState, sandbox: Sandbox) -> Result<SandboxView, ApiErro
     })
 }
 
-async fn find_playground(
+pub(super) async fn find_playground(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: PlaygroundId,

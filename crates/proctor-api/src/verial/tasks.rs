@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proctor_core::{
-    definition::{Requirements, Seconds},
+    definition::{ClockPolicy, Requirements, Seconds},
     id::kinds::{BenchmarkId, TaskId, TaskKind},
 };
 use proctor_engine::authoring::scenario_problems;
@@ -37,6 +37,10 @@ pub(crate) struct TaskView {
     /// What happens when the task starts, in order.
     #[schema(value_type = Vec<Object>)]
     scenario: Vec<Value>,
+    /// `fixed` where the taker may not advance the world's clock; absent where it may.
+    #[serde(skip_serializing_if = "ClockPolicy::is_advanceable")]
+    #[schema(value_type = Option<String>)]
+    clock: ClockPolicy,
     /// Values of the finished world that criteria may name as `{{captured.NAME}}`; absent where there are none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = Option<Object>)]
@@ -61,6 +65,7 @@ impl TaskView {
             tags: draft.tags,
             task_item: draft.brief,
             scenario: draft.scenario,
+            clock: draft.clock,
             capture: draft.capture,
             solution: draft.reference,
             created_at: task.created_at,
@@ -92,6 +97,9 @@ pub(crate) struct NewTaskBody {
     /// What happens when the task starts, in order: objects whose `type` says what.
     #[schema(value_type = Option<Vec<Object>>)]
     scenario: Option<Vec<Value>>,
+    /// Whether the taker may advance the world's clock: `advanceable`, the default, or `fixed`.
+    #[schema(example = "fixed")]
+    clock: Option<String>,
     /// Values of the finished world that criteria may name as `{{captured.NAME}}`, by name.
     #[schema(value_type = Option<Object>)]
     capture: Option<BTreeMap<String, Value>>,
@@ -115,6 +123,7 @@ impl NewTaskBody {
             tags: self.tags.unwrap_or_default(),
             brief: self.task_item.unwrap_or_default(),
             scenario: self.scenario.unwrap_or_default(),
+            clock: read_clock(&mut checks, self.clock.as_deref()),
             capture: self.capture.unwrap_or_default(),
             devbox: None,
             reference: self.solution.unwrap_or_default(),
@@ -127,6 +136,21 @@ impl NewTaskBody {
         checks.finish()?;
         let benchmark = benchmark.ok_or_else(|| ApiError::field("benchmark_id", "is required"))?;
         Ok((benchmark, draft))
+    }
+}
+
+/// Whether the clock may be advanced, in the words of authors.
+fn read_clock(checks: &mut Checks, word: Option<&str>) -> ClockPolicy {
+    let Some(word) = word else {
+        return ClockPolicy::default();
+    };
+    let known = ClockPolicy::NAMES.iter().find(|(name, _)| *name == word);
+    match known {
+        Some((_, policy)) => *policy,
+        None => {
+            checks.refuse("clock", format!("'{word}' is none of advanceable, fixed"));
+            ClockPolicy::default()
+        }
     }
 }
 
@@ -168,6 +192,10 @@ pub(crate) struct TaskChanges {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Vec<Object>>)]
     scenario: Option<Option<Vec<Value>>>,
+    /// `advanceable` or `fixed`; null is `advanceable`.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    clock: Option<Option<String>>,
     /// Replaces all; null removes them.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Object>)]
@@ -194,6 +222,9 @@ impl TaskChanges {
         }
         if let Some(task_item) = self.task_item {
             draft.brief = task_item.unwrap_or_default();
+        }
+        if let Some(clock) = self.clock {
+            draft.clock = read_clock(&mut checks, clock.as_deref());
         }
         if let Some(capture) = self.capture {
             draft.capture = capture.unwrap_or_default();

@@ -8,7 +8,7 @@ use axum::{
     response::Response,
 };
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode, Uri, header};
 use proctor_core::{
     id::kinds::{RunId, SandboxId, TaskRunId},
     time::Timestamp,
@@ -55,7 +55,7 @@ pub(crate) async fn of_run(
 ) -> Result<Response, ApiError> {
     let path = below(&request, 4)?;
     let base = asked_base(&state, &request, 4);
-    let chosen = chosen(&request)?;
+    let chosen = chosen(request.headers(), request.uri())?;
     let passed = match simulators(&state).of_path(&path) {
         Some(plugin) => {
             let entrance = state.engine().entrance_of_run(run, &**plugin, &base);
@@ -166,7 +166,11 @@ async fn enter(
 }
 
 /// Whether a caller may enter a sandbox: its organization, and the run that it belongs to.
-async fn may_enter(state: &ApiState, caller: &Caller, sandbox: &Sandbox) -> Result<bool, ApiError> {
+pub(super) async fn may_enter(
+    state: &ApiState,
+    caller: &Caller,
+    sandbox: &Sandbox,
+) -> Result<bool, ApiError> {
     let principal = caller.principal();
     match principal.who {
         Who::Organization => Ok(principal.organization.id == sandbox.organization),
@@ -210,16 +214,16 @@ struct Destination {
 }
 
 /// The task run that a request chooses.
-fn chosen(request: &Request) -> Result<Option<TaskRunId>, ApiError> {
+pub(super) fn chosen(headers: &HeaderMap, uri: &Uri) -> Result<Option<TaskRunId>, ApiError> {
     let parse = |place: &str, text: &str| {
         TaskRunId::from_wire(text, crate::dialect::Dialect::Verial)
             .map_err(|bad| ApiError::field(place, bad.to_string()))
     };
-    if let Some(value) = request.headers().get(CHOOSING_HEADER) {
+    if let Some(value) = headers.get(CHOOSING_HEADER) {
         let text = value.to_str().unwrap_or_default();
         return parse("X-Task-Run", text).map(Some);
     }
-    let query = request.uri().query().unwrap_or_default();
+    let query = uri.query().unwrap_or_default();
     form_urlencoded::parse(query.as_bytes())
         .find(|(name, _)| name == CHOOSING_PARAMETER)
         .map(|(_, text)| parse(CHOOSING_PARAMETER, &text))

@@ -12,9 +12,14 @@ use proctor_core::{
 use proctor_engine::Extensions;
 use proctor_playground::{
     environment::Blueprint,
-    world::{MemoryWorld, Origin, Rehearsal},
+    world::{MemoryWorld, Origin, Rehearsal, Scenario},
 };
-use proctor_simulation::{exchange::Request, record::WorldRecord, scenario::Step, seed::Seed};
+use proctor_simulation::{
+    exchange::{Request, Response},
+    record::WorldRecord,
+    scenario::Step,
+    seed::Seed,
+};
 use proctor_verify::{Context, Judgement, Rubric};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -22,7 +27,7 @@ use uuid::Uuid;
 use super::AdmissionError;
 use crate::{
     file::{BenchmarkFile, TaskPart},
-    solution::{Body, Call, NOW, Solution, TODAY},
+    solution::{Body, CLOCK_ADVANCE, Call, NOW, Solution, TODAY},
     take::{filled, filled_text, value},
 };
 
@@ -59,7 +64,7 @@ pub(crate) struct Trial {
     pub(crate) program: Program,
     values: Vec<Entity>,
     blueprint: Arc<Blueprint>,
-    steps: Vec<Step>,
+    scenario: Scenario,
     rubric: Rubric,
     now: Timestamp,
 }
@@ -138,7 +143,7 @@ impl Trial {
             .scenario
             .iter()
             .map(|step| extensions.simulators.read_step(step));
-        let steps: Result<Vec<Step>, _> = steps.collect();
+        let steps: Result<Arc<[Step]>, _> = steps.collect();
         let mut values = file.entities_of(part);
         let day: String = now.to_string().chars().take(10).collect();
         values.push(value(NOW, json!(now.to_string())));
@@ -148,7 +153,10 @@ impl Trial {
             rubric: Rubric::compile(&task, &extensions.checks),
             values,
             blueprint: Arc::clone(blueprint),
-            steps: steps.map_err(|problem| broken(problem.to_string()))?,
+            scenario: Scenario {
+                steps: steps.map_err(|problem| broken(problem.to_string()))?,
+                clock: part.clock,
+            },
             task,
             now,
         })
@@ -161,8 +169,9 @@ impl Trial {
             blueprint: Arc::clone(&self.blueprint),
             seed: Seed::from_bytes(self.task.id.bare().as_bytes()),
             base_url: "http://admission.invalid".to_owned(),
+            scenario: self.scenario.clone(),
         };
-        let rehearsal = Rehearsal::of(origin, &self.steps, self.now);
+        let rehearsal = Rehearsal::of(origin, self.now);
         Ok(MemoryWorld::of(
             rehearsal.map_err(|why| self.broken(why.to_string()))?,
         ))
@@ -211,6 +220,8 @@ impl Trial {
                 }
             }
         }
+        now = world.world_time(now);
+        world.catch_up(now);
         let record = world.record().map_err(|bad| self.broken(bad.to_string()))?;
         let context = Context {
             task_run: TaskRunId::from_uuid(Uuid::nil()),
@@ -264,7 +275,10 @@ fn send(
             request.headers.insert(name, value);
         }
     }
-    let response = world.handle(request, now);
+    let response = match advanced_by(&request) {
+        Some(seconds) => advance(world, seconds, now),
+        None => world.handle(request, now),
+    };
     let answer = String::from_utf8_lossy(&response.body).into_owned();
     let target_path = target.clone();
     let made = Made {
@@ -277,6 +291,22 @@ fn send(
         created: created(call, &target_path, response.status.as_u16(), &answer),
     };
     Ok((made, answer))
+}
+
+/// By how many seconds a call advances the clock, if it does.
+fn advanced_by(request: &Request) -> Option<u64> {
+    if request.path.trim_matches('/') != CLOCK_ADVANCE {
+        return None;
+    }
+    let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    Some(body["seconds"].as_u64().unwrap_or_default())
+}
+
+fn advance(world: &mut MemoryWorld, seconds: u64, now: Timestamp) -> Response {
+    match world.advance(seconds, now) {
+        Ok(now) => Response::json(reqwest::StatusCode::OK, &json!({"now": now})),
+        Err(refused) => Response::conflict(refused.to_string()),
+    }
 }
 
 /// The path of what a call made: a resource, or a file.

@@ -163,6 +163,72 @@ fn another_right_way_to_ask_for_authorization_scores_as_well() {
 }
 
 #[test]
+fn another_right_way_to_act_on_late_results_scores_as_well() {
+    second_solutions_are_as_good("late-result");
+}
+
+#[test]
+fn another_right_way_to_follow_up_denied_claims_scores_as_well() {
+    second_solutions_are_as_good("denied-claim");
+}
+
+/// The worklist's first call, as people talk: everything at once, spelled, out of order.
+#[test]
+fn a_natural_caller_passes() {
+    let file = shipped("payer-call");
+    let log = serde_json::json!({"call": "PUT files/calls/R5501.json", "expect": 201, "body": {
+        "call_reference": "R5501", "patient": "Patient/ellen-marsh", "subject": "claim C88012",
+        "answer": "CO-197: no precertification", "next_step": "Appeal by fax within 180 days"}});
+    let ways: [&[&str]; 4] = [
+        &[
+            "I'm a provider",
+            "Claims please",
+            "Hi Dana, Lakeside Family Medicine, NPI 1547209811, calling about member SM60311, born 4/22/1958, claim C88012. Why was it denied?",
+            "How do we appeal that, and by when?",
+        ],
+        &[
+            "provider",
+            "claim",
+            "It's C88012",
+            "Sure, one five four seven two oh nine eight one one. The member's ID is Sierra Mike 60311.",
+            "The twenty-second of April, nineteen fifty-eight",
+            "Can we dispute it?",
+        ],
+        &[
+            "provider services please",
+            "a claim",
+            "Good morning. The NPI is 1547-209-811.",
+            "Member ID S M 6 0 3 1 1, date of birth April 22nd 1958",
+            "The claim number is C 88012",
+            "Is there an appeal deadline?",
+        ],
+        &[
+            "provider",
+            "it's about a claim",
+            "NPI: 1547209811. Patient: Ellen Marsh, DOB 04/22/1958. Member number SM-60311.",
+            "C eight eight zero one two. Could you tell me the reason?",
+            "What is the appeals process? I mean, to appeal?",
+        ],
+    ];
+    for way in ways {
+        let turn = |text: &&str| serde_json::json!({"call": "POST voice/calls/{{call}}/turns", "body": {"text": text}});
+        let begin = serde_json::json!({"call": "POST voice/calls", "body": {}, "expect": 201, "pick": {"call": "call_id"}});
+        let mut calls = vec![begin];
+        calls.extend(way.iter().map(turn));
+        calls.push(log.clone());
+        let task = "Find out why a claim was denied";
+        let done = file.rehearse(task, &calls, NOW).unwrap();
+        assert_eq!(
+            done.scorecard.verdict,
+            Verdict::Pass,
+            "{way:?}: {:?}\n  {}",
+            done.failure,
+            done.unmet().join("\n  ")
+        );
+    }
+}
+
+#[test]
 fn a_rubric_of_presence_alone_is_not_admitted_and_is_told_what_would_catch_the_harm() {
     let certificate = read(SMALL).unwrap().admit(NOW).unwrap();
     assert!(!certificate.admitted);

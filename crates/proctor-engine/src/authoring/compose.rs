@@ -112,6 +112,7 @@ fn task(whole: &WholeTask, environment: Option<(EnvironmentId, Digest)>) -> Opti
         brief: draft.brief,
         world,
         entities,
+        clock: draft.clock,
         capture: draft.capture,
         criteria,
         reference: draft.reference,

@@ -12,7 +12,7 @@ use proctor_core::{
 };
 use proctor_playground::{
     environment::Blueprint,
-    world::{BadEvent, MemoryWorld, NotOpened, Origin, Rehearsal},
+    world::{BadEvent, MemoryWorld, NotOpened, Origin, Rehearsal, Scenario},
 };
 use proctor_simulation::{registry::SimulatorRegistry, scenario::Step, seed::Seed};
 use proctor_verify::{Context, Judgement, Rubric};
@@ -77,12 +77,20 @@ pub fn without_agent(
         blueprint: Arc::clone(blueprint),
         seed: Seed::from_bytes(task.id.bare().as_bytes()),
         base_url: "http://rehearsal.invalid".to_owned(),
+        scenario: Scenario {
+            steps: scenario.into(),
+            clock: task.clock,
+        },
     };
-    let world = MemoryWorld::of(Rehearsal::of(origin, &scenario, now)?);
+    let mut world = MemoryWorld::of(Rehearsal::of(origin, now)?);
+    // What comes later by itself must not meet a criterion either.
+    let started_at = now;
+    let now = world.last_due().map_or(now, |due| due.max(now));
+    world.catch_up(now);
     let record = world.record()?;
     let context = Context {
         task_run: TaskRunId::from_uuid(Uuid::nil()),
-        started_at: now,
+        started_at,
         now,
     };
     let exhibits = world.exhibits(now, &record);
@@ -164,6 +172,7 @@ mod tests {
                 scenario,
             },
             entities: Vec::new(),
+            clock: Default::default(),
             capture: BTreeMap::new(),
             criteria: resource_types.iter().enumerate().map(criterion).collect(),
             reference: Value::Null,

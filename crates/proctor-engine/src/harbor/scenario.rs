@@ -145,6 +145,7 @@ impl HarborScenario {
                 parameters: Document::from(parameters),
             },
             entities: Vec::new(),
+            clock: Default::default(),
             capture: std::collections::BTreeMap::new(),
             criteria: vec![Criterion {
                 id: CriterionId::from_uuid(id_of(&[&self.tree, name, LABEL])),

@@ -272,6 +272,7 @@ mod tests {
                 parameters: Document::of(json!({"working_directory": "repo's"})),
             },
             entities: Vec::new(),
+            clock: Default::default(),
             capture: BTreeMap::new(),
             criteria: Vec::new(),
             reference: Value::Null,

@@ -13,7 +13,7 @@ use proctor_core::{
 use proctor_macros::boxed_futures;
 use proctor_playground::{
     environment::Blueprint,
-    world::{Contents, Origin, World},
+    world::{Contents, Origin, Scenario, World},
 };
 use proctor_simulation::seed::Seed;
 use proctor_store::playgrounds::{Place, Sandbox};
@@ -159,6 +159,7 @@ impl Engine {
             blueprint: Arc::clone(blueprint),
             seed,
             base_url: String::new(),
+            scenario: Scenario::default(),
         };
         Contents::credentials(&origin, prefix)
     }

@@ -408,7 +408,7 @@ impl Engine {
             .ok_or_else(|| EngineError::Unclear("the task run has not been started".to_owned()))?;
         Ok(Beginning {
             blueprint: &playground.blueprint,
-            scenario: &playground.scenario,
+            scenario: playground.scenario.clone(),
             at,
             path: format!("/v1/task-runs/{}", task_run.id),
             // All worlds of a run share their passwords, so that those told when it was made are right.

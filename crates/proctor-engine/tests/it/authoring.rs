@@ -97,6 +97,7 @@ impl Desk {
             tags: Vec::new(),
             brief: json!({"do": "it"}),
             scenario,
+            clock: Default::default(),
             capture: BTreeMap::new(),
             devbox: None,
             reference: Value::Null,

@@ -50,7 +50,7 @@ impl House {
             tasks: self.tasks.clone(),
             closing: self.closing.clone(),
         };
-        let rehearsal = Rehearsal::of(origin, &[], SystemClock.now()).expect("an empty scenario");
+        let rehearsal = Rehearsal::of(origin, SystemClock.now()).expect("an empty scenario");
         World::begin(rehearsal, &around).await.expect("a world")
     }
 

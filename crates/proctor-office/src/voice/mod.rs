@@ -8,6 +8,7 @@ mod evidence;
 mod plugin;
 mod script;
 mod serve;
+mod understanding;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -44,6 +45,8 @@ struct Line {
     call: Call,
     position: Position,
     used_beats: BTreeSet<usize>,
+    /// What the person will say when it is told what it asked for.
+    pending: Option<usize>,
 }
 
 /// Something that was said to the answering machine.
@@ -84,6 +87,9 @@ pub enum Change {
         position: Position,
         /// What the person will not say again.
         used_beat: Option<usize>,
+        /// What the person will say when it is told what it asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pending_beat: Option<usize>,
         /// Whether the other side hung up.
         is_over: bool,
     },
@@ -174,6 +180,7 @@ impl Machine for Voice {
                     },
                     position,
                     used_beats: BTreeSet::new(),
+                    pending: None,
                 });
             }
             Change::Talk {
@@ -182,6 +189,7 @@ impl Machine for Voice {
                 turn,
                 position,
                 used_beat,
+                pending_beat,
                 is_over,
             } => {
                 if let Some(line) = self.line_mut(&id) {
@@ -189,6 +197,7 @@ impl Machine for Voice {
                     line.call.turns.extend([said, turn]);
                     line.position = position;
                     line.used_beats.extend(used_beat);
+                    line.pending = pending_beat;
                 }
             }
             Change::HangUp { id, at } => {

@@ -2,15 +2,23 @@
 //!
 //! All of it is a function of the script, of where the call is and of what was just said.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use proctor_core::phrase::Phrase;
+use proctor_core::{phrase::Phrase, time::Timestamp};
 use serde::{Deserialize, Serialize};
+
+use super::understanding::SlotValue;
 
 /// What the person says when nothing else is written.
 const GREETING: &str = "Hello, how can I help you?";
 /// What the person says who did not understand.
 const DEFAULT: &str = "I'm sorry, I didn't get that. Could you say it again?";
+
+/// What a caller hears who asks a menu for a person.
+const CONNECTING: &str = "One moment, I connect you to a representative.";
 
 /// What all playgrounds with this line share: the script of the other side.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,6 +33,8 @@ pub struct Blueprint {
 pub(super) struct Menu {
     pub(super) start: String,
     pub(super) nodes: BTreeMap<String, Node>,
+    /// Where callers go who ask for a person; to the person at once where nothing is said.
+    pub(super) operator: Option<String>,
 }
 
 /// One place in a menu.
@@ -47,10 +57,18 @@ pub(super) enum Next {
     },
     /// Another node goes on.
     Goto(String),
-    /// A person takes over.
-    Persona,
+    /// A person takes over, perhaps after a while.
+    Persona(Option<Hold>),
     /// The call is over.
     HangUp,
+}
+
+/// How long callers wait for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hold {
+    pub(super) time: Duration,
+    /// How many are served first; nobody is told where it is none.
+    pub(super) queue: u32,
 }
 
 /// Words that lead somewhere.
@@ -66,13 +84,26 @@ pub(super) struct Persona {
     pub(super) greeting: Option<String>,
     pub(super) beats: Vec<Beat>,
     pub(super) default: Option<String>,
+    /// What it listens for, by name.
+    pub(super) slots: BTreeMap<String, Slot>,
+}
+
+/// Something that the person listens for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Slot {
+    /// Any of these is right.
+    pub(super) values: Vec<SlotValue>,
+    /// What it says to be told.
+    pub(super) ask: String,
 }
 
 /// Something that the person says when its moment comes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Beat {
-    /// What must have been said; none is anything.
-    pub(super) when: Option<Phrase>,
+    /// Any of these must have been said; none is anything.
+    pub(super) when: Vec<Phrase>,
+    /// What the person must have been told by then, in this call.
+    pub(super) needs: Vec<String>,
     pub(super) say: String,
     pub(super) is_repeated: bool,
     pub(super) hangs_up: bool,
@@ -86,6 +117,15 @@ pub enum Position {
     Node(String),
     /// With the person.
     Persona,
+    /// Waiting for the person.
+    Hold {
+        /// Since when.
+        since: Timestamp,
+        /// Until when.
+        until: Timestamp,
+        /// How many were to be served first.
+        queue: u32,
+    },
 }
 
 /// What the agent said.
@@ -103,31 +143,42 @@ pub(super) struct Reply {
     pub(super) hangs_up: bool,
     /// The beat that was used up by it.
     pub(super) beat: Option<usize>,
+    /// The beat that waits for what the person asked for.
+    pub(super) pending: Option<usize>,
+}
+
+/// How far a call is.
+pub(super) struct Progress<'c> {
+    pub(super) position: &'c Position,
+    pub(super) used: &'c BTreeSet<usize>,
+    pub(super) pending: Option<usize>,
+    /// What the agent said before.
+    pub(super) said: Vec<&'c str>,
+    pub(super) now: Timestamp,
 }
 
 impl Blueprint {
     /// How a call begins.
-    pub(super) fn greet(&self) -> Reply {
+    pub(super) fn greet(&self, now: Timestamp) -> Reply {
         match &self.menu {
-            Some(menu) => self.enter(menu, &menu.start, None),
+            Some(menu) => self.enter(menu, &menu.start, None, now),
             None => self.meet(String::new()),
         }
     }
 
-    /// The answer to what was heard, when the call is at `position` and these beats are used up.
-    pub(super) fn answer(
-        &self,
-        position: &Position,
-        used: &BTreeSet<usize>,
-        heard: &Heard<'_>,
-    ) -> Reply {
-        match (position, &self.menu) {
-            (Position::Node(name), Some(menu)) => self.choose(menu, name, heard),
-            (Position::Node(_), None) | (Position::Persona, _) => self.talk(used, heard),
+    /// The answer to what was heard, when the call has come so far.
+    pub(super) fn answer(&self, call: &Progress<'_>, heard: &Heard<'_>) -> Reply {
+        match (call.position, &self.menu) {
+            (Position::Node(name), Some(menu)) => self.choose(menu, name, heard, call.now),
+            (Position::Node(_), None) | (Position::Persona, _) => self.talk(call, heard),
+            (Position::Hold { until, .. }, _) if *until <= call.now => self.meet(String::new()),
+            (position @ Position::Hold { .. }, _) => {
+                Reply::at(position.clone(), still_waiting(position, call.now))
+            }
         }
     }
 
-    fn choose(&self, menu: &Menu, name: &str, heard: &Heard<'_>) -> Reply {
+    fn choose(&self, menu: &Menu, name: &str, heard: &Heard<'_>, now: Timestamp) -> Reply {
         let Some(node) = menu.nodes.get(name) else {
             return self.meet(String::new());
         };
@@ -138,7 +189,7 @@ impl Blueprint {
             reprompt,
         } = &node.next
         else {
-            return self.enter(menu, name, None);
+            return self.enter(menu, name, None, now);
         };
         let chosen = match heard {
             Heard::Keys(keys) => {
@@ -154,7 +205,13 @@ impl Blueprint {
             }
         };
         match (chosen.or(otherwise.as_ref()), reprompt) {
-            (Some(to), _) => self.enter(menu, to, None),
+            (Some(to), _) => self.enter(menu, to, None, now),
+            (None, _) if menu.leads_to_a_person() && asks_for_a_person(heard) => {
+                match &menu.operator {
+                    Some(node) => self.enter(menu, node, None, now),
+                    None => self.meet(CONNECTING.to_owned()),
+                }
+            }
             (None, Some(reprompt)) => Reply::at(Position::Node(name.to_owned()), reprompt.clone()),
             (None, None) => Reply::at(Position::Node(name.to_owned()), node.say.clone()),
         }
@@ -162,7 +219,7 @@ impl Blueprint {
 
     /// What is said on coming to a node, and on being passed on by it. The configuration was read
     /// so that this ends.
-    fn enter(&self, menu: &Menu, name: &str, said: Option<String>) -> Reply {
+    fn enter(&self, menu: &Menu, name: &str, said: Option<String>, now: Timestamp) -> Reply {
         let Some(node) = menu.nodes.get(name) else {
             return self.meet(said.unwrap_or_default());
         };
@@ -172,8 +229,17 @@ impl Blueprint {
         };
         match &node.next {
             Next::Wait { .. } => Reply::at(Position::Node(name.to_owned()), text),
-            Next::Goto(to) => self.enter(menu, to, Some(text)),
-            Next::Persona => self.meet(text),
+            Next::Goto(to) => self.enter(menu, to, Some(text), now),
+            Next::Persona(None) => self.meet(text),
+            Next::Persona(Some(hold)) => {
+                let position = Position::Hold {
+                    since: now,
+                    until: now.plus(hold.time),
+                    queue: hold.queue,
+                };
+                let waiting = still_waiting(&position, now);
+                Reply::at(position, format!("{text} {waiting}"))
+            }
             Next::HangUp => Reply {
                 hangs_up: true,
                 ..Reply::at(Position::Node(name.to_owned()), text)
@@ -192,23 +258,144 @@ impl Blueprint {
         Reply::at(Position::Persona, text)
     }
 
-    fn talk(&self, used: &BTreeSet<usize>, heard: &Heard<'_>) -> Reply {
+    fn talk(&self, call: &Progress<'_>, heard: &Heard<'_>) -> Reply {
         let (Heard::Words(text) | Heard::Keys(text)) = heard;
         let said = Phrase::fold(text);
-        let beat = self.persona.beats.iter().enumerate().find(|(index, beat)| {
-            !used.contains(index) && beat.when.as_ref().is_none_or(|when| when.is_in(&said))
-        });
-        match beat {
-            Some((index, beat)) => Reply {
+        let told = Told {
+            slots: &self.persona.slots,
+            now: text,
+            before: &call.said,
+        };
+        let beats = self.persona.beats.iter().enumerate();
+        let unused = || {
+            beats
+                .clone()
+                .filter(|(index, _)| !call.used.contains(index))
+        };
+        let is_wanted = |index: usize, beat: &Beat| {
+            let is_named = beat.when.iter().any(|when| when.is_in(&said));
+            match (beat.when.is_empty(), beat.needs.is_empty()) {
+                (true, true) => true,
+                (false, true) => is_named,
+                (true, false) => told.adds_to(beat),
+                (false, false) => is_named || (call.pending == Some(index) && told.adds_to(beat)),
+            }
+        };
+        let wanted = || unused().filter(|(index, beat)| is_wanted(*index, beat));
+        if let Some((index, beat)) = wanted().find(|(_, beat)| told.missing(beat).next().is_none())
+        {
+            return Reply {
                 hangs_up: beat.hangs_up,
                 beat: (!beat.is_repeated).then_some(index),
                 ..Reply::at(Position::Persona, beat.say.clone())
-            },
-            None => {
-                let default = self.persona.default.as_deref().unwrap_or(DEFAULT);
-                Reply::at(Position::Persona, default.to_owned())
-            }
+            };
         }
+        // Whoever says something that several beats wait for most likely means the one that lacks least.
+        if let Some((index, beat)) = wanted().min_by_key(|(_, beat)| told.missing(beat).count()) {
+            let asks: Vec<&str> = told.missing(beat).map(|slot| slot.ask.as_str()).collect();
+            return Reply {
+                pending: Some(index),
+                ..Reply::at(Position::Persona, asks.join(" "))
+            };
+        }
+        let default = self.persona.default.as_deref().unwrap_or(DEFAULT);
+        Reply {
+            pending: call.pending,
+            ..Reply::at(Position::Persona, default.to_owned())
+        }
+    }
+}
+
+/// What the person was told in a call.
+struct Told<'c> {
+    slots: &'c BTreeMap<String, Slot>,
+    now: &'c str,
+    before: &'c [&'c str],
+}
+
+impl Told<'_> {
+    /// Whether something that a beat needs was just said.
+    fn adds_to(&self, beat: &Beat) -> bool {
+        let mut needed = beat.needs.iter().filter_map(|name| self.slots.get(name));
+        needed.any(|slot| slot.is_said_in(self.now))
+    }
+
+    /// What a beat needs and nobody has said so far.
+    fn missing<'b>(&'b self, beat: &'b Beat) -> impl Iterator<Item = &'b Slot> {
+        let needed = beat.needs.iter().filter_map(|name| self.slots.get(name));
+        needed.filter(|slot| {
+            let mut texts = self.before.iter().copied().chain([self.now]);
+            !texts.any(|text| slot.is_said_in(text))
+        })
+    }
+}
+
+impl Slot {
+    fn is_said_in(&self, text: &str) -> bool {
+        self.values.iter().any(|value| value.is_said_in(text))
+    }
+}
+
+impl Menu {
+    fn leads_to_a_person(&self) -> bool {
+        let mut nodes = self.nodes.values();
+        nodes.any(|node| matches!(node.next, Next::Persona(_)))
+    }
+}
+
+/// Whether a caller asks a menu for a person.
+fn asks_for_a_person(heard: &Heard<'_>) -> bool {
+    const WORDS: [&str; 16] = [
+        "representative",
+        "agent please",
+        "an agent",
+        "live agent",
+        "operator",
+        "human",
+        "real person",
+        "a person",
+        "live person",
+        "speak to someone",
+        "speak with someone",
+        "talk to someone",
+        "talk to somebody",
+        "speak to somebody",
+        "customer service",
+        "a rep",
+    ];
+    match heard {
+        Heard::Keys(keys) => matches!(*keys, "0" | "0#" | "00"),
+        Heard::Words(words) => {
+            let said = Phrase::fold(words);
+            let is_all = |word: &str| Phrase::fold(word) == said;
+            ["agent", "person", "rep", "0"].into_iter().any(is_all)
+                || WORDS.iter().any(|word| Phrase::fold(word).is_in(&said))
+        }
+    }
+}
+
+/// What somebody hears who waits.
+fn still_waiting(position: &Position, now: Timestamp) -> String {
+    let Position::Hold {
+        since,
+        until,
+        queue,
+    } = position
+    else {
+        return String::new();
+    };
+    let (whole, left) = (
+        until.since(*since).as_millis(),
+        until.since(now).as_millis(),
+    );
+    let place = match whole {
+        0 => 0,
+        whole => (u128::from(*queue) * left).div_ceil(whole),
+    };
+    match place {
+        0 => "Please hold. A representative will be with you shortly.".to_owned(),
+        1 => "Please hold. You are next in the queue.".to_owned(),
+        place => format!("Please hold. You are number {place} in the queue."),
     }
 }
 
@@ -219,6 +406,7 @@ impl Reply {
             position,
             hangs_up: false,
             beat: None,
+            pending: None,
         }
     }
 }

@@ -14,7 +14,11 @@ use crate::{
     voice::{Call, Speaker, Turn},
 };
 
-use super::{Change, Line, Voice, config::is_keys, script::Heard};
+use super::{
+    Change, Line, Voice,
+    config::is_keys,
+    script::{Heard, Progress},
+};
 
 /// The most bytes that a body may have.
 const LARGEST_BODY: usize = 64 * 1024;
@@ -84,7 +88,7 @@ impl Voice {
         }
         let number = self.calls.len() as u64;
         let id = format!("call_{}", self.seed.short_id("call", number));
-        let reply = self.blueprint.greet();
+        let reply = self.blueprint.greet(now);
         let turn = said_by(Speaker::Caller, reply.text, now);
         let response = Response::json(
             StatusCode::CREATED,
@@ -140,9 +144,16 @@ impl Voice {
             true => Heard::Keys(&text),
             false => Heard::Words(&text),
         };
-        let reply = self
-            .blueprint
-            .answer(&line.position, &line.used_beats, &heard);
+        let turns = line.call.turns.iter();
+        let said = turns.filter(|turn| turn.speaker == Speaker::Agent);
+        let progress = Progress {
+            position: &line.position,
+            used: &line.used_beats,
+            pending: line.pending,
+            said: said.map(|turn| turn.text.as_str()).collect(),
+            now,
+        };
+        let reply = self.blueprint.answer(&progress, &heard);
         let said = Turn {
             is_dtmf,
             ..said_by(Speaker::Agent, text, now)
@@ -166,6 +177,7 @@ impl Voice {
                 turn,
                 position: reply.position,
                 used_beat: reply.beat,
+                pending_beat: reply.pending,
                 is_over: reply.hangs_up,
             }],
         }

@@ -283,3 +283,99 @@ proptest! {
         is_a_function(|| line(payer_line()), &requests);
     }
 }
+
+fn understanding_line() -> Value {
+    json!({
+        "ivr": {"start": "root", "nodes": {
+            "root": {"say": "Press 1 for claims.", "dtmf": {"1": "claims"}},
+            "claims": {"say": "I connect you.", "transfer": true, "hold": "120s", "queue": 3},
+        }},
+        "persona": {
+            "greeting": "This is Dana. May I have your NPI?",
+            "slots": {
+                "npi": {"kind": "npi", "value": "1547209811"},
+                "member": {"kind": "member_id", "value": "SM60311", "ask": "What is the member ID?"},
+                "claim": {"kind": "claim_number", "values": ["C88012"]},
+            },
+            "beats": [
+                {"needs": ["npi", "member", "claim"], "say": "It was denied."},
+                {"when": ["status", "why was it denied"], "needs": ["npi", "member", "claim"], "say": "Denied, as I said.", "repeat": true},
+                {"needs": ["npi", "member"], "say": "I have the member."},
+                {"needs": ["npi"], "say": "Thank you. What is it about?"},
+            ],
+        },
+    })
+}
+
+#[test]
+fn a_person_remembers_what_it_was_told_and_asks_for_the_rest() {
+    let mut voice = Rehearsal::of(line(understanding_line()));
+    let path = call(&mut voice);
+    let mut told = Vec::new();
+    for turn in [
+        json!({"text": "Representative!"}),
+        json!({"text": "What is the status of claim C88012?"}),
+        json!({"text": "Our NPI is 1547-209-811."}),
+        json!({"text": "Sierra Mike six oh three one one."}),
+        json!({"text": "Sorry, why was it denied?"}),
+        json!({"text": "Mumble."}),
+    ] {
+        told.push(say(&mut voice, &path, &turn));
+    }
+    insta::assert_snapshot!(told.join("\n"), @r"
+    One moment, I connect you to a representative. This is Dana. May I have your NPI? (active)
+    May I have the NPI, please? What is the member ID? (active)
+    Thank you. What is it about? (active)
+    It was denied. (active)
+    Denied, as I said. (active)
+    I'm sorry, I didn't get that. Could you say it again? (active)
+    ");
+}
+
+#[test]
+fn everything_may_be_said_at_once() {
+    let mut voice = Rehearsal::of(line(understanding_line()));
+    let path = call(&mut voice);
+    say(&mut voice, &path, &json!({"dtmf": "0"}));
+    let all = json!({"text": "NPI 1547209811, member SM60311, claim C88012. Why was it denied?"});
+    assert_eq!(say(&mut voice, &path, &all), "It was denied. (active)");
+}
+
+#[test]
+fn a_caller_waits_in_the_queue_on_the_clock_of_the_world() {
+    let mut voice = Rehearsal::of(line(understanding_line()));
+    let path = call(&mut voice);
+    let first = say(&mut voice, &path, &json!({"dtmf": "1"}));
+    assert_eq!(
+        first,
+        "I connect you. Please hold. You are number 3 in the queue. (active)"
+    );
+    let mut heard = BTreeSet::new();
+    let mut last = String::new();
+    // A second passes with every turn.
+    for _ in 0..125 {
+        last = say(&mut voice, &path, &json!({"text": "Hello?"}));
+        heard.insert(last.clone());
+        if last.starts_with("This is Dana") {
+            break;
+        }
+    }
+    assert_eq!(last, "This is Dana. May I have your NPI? (active)");
+    assert!(heard.contains("Please hold. You are next in the queue. (active)"));
+    assert!(heard.contains("Please hold. You are number 2 in the queue. (active)"));
+}
+
+#[test]
+fn everything_wrong_with_slots_is_named() {
+    let config = json!({
+        "ivr": {"start": "a", "operator": "nobody", "nodes": {
+            "a": {"say": "x", "hold": "120s"}, "b": {"say": "x", "transfer": true, "hold": "soon", "queue": 0}}},
+        "persona": {
+            "slots": {"a": {"kind": "claim"}, "b": {"kind": "date", "value": "April"}, "c": {"kind": "npi"}},
+            "beats": [{"needs": ["d"], "say": "x"}, {"when": [], "say": "x"}, {"when": 5, "say": "x"}],
+        },
+    });
+    let refused = Blueprint::read(&simulator("Voice", config, vec![])).unwrap_err();
+    let told: Vec<String> = refused.into_vec().iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(told.join("\n"));
+}

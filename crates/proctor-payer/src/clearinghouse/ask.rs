@@ -40,7 +40,7 @@ pub(super) fn eligibility(desk: &PayerDesk, request: &Request, around: &Around<'
     fields.finish()?;
     let body = question.body(desk.payer(), around.now);
     let input = written(desk, TransactionSet::EligibilityInquiry, body, around.now);
-    answered(desk, input, None, around.now, |_| {})
+    answered(desk, input, None, around, |_| {})
 }
 
 /// `POST clearinghouse/claim-status`.
@@ -75,7 +75,7 @@ pub(super) fn claim_status(desk: &PayerDesk, request: &Request, around: &Around<
     };
     let body = question.body(desk.payer(), around.now);
     let input = written(desk, TransactionSet::ClaimStatusRequest, body, around.now);
-    answered(desk, input, None, around.now, |_| {})
+    answered(desk, input, None, around, |_| {})
 }
 
 /// `POST clearinghouse/prior-auth`: a new request, or with `request_id` or `auth_number` a question
@@ -84,7 +84,7 @@ pub(super) fn prior_auth(desk: &PayerDesk, request: &Request, around: &Around<'_
     let mut fields = Fields::of(request.json()?);
     if let Some(name) = fields.text(&["request_id", "auth_number"]) {
         fields.finish()?;
-        return ask_again(desk, &name, around.now);
+        return ask_again(desk, &name, around);
     }
     let subscriber = subject(desk, &mut fields, around)?;
     let provider_npi = fields.text(&["provider_npi", "npi"]).unwrap_or_default();
@@ -117,13 +117,14 @@ pub(super) fn prior_auth(desk: &PayerDesk, request: &Request, around: &Around<'_
     };
     let body = question.body(desk.payer(), around.now);
     let input = written(desk, TransactionSet::ReviewRequest, body, around.now);
-    answered(desk, input, None, around.now, |row| {
+    answered(desk, input, None, around, |row| {
         row.clinical_notes.clone_from(&said.clinical_notes);
         row.attachments.clone_from(&said.attachments);
     })
 }
 
-fn ask_again(desk: &PayerDesk, name: &str, now: Timestamp) -> Handling {
+fn ask_again(desk: &PayerDesk, name: &str, around: &Around<'_>) -> Handling {
+    let now = around.now;
     let row = desk.request(name).ok_or_else(|| {
         Response::not_found(format!(
             "no request has the id or authorization number '{name}'"
@@ -143,7 +144,7 @@ fn ask_again(desk: &PayerDesk, name: &str, now: Timestamp) -> Handling {
     };
     let body = question.body(desk.payer(), now);
     let input = written(desk, TransactionSet::ReviewRequest, body, now);
-    answered(desk, input, Some(&row.request_id), now, |_| {})
+    answered(desk, input, Some(&row.request_id), around, |_| {})
 }
 
 /// Whom a question is about.
@@ -202,10 +203,11 @@ fn answered(
     desk: &PayerDesk,
     input: String,
     asked_for: Option<&str>,
-    now: Timestamp,
+    around: &Around<'_>,
     complete: impl Fn(&mut PriorAuth),
 ) -> Handling {
-    let mut exchanged = exchange::exchange(desk, input.as_bytes(), asked_for, now)
+    let now = around.now;
+    let mut exchanged = exchange::exchange(desk, input.as_bytes(), asked_for, around)
         .map_err(|error| Box::new(Response::bad_request(error.to_string())))?;
     exchanged.requests.iter_mut().for_each(complete);
     let answer = exchanged

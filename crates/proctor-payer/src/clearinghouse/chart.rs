@@ -1,5 +1,6 @@
 //! Who a patient of the chart is to the payer.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use proctor_core::time::Timestamp;
 use proctor_fhir_store::{self as fhir, kind::ResourceKind};
 use proctor_simulation::simulator::Around;
@@ -43,6 +44,50 @@ pub(super) fn person(desk: &PayerDesk, patient_id: &str, around: &Around<'_>) ->
     match (fitting.next(), fitting.next()) {
         (Some(only), None) => Some(by_id(&only.member_id)),
         _ => Some(named),
+    }
+}
+
+/// The text of the resources of a type in a patient's chart.
+pub(crate) fn of_patient(
+    chart: &fhir::State,
+    kind: &str,
+    patient: &str,
+    now: Timestamp,
+) -> Vec<String> {
+    let reference = format!("Patient/{patient}");
+    let found = find(chart, kind, "patient", &reference, now);
+    found.iter().flat_map(texts).collect()
+}
+
+/// The texts of an attachment: what it says itself, and what the resource of the chart says that it names.
+pub(crate) fn document_texts(
+    attachment: &Value,
+    chart: Option<&fhir::State>,
+    now: Timestamp,
+) -> Vec<String> {
+    let mut all = texts(attachment);
+    let named: Vec<String> = all.clone();
+    let references = named.iter().filter_map(|text| text.split_once('/'));
+    for (kind, id) in references {
+        let found = chart.map(|chart| find(chart, kind, "_id", id, now));
+        all.extend(found.iter().flatten().flat_map(texts));
+    }
+    all
+}
+
+/// Every text in a value; what is there in base64 is read too.
+fn texts(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => {
+            let mut all = vec![text.clone()];
+            let decoded = BASE64.decode(text.as_bytes()).ok();
+            all.extend(decoded.and_then(|bytes| String::from_utf8(bytes).ok()));
+            all
+        }
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Object(members) => members.values().flat_map(texts).collect(),
+        Value::Number(number) => vec![number.to_string()],
+        Value::Null | Value::Bool(_) => Vec::new(),
     }
 }
 

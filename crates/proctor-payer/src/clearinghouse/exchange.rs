@@ -1,6 +1,8 @@
 //! One exchange with the payer: an interchange in, its answers and the rows they made out.
 
 use proctor_core::time::Timestamp;
+use proctor_fhir_store::State;
+use proctor_simulation::simulator::Around;
 use proctor_x12::{build::ControlNumbers, error::ReadError, interchange::Document};
 use serde_json::json;
 
@@ -34,8 +36,9 @@ pub(super) fn exchange(
     desk: &PayerDesk,
     input: &[u8],
     asked_for: Option<&str>,
-    now: Timestamp,
+    around: &Around<'_>,
 ) -> Result<Exchanged, ReadError> {
+    let now = around.now;
     let members = desk.members.slice();
     let claims = desk.claims.slice();
     let knowledge = Knowledge {
@@ -45,6 +48,7 @@ pub(super) fn exchange(
     };
     let mut reviewer = Reviewer {
         desk,
+        chart: around.shared(),
         now,
         asked_for,
         made: Vec::new(),
@@ -86,6 +90,7 @@ fn control_number(text: &str) -> String {
 /// Decides about 278s by the desk's rules and rows: the same request again is the same row.
 struct Reviewer<'d> {
     desk: &'d PayerDesk,
+    chart: Option<&'d State>,
     now: Timestamp,
     asked_for: Option<&'d str>,
     made: Vec<PriorAuth>,
@@ -99,7 +104,7 @@ impl Determine for Reviewer<'_> {
             Some(known) => (known.request_id.clone(), known.determination(self.now)),
             None => {
                 let mut row = asked;
-                self.desk.submit(&mut row, self.now);
+                self.desk.submit(&mut row, self.chart, self.now);
                 let decided = (row.request_id.clone(), row.determination(self.now));
                 self.made.push(row);
                 decided

@@ -2,7 +2,7 @@
 //! X12. Every question, however it came, goes through one exchange with the payer.
 
 mod ask;
-mod chart;
+pub(super) mod chart;
 mod exchange;
 mod fields;
 
@@ -42,7 +42,7 @@ pub(super) fn handle(
         ["eligibility"] => ask::eligibility,
         ["claim-status"] => ask::claim_status,
         ["prior-auth"] => ask::prior_auth,
-        ["x12"] => return interchange(desk, request, around.now),
+        ["x12"] => return interchange(desk, request, around),
         _ => return Err(nothing_here(request)),
     };
     if request.method != Method::POST {
@@ -62,7 +62,8 @@ fn limit(length: usize) -> Result<(), Box<Response>> {
 }
 
 /// `clearinghouse/x12`: what was answered so far, or an interchange to be answered.
-fn interchange(desk: &PayerDesk, request: &Request, now: Timestamp) -> Handling {
+fn interchange(desk: &PayerDesk, request: &Request, around: &Around<'_>) -> Handling {
+    let now = around.now;
     match request.method {
         Method::GET | Method::HEAD => {
             request.check_parameters(&[])?;
@@ -75,7 +76,7 @@ fn interchange(desk: &PayerDesk, request: &Request, now: Timestamp) -> Handling 
     }
     limit(request.body.len())?;
     let input = input_of(request)?;
-    let exchanged = exchange::exchange(desk, &input, None, now)
+    let exchanged = exchange::exchange(desk, &input, None, around)
         .map_err(|error| Box::new(Response::bad_request(error.to_string())))?;
     let wants_x12 = request
         .header(header::ACCEPT)

@@ -2,6 +2,7 @@
 //! these routes need none.
 
 mod directory;
+mod follow_up;
 mod prior_auths;
 
 use http::{Method, StatusCode};
@@ -30,14 +31,14 @@ pub(super) fn handle(
     let is_look = matches!(request.method, Method::GET | Method::HEAD);
     match (path, &request.method) {
         (["prior-auths"], _) if is_look => prior_auths::list(desk, request, now),
-        (["prior-auths"], &Method::POST) => prior_auths::create(desk, request, now),
+        (["prior-auths"], &Method::POST) => prior_auths::create(desk, request, around),
         (["prior-auths"], _) => wrong_method(request, "GET, HEAD, POST"),
         (["prior-auths", id], _) if is_look => prior_auths::show(desk, id, now),
         (["prior-auths", id], &Method::PATCH) => prior_auths::edit(desk, request, id, now),
         (["prior-auths", id], &Method::DELETE) => prior_auths::discard(desk, id, now),
         (["prior-auths", _], _) => wrong_method(request, "GET, HEAD, PATCH, DELETE"),
         (["prior-auths", id, "submit"], &Method::POST) => {
-            prior_auths::submit(desk, request, id, now)
+            prior_auths::submit(desk, request, id, around)
         }
         (["prior-auths", _, "submit"], _) => wrong_method(request, "POST"),
         (["prior-auths", id, "attachments"], _) if is_look => {
@@ -45,8 +46,28 @@ pub(super) fn handle(
             prior_auths::attachments(desk, id)
         }
         (["prior-auths", id, "attachments"], &Method::POST) => {
-            prior_auths::attach(desk, request, id, now)
+            prior_auths::attach(desk, request, id, around)
         }
+        (["prior-auths", id, "information"], &Method::POST) => {
+            follow_up::information(desk, request, id, around)
+        }
+        (["prior-auths", id, "peer-to-peer"], &Method::POST) => {
+            follow_up::peer_to_peer(desk, request, id, around)
+        }
+        (["prior-auths", id, "appeals"], &Method::POST) => {
+            follow_up::appeal(desk, request, id, around)
+        }
+        (["prior-auths", id, "withdraw"], &Method::POST) => {
+            follow_up::withdraw(desk, request, id, now)
+        }
+        (
+            [
+                "prior-auths",
+                _,
+                "information" | "peer-to-peer" | "appeals" | "withdraw",
+            ],
+            _,
+        ) => wrong_method(request, "POST"),
         (["prior-auths", _, "attachments"], _) => wrong_method(request, "GET, HEAD, POST"),
         (["patients"], _) if is_look => directory::patients(desk, request, now),
         (["patients", id], _) if is_look => directory::patient(desk, id, now),

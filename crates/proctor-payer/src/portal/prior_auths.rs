@@ -2,16 +2,20 @@
 
 use http::StatusCode;
 use proctor_core::{problem::Problem, time::Timestamp};
-use proctor_simulation::exchange::{Request, Response};
+use proctor_simulation::{
+    exchange::{Request, Response},
+    simulator::Around,
+};
 use serde_json::{Map, Value, json};
 
-use super::{KIND, listed, shown};
+use super::{KIND, follow_up, listed, shown};
 use crate::{
     desk::{Change, PayerDesk},
     handled::{Handled, Handling},
     intake,
     prior_auth::{Channel, PriorAuth, Status},
     records::fold,
+    rules::ActionKind,
     x12::DeterminationStatus,
 };
 
@@ -76,7 +80,8 @@ impl Standing {
 }
 
 /// `POST portal/prior-auths`.
-pub(super) fn create(desk: &PayerDesk, request: &Request, now: Timestamp) -> Handling {
+pub(super) fn create(desk: &PayerDesk, request: &Request, around: &Around<'_>) -> Handling {
+    let now = around.now;
     let mut body = request.json()?;
     let mut problems = Vec::new();
     let status = match body.remove("status") {
@@ -100,7 +105,7 @@ pub(super) fn create(desk: &PayerDesk, request: &Request, now: Timestamp) -> Han
         return Err(invalid(&problems));
     }
     if status == Status::Submitted {
-        desk.submit(&mut row, now);
+        desk.submit(&mut row, around.shared(), now);
     }
     Ok(stored(StatusCode::CREATED, None, row, now))
 }
@@ -125,7 +130,13 @@ pub(super) fn edit(desk: &PayerDesk, request: &Request, id: &str, now: Timestamp
 }
 
 /// `POST portal/prior-auths/{id}/submit`: sends a draft; fields may come along.
-pub(super) fn submit(desk: &PayerDesk, request: &Request, id: &str, now: Timestamp) -> Handling {
+pub(super) fn submit(
+    desk: &PayerDesk,
+    request: &Request,
+    id: &str,
+    around: &Around<'_>,
+) -> Handling {
+    let now = around.now;
     let before = find_draft(desk, id)?;
     let mut row = before.clone();
     let mut problems = Vec::new();
@@ -134,7 +145,7 @@ pub(super) fn submit(desk: &PayerDesk, request: &Request, id: &str, now: Timesta
     if !problems.is_empty() {
         return Err(invalid(&problems));
     }
-    desk.submit(&mut row, now);
+    desk.submit(&mut row, around.shared(), now);
     Ok(stored(StatusCode::OK, Some(before), row, now))
 }
 
@@ -156,7 +167,13 @@ pub(super) fn attachments(desk: &PayerDesk, id: &str) -> Handling {
 
 /// `POST portal/prior-auths/{id}/attachments`: one attachment, or `{attachments: […]}`; also after a
 /// request was sent, when the payer wants to know more.
-pub(super) fn attach(desk: &PayerDesk, request: &Request, id: &str, now: Timestamp) -> Handling {
+pub(super) fn attach(
+    desk: &PayerDesk,
+    request: &Request,
+    id: &str,
+    around: &Around<'_>,
+) -> Handling {
+    let now = around.now;
     let before = find(desk, id)?;
     let mut body = request.json()?;
     let more = match body.remove("attachments") {
@@ -167,8 +184,11 @@ pub(super) fn attach(desk: &PayerDesk, request: &Request, id: &str, now: Timesta
         }
         None => vec![Value::Object(body)],
     };
-    let row = attached(before, &more, now)
+    let mut row = attached(before, &more, now)
         .map_err(|problem| invalid(&[Problem::error("attachments", problem)]))?;
+    if row.standing(now) == Some(DeterminationStatus::NeedMoreInfo) {
+        follow_up::look_again(desk, &mut row, ActionKind::Information, around);
+    }
     Ok(stored(StatusCode::CREATED, Some(before), row, now))
 }
 
@@ -185,7 +205,7 @@ pub(crate) fn attached(
     Ok(row)
 }
 
-fn find<'d>(desk: &'d PayerDesk, id: &str) -> Result<&'d PriorAuth, Box<Response>> {
+pub(super) fn find<'d>(desk: &'d PayerDesk, id: &str) -> Result<&'d PriorAuth, Box<Response>> {
     desk.request(id).ok_or_else(|| {
         Box::new(Response::not_found(format!(
             "no request has the id or authorization number '{id}'"
@@ -204,7 +224,7 @@ fn find_draft<'d>(desk: &'d PayerDesk, id: &str) -> Result<&'d PriorAuth, Box<Re
     }
 }
 
-fn fill_all(
+pub(super) fn fill_all(
     row: &mut PriorAuth,
     body: &Map<String, Value>,
     desk: &PayerDesk,
@@ -217,12 +237,12 @@ fn fill_all(
     }
 }
 
-fn invalid(problems: &[Problem]) -> Box<Response> {
+pub(super) fn invalid(problems: &[Problem]) -> Box<Response> {
     Box::new(Response::invalid(problems))
 }
 
 /// The answer that shows a row as it is from now on.
-fn stored(
+pub(super) fn stored(
     status: StatusCode,
     before: Option<&PriorAuth>,
     row: PriorAuth,

@@ -2,6 +2,7 @@
 
 mod browser;
 mod clearinghouse;
+mod follow_up;
 mod portal;
 mod random;
 mod support;

@@ -17,7 +17,7 @@ fn pretty(value: &Value) -> String {
 #[test]
 fn a_request_is_one_row_that_every_look_shows_alike() {
     let mut bench = Bench::new();
-    let (status, row) = bench.post("portal/prior-auths", &wanted("70450"));
+    let (status, row) = bench.post("portal/prior-auths", &wanted("72148"));
     assert_eq!(status, 201);
     insta::assert_snapshot!("a_submitted_request", pretty(&row));
     let id = row["request_id"].as_str().unwrap();
@@ -39,7 +39,7 @@ fn a_request_is_one_row_that_every_look_shows_alike() {
     assert_eq!(event.kind, "portal_request");
     assert_eq!(event.payload["before"], Value::Null);
     assert_eq!(event.payload["after"], row);
-    assert_eq!(event.payload["request"], wanted("70450"));
+    assert_eq!(event.payload["request"], wanted("72148"));
     bench.assert_replays();
 }
 

@@ -71,9 +71,8 @@ fn line(site: &Site<'_>, request: &PriorAuth) -> Line {
     Line {
         id: segment(&request.request_id),
         name: request
-            .auth_number
-            .clone()
-            .unwrap_or_else(|| request.request_id.clone()),
+            .number_shown(site.now)
+            .map_or_else(|| request.request_id.clone(), str::to_owned),
         patient: patient_name(site, request),
         service: service_name(site, request),
         status: match request.status {
@@ -169,7 +168,7 @@ pub(super) fn request(site: &Site<'_>, session: &Session, id: &str) -> Handled {
             let notice = match site.request.parameter("done").as_deref() {
                 Some("sent") => format!(
                     "The request was submitted. Authorization number: {}.",
-                    row.auth_number.as_deref().unwrap_or("none")
+                    row.number_shown(site.now).unwrap_or("none")
                 ),
                 Some("document") => "The document was added.".to_owned(),
                 _ => String::new(),
@@ -211,7 +210,7 @@ fn request_page(
     add("Request ID", row.request_id.clone());
     add(
         "Authorization number",
-        row.auth_number.clone().unwrap_or_default(),
+        row.number_shown(now).unwrap_or_default().to_owned(),
     );
     add(
         "Status",

@@ -96,7 +96,7 @@ pub(super) fn handle(
     path: &[&str],
     around: &Around<'_>,
 ) -> Handling {
-    let site = Site::new(desk, request, around.now);
+    let site = Site::new(desk, request, around);
     let Some(route) = Route::of(path, site.words) else {
         return Err(nothing_here(request));
     };

@@ -5,7 +5,11 @@ use http::{HeaderValue, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use proctor_core::causes::with_causes;
 use proctor_core::time::Timestamp;
-use proctor_simulation::exchange::{Request, Response};
+use proctor_fhir_store::State;
+use proctor_simulation::{
+    exchange::{Request, Response},
+    simulator::Around,
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -36,17 +40,19 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
 pub(super) struct Site<'d> {
     pub(super) desk: &'d PayerDesk,
     pub(super) request: &'d Request,
+    pub(super) chart: Option<&'d State>,
     pub(super) now: Timestamp,
     pub(super) seal: Seal,
     pub(super) words: &'static Words,
 }
 
 impl<'d> Site<'d> {
-    pub(super) fn new(desk: &'d PayerDesk, request: &'d Request, now: Timestamp) -> Self {
+    pub(super) fn new(desk: &'d PayerDesk, request: &'d Request, around: &Around<'d>) -> Self {
         Self {
             desk,
             request,
-            now,
+            chart: around.shared(),
+            now: around.now,
             seal: Seal::of(desk),
             words: Words::of(desk.blueprint.skin),
         }

@@ -130,7 +130,7 @@ pub(super) fn save(
     let id = segment(&row.request_id);
     let to = match step {
         Step::Summary => {
-            site.desk.submit(&mut row, site.now);
+            site.desk.submit(&mut row, site.chart, site.now);
             format!("requests/{id}?done=sent")
         }
         _ => {

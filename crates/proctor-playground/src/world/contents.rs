@@ -1,21 +1,26 @@
 //! The state of a playground: its simulators' states, and what changes them. Pure.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, mem, time::Duration};
 
-use proctor_core::time::Timestamp;
+use proctor_core::{id::kinds::EventId, time::Timestamp};
 use proctor_simulation::{
     exchange::{Request, Response},
     exhibits::Exhibits,
     machine::{Answered, AnyMachine, BadLine, Happened, NotTaken},
     payload::unpack,
-    record::Write,
+    record::{Actor, RecordedEvent, Write},
+    scenario::Step,
     simulator::{Around, NotProvided, Provision},
 };
 use proctor_store::journal;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
-use super::{CHANGE, LONE_CHANGE, LONE_LOOK, Origin, PROVISION};
+use super::{
+    CHANGE, LONE_CHANGE, LONE_LOOK, OPENING, Origin, PROVISION, WORLD, WorldError, line,
+    timeline::{self, FURTHEST_AHEAD, LONGEST_ADVANCE, Timeline, Unwritten, WorldChange},
+};
 use crate::environment::Door;
 
 /// The state of a playground.
@@ -24,6 +29,8 @@ pub struct Contents {
     machines: Vec<Box<dyn AnyMachine>>,
     /// When something last happened.
     latest: Timestamp,
+    /// What comes later.
+    pub(super) timeline: Timeline,
 }
 
 /// An event of the journal that does not fit the environment.
@@ -41,6 +48,15 @@ impl BadEvent {
             problem: problem.to_string(),
         }
     }
+}
+
+/// The step that a line tells of, counted from 0, if it is one that came later.
+pub(super) fn later_step(line: &[u8]) -> Result<Option<usize>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Marked {
+        step: Option<usize>,
+    }
+    serde_json::from_slice::<Marked>(line).map(|marked| marked.step)
 }
 
 /// The door that a line of an event of this kind is about.
@@ -63,6 +79,7 @@ impl Contents {
             doors: origin.blueprint.doors().to_vec(),
             machines: origin.blueprint.machines(origin.seed, &origin.base_url),
             latest: Timestamp::from_millis(i64::MIN),
+            timeline: Timeline::new(&origin.scenario.steps),
         }
     }
 
@@ -70,9 +87,12 @@ impl Contents {
     pub fn replay(origin: &Origin, events: &[journal::Event]) -> Result<Self, BadEvent> {
         let mut contents = Self::branch(origin);
         for event in events {
-            if matches!(&*event.kind, CHANGE | PROVISION | LONE_CHANGE) {
+            if matches!(&*event.kind, CHANGE | PROVISION | LONE_CHANGE | WORLD) {
                 let repeated = contents.repeat(event);
                 repeated.map_err(|problem| BadEvent::new(event.seq, problem))?;
+            }
+            if &*event.kind == OPENING {
+                contents.timeline.begin(event.at);
             }
             contents.latest = contents.latest.max(event.at);
         }
@@ -81,6 +101,16 @@ impl Contents {
 
     fn repeat(&mut self, event: &journal::Event) -> Result<(), Box<dyn std::error::Error>> {
         let line = unpack(&event.payload)?;
+        if &*event.kind == WORLD {
+            let (change, _) = timeline::read(&line)?;
+            self.timeline.evolve(&change);
+            return Ok(());
+        }
+        if &*event.kind == PROVISION
+            && let Some(place) = later_step(&line)?
+        {
+            self.timeline.carried_out(place);
+        }
         let door = door_of(&event.kind, &line)?;
         let number = self.behind(door).ok_or("there is no such sandbox")?;
         Ok(self.machines[number].replay(&line)?)
@@ -170,6 +200,132 @@ impl Contents {
         let happened = simulator.provide(provision, &around)?;
         self.latest = now;
         Ok((happened, now))
+    }
+
+    /// Carries out the steps that are due at `now`, each as of its own time; what the journal keeps of it.
+    pub(super) fn catch_up(&mut self, now: Timestamp) -> Vec<Unwritten> {
+        let mut written = Vec::new();
+        while let Some(next) = self.timeline.next_due(now) {
+            match next {
+                Ok((place, step, due)) => self.carry_out(place, &step, due, &mut written),
+                Err(stopped) => self.note_change(&stopped, now, &mut written),
+            }
+        }
+        written
+    }
+
+    fn carry_out(
+        &mut self,
+        place: usize,
+        step: &Step,
+        due: Timestamp,
+        written: &mut Vec<Unwritten>,
+    ) {
+        let door = self.doors.iter().position(|door| door.carries_out(step));
+        let provided = match door {
+            Some(door) => self
+                .provide(door, &Provision::Step(step), due)
+                .map(|(happened, at)| (door, happened, at)),
+            None => Err(NotProvided("no simulator carries it out".to_owned())),
+        };
+        let (door, happened, at) = match provided {
+            Ok(provided) => provided,
+            Err(problem) => {
+                let failed = WorldChange::StepFailed {
+                    step: place + 1,
+                    problem: problem.to_string(),
+                };
+                let at = due.max(self.latest);
+                return self.note_change(&failed, at, written);
+            }
+        };
+        self.timeline.carried_out(place);
+        let line = line::of_step(door, place, &(happened.body)());
+        let triggered = self.triggered_by(door, Actor::Owner, &line, at);
+        written.push(Unwritten {
+            at,
+            kind: PROVISION,
+            line,
+        });
+        written.extend(triggered);
+    }
+
+    /// What follows when the clock is advanced at `now`, or why it cannot be.
+    pub(super) fn advance(&self, seconds: u64, now: Timestamp) -> Result<WorldChange, WorldError> {
+        if seconds > LONGEST_ADVANCE {
+            let days = LONGEST_ADVANCE / 86_400;
+            let message = format!("the clock can be advanced by at most {days} days at once");
+            return Err(WorldError::Clock(message));
+        }
+        if !self.timeline.can_advance(seconds) {
+            let days = FURTHEST_AHEAD / 86_400;
+            let message = format!("the clock can be at most {days} days ahead");
+            return Err(WorldError::Clock(message));
+        }
+        let now = now.plus(Duration::from_secs(seconds));
+        Ok(WorldChange::ClockAdvanced { seconds, now })
+    }
+
+    /// Lets something happen to the world itself.
+    pub(super) fn note_change(
+        &mut self,
+        change: &WorldChange,
+        at: Timestamp,
+        written: &mut Vec<Unwritten>,
+    ) {
+        self.timeline.evolve(change);
+        written.push(Unwritten::of(change, at));
+    }
+
+    /// The same for what an agent did, whose line is written for it.
+    pub(super) fn triggered_by_agent(
+        &mut self,
+        door: usize,
+        happened: &mut Happened,
+        at: Timestamp,
+    ) -> Vec<Unwritten> {
+        if !self.timeline.is_watching() {
+            return Vec::new();
+        }
+        let write = mem::replace(&mut happened.body, Box::new(Vec::new));
+        let body = write();
+        let line = line::of(door, &body);
+        happened.body = Box::new(move || body);
+        self.triggered_by(door, Actor::Agent, &line, at)
+    }
+
+    /// Gives a time to the steps that wait for what a line tells of; what the journal keeps of it.
+    pub(super) fn triggered_by(
+        &mut self,
+        door: usize,
+        actor: Actor,
+        line: &[u8],
+        at: Timestamp,
+    ) -> Vec<Unwritten> {
+        let mut written = Vec::new();
+        if !self.timeline.is_watching() {
+            return written;
+        }
+        let (Some(simulator), Some(entered)) = (self.simulator(door), self.doors.get(door)) else {
+            return written;
+        };
+        let Ok(told) = simulator.tell(line, actor == Actor::Owner) else {
+            return written;
+        };
+        let event = RecordedEvent {
+            id: EventId::from_uuid(Uuid::nil()),
+            simulator: entered.kind(),
+            name: entered.name.clone(),
+            kind: told.kind,
+            direction: told.direction,
+            payload: told.payload,
+            at: told.at.max(at),
+            actor,
+        };
+        for change in self.timeline.triggers(&event) {
+            self.note_change(&change, at, &mut written);
+        }
+        written
     }
 
     /// What checks may look at, at the time `now`.

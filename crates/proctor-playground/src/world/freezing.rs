@@ -22,11 +22,11 @@ impl Drop for Attempt<'_> {
 }
 
 impl World {
-    /// Freezes the world as of `at`, or of the last thing that happened if that was later:
-    /// everything that happened in it is on disk before the seal. Freezing it again changes nothing.
-    /// Answers when it was frozen.
+    /// Freezes the world as of `at`, or of the last thing that happened if that was later: steps that are due by then are
+    /// carried out, and everything that happened in it is on disk before the seal. Freezing it again changes nothing.
+    /// Answers when it was frozen. Both times are those of the real clock.
     pub async fn freeze(&self, at: Timestamp) -> Result<Timestamp, WorldError> {
-        if let Some(at) = self.frozen_at() {
+        if let Some(at) = self.frozen_in_real_time() {
             return Ok(at);
         }
         let world = self.clone();
@@ -41,6 +41,11 @@ impl World {
         }
     }
 
+    fn frozen_in_real_time(&self) -> Option<Timestamp> {
+        let current = self.read();
+        Some(current.contents.timeline.real_time(current.frozen_at()?))
+    }
+
     async fn freeze_to_the_end(&self, at: Timestamp) -> Result<Timestamp, WorldError> {
         let _one_at_a_time = self.inner.freezing.lock().await;
         for _ in 0..TRIES {
@@ -48,7 +53,11 @@ impl World {
             let (attempt, at) = {
                 let mut current = self.write();
                 if let Some(at) = current.frozen_at() {
-                    return Ok(at);
+                    return Ok(current.contents.timeline.real_time(at));
+                }
+                let at = current.contents.timeline.world_time(at);
+                if self.catch_up(&mut current, at).is_err() {
+                    continue;
                 }
                 let Ok(epoch) = current.begin_freezing() else {
                     continue;
@@ -57,7 +66,9 @@ impl World {
                 (attempt, at.max(current.contents.latest()))
             };
             match self.inner.recorder.seal(attempt.epoch, at).await {
-                Ok(_) if self.write().end_freezing(attempt.epoch, at) => return Ok(at),
+                Ok(_) if self.write().end_freezing(attempt.epoch, at) => {
+                    return Ok(self.read().contents.timeline.real_time(at));
+                }
                 // Somebody else has made the state anew meanwhile.
                 Ok(_) => {}
                 Err(error) => self.distrust(attempt.epoch, error)?,

@@ -4,13 +4,14 @@ use proctor_core::{
     id::kinds::{EventId, WorldId},
     time::Timestamp,
 };
-use proctor_simulation::payload::unpack;
+use proctor_simulation::{machine::Told, payload::unpack};
 use proctor_store::journal;
 use serde_json::{Value, value::RawValue};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    BadEvent, CHANGE, Contents, LONE_CHANGE, LONE_LOOK, LOOK, Origin, PROVISION, contents::door_of,
+    BadEvent, CHANGE, Contents, LONE_CHANGE, LONE_LOOK, LOOK, Origin, PROVISION, WORLD,
+    contents::door_of,
 };
 
 /// Something that happened at a door of a world, for people to look at.
@@ -18,8 +19,8 @@ use super::{
 pub struct WorldEvent {
     /// Its name; the same whenever the journal is read.
     pub id: EventId,
-    /// The door.
-    pub door: usize,
+    /// The door; none if it happened to the world itself.
+    pub door: Option<usize>,
     /// Its place in the world, counted from 0.
     pub seq: u64,
     /// What kind of thing.
@@ -62,6 +63,13 @@ pub(super) fn of(door: usize, body: &[u8]) -> Vec<u8> {
     line
 }
 
+/// The line of a step that came later: with the door, the number of the step.
+pub(super) fn of_step(door: usize, place: usize, body: &[u8]) -> Vec<u8> {
+    let mut line = format!("{{\"sandbox\":{door},\"step\":{place},").into_bytes();
+    line.extend_from_slice(body.get(1..).unwrap_or(b"}"));
+    line
+}
+
 /// Adds what an event of the journal tells to `shown`.
 pub(super) fn show(
     origin: &Origin,
@@ -70,6 +78,12 @@ pub(super) fn show(
     only: Option<usize>,
     shown: &mut Vec<WorldEvent>,
 ) -> Result<(), BadEvent> {
+    if event.kind == WORLD {
+        if only.is_none() {
+            shown.push(show_world(origin, event, shown.len() as u64)?);
+        }
+        return Ok(());
+    }
     let is_told = matches!(
         event.kind,
         CHANGE | LOOK | PROVISION | LONE_CHANGE | LONE_LOOK
@@ -95,7 +109,7 @@ pub(super) fn show(
             .map_err(|problem| BadEvent::new(event.seq, problem))?;
         shown.push(WorldEvent {
             id: event_id(origin.id, event, number),
-            door,
+            door: Some(door),
             seq: shown.len() as u64,
             kind: told.kind,
             direction: told.direction,
@@ -104,6 +118,22 @@ pub(super) fn show(
         });
     }
     Ok(())
+}
+
+/// What happened to the world itself.
+fn show_world(origin: &Origin, event: &Entry<'_>, seq: u64) -> Result<WorldEvent, BadEvent> {
+    let bad = |problem: String| BadEvent::new(event.seq, problem);
+    let line = unpack(event.payload).map_err(|error| bad(error.to_string()))?;
+    let told = Told::read(&line).map_err(|error| bad(error.to_string()))?;
+    Ok(WorldEvent {
+        id: event_id(origin.id, event, 0),
+        door: None,
+        seq,
+        kind: told.kind,
+        direction: told.direction,
+        payload: told.payload,
+        at: told.at,
+    })
 }
 
 /// The name of an event: its time, and a hash of where it stands.

@@ -10,9 +10,10 @@ use proctor_simulation::{
 use proctor_store::journal::NewEvent;
 
 use super::{
-    BadEvent, CHANGE, Contents, LOOK, Origin, Rehearsal,
+    BadEvent, CHANGE, CLOCK_IS_FIXED, Contents, LOOK, Origin, Rehearsal, WorldError,
     line::{self, Entry},
     record,
+    timeline::Unwritten,
 };
 
 /// A world after its scenario, at work in memory.
@@ -38,14 +39,18 @@ impl MemoryWorld {
         }
     }
 
-    /// Answers a request to the simulator that its path names; 404 where there is none.
+    /// Answers a request to the simulator that its path names, when the real clock shows `now`; 404 where there is none.
     pub fn handle(&mut self, mut request: Request, now: Timestamp) -> Response {
-        request.at = now;
+        request.at = self.contents.timeline.world_time(now);
+        self.catch_up(request.at);
         let Some(door) = self.origin.blueprint.door_of_path(&request.path) else {
             let path = &request.path;
             return Response::not_found(format!("no simulator answers at /{path}"));
         };
-        let (answered, at) = self.contents.act(door, &request);
+        let (mut answered, at) = self.contents.act(door, &request);
+        let triggered = self
+            .contents
+            .triggered_by_agent(door, &mut answered.happened, at);
         let kind = match answered.happened.is_change {
             true => CHANGE,
             false => LOOK,
@@ -55,7 +60,48 @@ impl MemoryWorld {
             kind: kind.into(),
             payload: pack(line::of(door, &(answered.happened.body)())),
         });
+        self.write(triggered);
         answered.response
+    }
+
+    /// What the world's clock shows when the real one shows `real`.
+    pub fn world_time(&self, real: Timestamp) -> Timestamp {
+        self.contents.timeline.world_time(real)
+    }
+
+    /// Advances the world's clock, when the real one shows `now`; what it shows then.
+    pub fn advance(&mut self, seconds: u64, now: Timestamp) -> Result<Timestamp, WorldError> {
+        let at = self.world_time(now);
+        self.catch_up(at);
+        if !self.origin.scenario.clock.is_advanceable() {
+            return Err(WorldError::Clock(CLOCK_IS_FIXED.to_owned()));
+        }
+        let change = self.contents.advance(seconds, at)?;
+        let at = at.max(self.contents.latest());
+        let mut written = Vec::new();
+        self.contents.note_change(&change, at, &mut written);
+        self.write(written);
+        Ok(self.world_time(now))
+    }
+
+    /// Carries out the steps that are due at this time of the world's clock.
+    pub fn catch_up(&mut self, at: Timestamp) {
+        let happened = self.contents.catch_up(at);
+        self.write(happened);
+    }
+
+    /// When the last step comes that waits for nothing but time.
+    pub fn last_due(&self) -> Option<Timestamp> {
+        self.contents.timeline.last_due()
+    }
+
+    fn write(&mut self, events: Vec<Unwritten>) {
+        let events = events.into_iter().map(|event| NewEvent {
+            at: event.at,
+            kind: event.kind.into(),
+            payload: pack(event.line),
+        });
+        self.events.extend(events);
     }
 
     /// How often something was changed or sent so far.

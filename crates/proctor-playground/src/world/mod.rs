@@ -15,15 +15,17 @@ mod memory;
 mod opening;
 mod record;
 mod requests;
+mod timeline;
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use proctor_core::{
+    definition::ClockPolicy,
     id::kinds::WorldId,
     time::{Clock, Timestamp},
 };
 use proctor_simulation::{
-    exhibits::Exhibits, record::WorldRecord, seed::Seed, simulator::NotProvided,
+    exhibits::Exhibits, record::WorldRecord, scenario::Step, seed::Seed, simulator::NotProvided,
 };
 use proctor_store::{
     StoreError,
@@ -49,6 +51,8 @@ pub const CHANGE: &str = "change";
 pub const LOOK: &str = "look";
 /// The kind of a journal's event in which the owner of the playground put something in.
 pub const PROVISION: &str = "provision";
+/// The kind of a journal's event that happened to the world itself: its clock, and steps that come later.
+pub const WORLD: &str = "world";
 /// The kind of a journal's first event.
 pub const OPENING: &str = "opening";
 /// The same as [`CHANGE`], in journals that a FHIR store by itself once kept without a world: its
@@ -56,6 +60,8 @@ pub const OPENING: &str = "opening";
 const LONE_CHANGE: &str = "fhir";
 /// The same as [`LOOK`] in such journals.
 const LONE_LOOK: &str = "fhir.read";
+/// Why a clock is not advanced that the task keeps as it is.
+pub const CLOCK_IS_FIXED: &str = "the task does not let anybody advance the clock";
 /// How often something is tried when other nodes keep writing first.
 const TRIES: usize = 8;
 /// How many events are read from the journal at once.
@@ -79,6 +85,17 @@ pub struct Origin {
     /// Where agents reach it, without a trailing slash: the address of its FHIR store is
     /// `<base_url>/fhir`.
     pub base_url: String,
+    /// What happens in it beside what agents do.
+    pub scenario: Scenario,
+}
+
+/// What happens in a world beside what agents do.
+#[derive(Clone, Debug, Default)]
+pub struct Scenario {
+    /// The steps, in the order in which they were written.
+    pub steps: Arc<[Step]>,
+    /// Whether agents may advance the clock.
+    pub clock: ClockPolicy,
 }
 
 /// What surrounds all worlds of a process.
@@ -143,6 +160,9 @@ pub enum WorldError {
     /// Others kept writing first.
     #[error("others keep writing to this world; nothing was changed; try again")]
     Overtaken,
+    /// The clock cannot be advanced so.
+    #[error("{0}")]
+    Clock(String),
     /// The world cannot be made from its journal.
     #[error(transparent)]
     Open(OpenError),
@@ -211,7 +231,7 @@ impl World {
         &self.inner.origin
     }
 
-    /// When it was frozen, if it was.
+    /// When it was frozen by its own clock, if it was.
     pub fn frozen_at(&self) -> Option<Timestamp> {
         self.read().frozen_at()
     }
@@ -237,7 +257,7 @@ impl World {
                 };
                 let now = current
                     .frozen_at()
-                    .unwrap_or_else(|| self.inner.clock.now().max(current.contents.latest()));
+                    .unwrap_or_else(|| self.now_in(&current).max(current.contents.latest()));
                 let mut exhibits = current.contents.exhibits(now);
                 exhibits.show(record);
                 let seen = look(&exhibits);
@@ -295,6 +315,11 @@ impl World {
             )?;
         }
         Ok(told)
+    }
+
+    /// What the world's clock shows.
+    fn now_in(&self, current: &Current) -> Timestamp {
+        current.contents.timeline.world_time(self.inner.clock.now())
     }
 
     fn must_rebuild(&self) -> bool {

@@ -36,10 +36,12 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// Lets a scenario happen in memory at `now`. The same scenario at the same time on the same
-    /// origin always gives the same world.
-    pub fn of(origin: Origin, scenario: &[Step], now: Timestamp) -> Result<Self, NotOpened> {
+    /// Lets the beginning of a scenario happen in memory at `now`. The same origin at the same time
+    /// always gives the same world. Steps that come later must have a simulator that carries them out.
+    pub fn of(origin: Origin, now: Timestamp) -> Result<Self, NotOpened> {
         let mut contents = Contents::branch(&origin);
+        let scenario = &origin.scenario.steps;
+        contents.timeline.begin(now);
         let opening = json!({
             "environment": origin.blueprint.digest(),
             "steps": scenario.len(),
@@ -57,8 +59,11 @@ impl Rehearsal {
             };
             let door = origin
                 .blueprint
-                .door_for(step.targets(), step.simulator.as_deref())
+                .door_for(step)
                 .ok_or_else(|| refuse(no_simulator(step)))?;
+            if step.timing.is_some() {
+                continue;
+            }
             let (happened, at) = contents
                 .provide(door, &Provision::Step(step), now)
                 .map_err(refuse)?;

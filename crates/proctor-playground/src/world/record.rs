@@ -1,15 +1,19 @@
 //! What happened in a world, read from its journal for checks that ask about more than its last state.
 
+use proctor_core::environment::SimulatorType;
 use proctor_simulation::{
     payload::unpack,
     record::{Actor, RecordedEvent, WorldRecord, Write},
 };
 
 use super::{
-    BadEvent, CHANGE, Contents, LONE_CHANGE, LONE_LOOK, LOOK, Origin, PROVISION,
+    BadEvent, CHANGE, Contents, LONE_CHANGE, LONE_LOOK, LOOK, Origin, PROVISION, WORLD,
     contents::door_of,
     line::{self, Entry},
 };
+
+/// What checks call the simulator at which the world's own events happen: `protocol: clock`.
+const CLOCK: &str = "Clock";
 
 /// What happened in the world from `origin` whose journal holds `entries`, oldest first.
 pub(super) fn read<'e>(
@@ -30,18 +34,27 @@ pub(super) fn read<'e>(
     for entry in entries {
         line::show(origin, &contents, &entry, None, &mut shown)?;
         let first = record.events.len();
-        let actor = match entry.kind {
-            PROVISION => Actor::Owner,
-            _ => Actor::Agent,
+        let is_owners = |direction: &str| match entry.kind {
+            PROVISION => true,
+            WORLD => direction == "inbound",
+            _ => false,
         };
         for event in shown.drain(..) {
-            let Some(door) = origin.blueprint.doors().get(event.door) else {
-                continue;
+            let (simulator, name) = match event.door {
+                None => (SimulatorType::named(CLOCK), CLOCK.to_owned()),
+                Some(door) => match origin.blueprint.doors().get(door) {
+                    Some(door) => (door.kind(), door.name.clone()),
+                    None => continue,
+                },
+            };
+            let actor = match is_owners(&event.direction) {
+                true => Actor::Owner,
+                false => Actor::Agent,
             };
             record.push_event(RecordedEvent {
                 id: event.id,
-                simulator: door.kind(),
-                name: door.name.clone(),
+                simulator,
+                name,
                 kind: event.kind,
                 direction: event.direction,
                 payload: event.payload,

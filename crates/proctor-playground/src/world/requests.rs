@@ -9,14 +9,15 @@ use proctor_simulation::{
 };
 
 use super::{
-    CHANGE, LOOK, PROVISION, TRIES, World, WorldError,
+    CHANGE, CLOCK_IS_FIXED, LOOK, PROVISION, TRIES, World, WorldError,
     current::{Closed, Current},
     line,
+    timeline::Unwritten,
 };
 use crate::recorder::{Epoch, NotRecorded, Ticket};
 
 /// Why something did not happen in memory.
-enum NotDone {
+pub(super) enum NotDone {
     /// The state cannot be changed now.
     Closed(Closed),
     /// The recorder did not take it. The state is void.
@@ -36,7 +37,7 @@ impl World {
     pub async fn handle(&self, door: usize, mut request: Request) -> Response {
         let outcome = self
             .until_written(|world| {
-                request.at = world.inner.clock.now();
+                request.at = world.now_in(&world.read());
                 world.attempt(door, &request)
             })
             .await;
@@ -68,7 +69,8 @@ impl World {
         self.until_written(|world| {
             let mut current = world.write();
             let epoch = current.open()?;
-            let now = world.inner.clock.now();
+            let now = world.now_in(&current);
+            world.catch_up(&mut current, now)?;
             let (happened, at) = current
                 .contents
                 .provide(door, provision, now)
@@ -114,7 +116,10 @@ impl World {
     fn attempt(&self, door: usize, request: &Request) -> Result<(Response, Ticket), NotDone> {
         {
             let current = self.read();
-            if current.contents.is_read(door, request)
+            let timeline = &current.contents.timeline;
+            let is_quiet = !timeline.is_due(request.at) && !timeline.is_watching();
+            if (is_quiet || current.open().is_err())
+                && current.contents.is_read(door, request)
                 && let Some(answered) = self.glance(&current, door, request)?
             {
                 return Ok(answered);
@@ -130,18 +135,81 @@ impl World {
             }
             Err(closed) => return Err(closed.into()),
         };
-        let (answered, at) = current.contents.act(door, request);
-        if !answered.happened.is_change {
-            let ticket = self.note(epoch, door, at, answered.happened);
-            return Ok((answered.response, ticket));
+        self.catch_up(&mut current, request.at)?;
+        let (mut answered, at) = current.contents.act(door, request);
+        let contents = &mut current.contents;
+        let triggered = contents.triggered_by_agent(door, &mut answered.happened, at);
+        let is_change = answered.happened.is_change;
+        let ticket = match is_change {
+            false => self.note(epoch, door, at, answered.happened),
+            true => match self.record(epoch, CHANGE, door, at, answered.happened) {
+                Ok(ticket) => ticket,
+                Err(error) => {
+                    current.distrust(epoch);
+                    return Err(NotDone::NotRecorded(error));
+                }
+            },
+        };
+        let later = self.record_all(&mut current, epoch, triggered)?;
+        Ok((answered.response, later.unwrap_or(ticket)))
+    }
+
+    /// Carries out the steps that are due at `now`.
+    pub(super) fn catch_up(&self, current: &mut Current, now: Timestamp) -> Result<(), NotDone> {
+        if !current.contents.timeline.is_due(now) {
+            return Ok(());
         }
-        match self.record(epoch, CHANGE, door, at, answered.happened) {
-            Ok(ticket) => Ok((answered.response, ticket)),
-            Err(error) => {
-                current.distrust(epoch);
-                Err(NotDone::NotRecorded(error))
+        let epoch = current.open()?;
+        let happened = current.contents.catch_up(now);
+        self.record_all(current, epoch, happened).map(drop)
+    }
+
+    /// Gives events of the world's own making to the recorder; the ticket of the last one.
+    fn record_all(
+        &self,
+        current: &mut Current,
+        epoch: Epoch,
+        events: Vec<Unwritten>,
+    ) -> Result<Option<Ticket>, NotDone> {
+        let mut last = None;
+        for Unwritten { at, kind, line } in events {
+            match self
+                .inner
+                .recorder
+                .record(epoch, at, kind, Box::new(move || line))
+            {
+                Ok(ticket) => last = Some(ticket),
+                Err(error) => {
+                    current.distrust(epoch);
+                    return Err(NotDone::NotRecorded(error));
+                }
             }
         }
+        Ok(last)
+    }
+
+    /// Advances the world's clock; what it shows then. What becomes due is carried out before the next request.
+    pub async fn advance(&self, seconds: u64) -> Result<Timestamp, WorldError> {
+        if !self.origin().scenario.clock.is_advanceable() {
+            return Err(WorldError::Clock(CLOCK_IS_FIXED.to_owned()));
+        }
+        self.until_written(|world| {
+            let mut current = world.write();
+            let epoch = current.open()?;
+            let now = world.now_in(&current);
+            world.catch_up(&mut current, now)?;
+            let change = current
+                .contents
+                .advance(seconds, now)
+                .map_err(NotDone::Refused)?;
+            let mut written = Vec::new();
+            let at = now.max(current.contents.latest());
+            current.contents.note_change(&change, at, &mut written);
+            let ticket = world.record_all(&mut current, epoch, written)?;
+            let ticket = ticket.unwrap_or_else(|| world.inner.recorder.so_far(epoch));
+            Ok((world.now_in(&current), ticket))
+        })
+        .await
     }
 
     /// Answers a request that changes nothing; nothing for one that would.

@@ -12,7 +12,7 @@ use proctor_fhir_store::{FhirPlugin, State};
 use proctor_office::voice::VoicePlugin;
 use proctor_playground::{
     environment::Blueprint,
-    world::{Origin, Rehearsal, Surroundings, World},
+    world::{Origin, Rehearsal, Scenario, Surroundings, World},
 };
 use proctor_simulation::{
     exchange::Request, registry::SimulatorRegistry, scenario::Step, seed::Seed,
@@ -84,11 +84,24 @@ pub(crate) fn origin(number: u128) -> Origin {
         blueprint: Arc::new(Blueprint::read(&environment(), &registry()).unwrap()),
         seed: Seed::from_number(7),
         base_url: "http://localhost/v1/task-runs/tr_1".to_owned(),
+        scenario: Scenario::default(),
+    }
+}
+
+/// The same world with a scenario.
+pub(crate) fn with_steps(number: u128, steps: &[Step]) -> Origin {
+    let scenario = Scenario {
+        steps: steps.into(),
+        ..Scenario::default()
+    };
+    Origin {
+        scenario,
+        ..origin(number)
     }
 }
 
 pub(crate) async fn begin(bench: &Bench, number: u128, steps: &[Step]) -> World {
-    let rehearsal = Rehearsal::of(origin(number), steps, bench.clock.now()).unwrap();
+    let rehearsal = Rehearsal::of(with_steps(number, steps), bench.clock.now()).unwrap();
     World::begin(rehearsal, &bench.around).await.unwrap()
 }
 

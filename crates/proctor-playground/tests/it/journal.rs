@@ -28,7 +28,7 @@ async fn open_for(house: &House, smart: Option<Smart>) -> World {
         id: WORLD,
         ..lone_origin(Base::empty(), settings, Seed::from_number(1), smart)
     };
-    let rehearsal = Rehearsal::of(origin, &[], NOW).unwrap();
+    let rehearsal = Rehearsal::of(origin, NOW).unwrap();
     World::begin(rehearsal, &house.around(clock)).await.unwrap()
 }
 

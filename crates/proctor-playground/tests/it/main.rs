@@ -7,4 +7,5 @@ mod freezing;
 mod house;
 mod journal;
 mod recorder;
+mod time;
 mod world;

@@ -1,6 +1,6 @@
 //! A playground at work: what it answers, records, and makes of its journal again.
 
-use crate::clinic::{Bench, ask, bench, origin, patients, registry};
+use crate::clinic::{Bench, ask, bench, origin, patients, registry, with_steps};
 use http::Method;
 use proctor_core::{
     environment::{Dataset, DatasetType},
@@ -57,12 +57,12 @@ async fn a_scenario_happens_as_a_whole_or_not_at_all() {
     let mut steps = steps();
     let bad = json!({"type": "fhir_upsert", "resource": {"resourceType": "Patiént", "id": "x"}});
     steps.push(registry().read_step(&bad).unwrap());
-    let refused = Rehearsal::of(origin(1), &steps, bench.clock.now());
+    let refused = Rehearsal::of(with_steps(1, &steps), bench.clock.now());
     assert!(matches!(refused, Err(NotOpened::Step { number: 2, .. })));
     let voice = registry()
         .read_step(&json!({"type": "voicemail", "text": "Hello"}))
         .unwrap();
-    let refused = Rehearsal::of(origin(1), &[voice], bench.clock.now())
+    let refused = Rehearsal::of(with_steps(1, &[voice]), bench.clock.now())
         .err()
         .unwrap();
     assert_eq!(

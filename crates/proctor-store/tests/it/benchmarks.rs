@@ -40,6 +40,7 @@ pub(crate) fn task(name: &str) -> TaskDraft {
         tags: vec!["intake".to_owned()],
         brief: json!({"instructions": "A fax came in."}),
         scenario: vec![json!({"type": "voicemail", "text": "Call me"})],
+        clock: Default::default(),
         capture: BTreeMap::new(),
         devbox: None,
         reference: Value::Null,

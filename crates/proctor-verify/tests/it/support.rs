@@ -286,6 +286,7 @@ pub(crate) fn task(criteria: Vec<Criterion>) -> Task {
                 json!({"code": "72148", "total": 240.5, "parts": [1, 2]}),
             ),
         ],
+        clock: Default::default(),
         capture: BTreeMap::new(),
         criteria,
         reference: Value::Null,

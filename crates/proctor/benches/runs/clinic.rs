@@ -199,6 +199,7 @@ fn benchmark(store: &Store, frozen: proctor_core::canonical::Digest) -> Benchmar
             ],
         },
         entities: Vec::new(),
+        clock: Default::default(),
         capture: BTreeMap::new(),
         criteria: (0..CRITERIA).map(criterion).collect(),
         reference: Value::Null,

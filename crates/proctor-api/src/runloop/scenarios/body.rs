@@ -164,6 +164,7 @@ impl ScenarioCreateParameters {
             tags: Vec::new(),
             brief: Value::Null,
             scenario: Vec::new(),
+            clock: Default::default(),
             capture: BTreeMap::new(),
             devbox: Some(DevboxDefinition::default().into()),
             reference: Value::Null,

@@ -2,6 +2,7 @@
 
 mod charts;
 mod pattern;
+mod trigger;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,6 +11,7 @@ use proctor_simulation::{exhibits::Exhibits, record::WorldRecord};
 use serde_json::{Value, json};
 
 use self::pattern::{Bound, Pattern};
+pub use self::trigger::read_pattern;
 use crate::{
     matching::{Quantity, counted},
     outcome::Outcome,

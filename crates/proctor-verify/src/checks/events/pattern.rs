@@ -145,7 +145,7 @@ impl Bound<'_> {
             .collect()
     }
 
-    fn is_like(&self, event: &RecordedEvent) -> bool {
+    pub(super) fn is_like(&self, event: &RecordedEvent) -> bool {
         let pattern = self.pattern;
         let protocol = pattern.protocol.as_deref();
         let kind = pattern.kind.as_deref();

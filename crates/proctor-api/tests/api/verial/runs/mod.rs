@@ -1,6 +1,7 @@
 //! Runs through the public surface, from an author's drafts to a leaderboard.
 
 mod clinic;
+mod clocks;
 mod costs;
 mod evidence;
 mod hammer;
