@@ -3,6 +3,7 @@
 
 mod directory;
 mod prior_auths;
+mod tools;
 
 use http::{Method, StatusCode};
 use proctor_simulation::{
@@ -15,6 +16,7 @@ use super::{desk::PayerDesk, handled::Handled, handled::Handling, nothing_here};
 
 pub(super) use directory::{find_patients, find_providers};
 pub(super) use prior_auths::attached;
+pub(super) use tools::TOOLS;
 
 /// What events of the REST interface are called.
 pub(super) const KIND: &str = "portal_request";
