@@ -19,6 +19,7 @@ mod docs;
 pub mod error;
 pub mod extract;
 mod frame;
+mod mcp;
 pub mod metrics;
 mod observe;
 mod once_only;

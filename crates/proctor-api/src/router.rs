@@ -11,6 +11,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     error::{ApiError, ApiErrorKind},
     frame::{FrameLayer, FrameSettings},
+    mcp,
     observe::{self, Description},
     openapi, runloop,
     state::ApiState,
@@ -37,6 +38,7 @@ impl Api {
         let routes = OpenApiRouter::with_openapi(openapi::document())
             .merge(verial::routes())
             .merge(runloop::routes())
+            .merge(mcp::routes())
             .routes(routes!(observe::healthz))
             .routes(routes!(observe::readyz))
             .routes(routes!(observe::metrics));
@@ -48,10 +50,14 @@ impl Api {
         }
         .unhurried(runloop::OBJECT_CONTENT)
         .unhurried(tunnels::PATH)
+        .unhurried(mcp::OF_TASK_RUN)
+        .unhurried(mcp::OF_SCENARIO_RUN)
         .unhurried(runloop::VALIDATE)
         .unhurried(runloop::RESCORE)
         .unhurried(verial::RESCORE)
         .streaming(runloop::OBJECT_CONTENT)
+        // Messages have ids of their own.
+        .streaming(mcp::OF_SCENARIO_RUN)
     }
 
     /// Adds routes of another part of the program; what they document appears in the description.

@@ -40,6 +40,8 @@ mod trends;
 mod worlds;
 
 pub(crate) use internal_tasks::RESCORE;
+pub(crate) use public_tasks::complete as complete_task;
+pub(crate) use worlds::door_of;
 
 pub use page::{NoFilter, VerialList, VerialListMeta, VerialPage};
 

@@ -6,6 +6,7 @@ mod evidence;
 mod hammer;
 mod lifecycle;
 mod lists;
+mod mcp;
 mod organization;
 mod public_flow;
 mod results;
