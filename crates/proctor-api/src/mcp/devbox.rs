@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use proctor_core::{
+    devbox::DevboxStatus,
     id::{
         Dialect,
         kinds::{DevboxId, OrganizationId, TaskRunId},
@@ -33,6 +34,8 @@ const LINES: usize = 1_000;
 const MOST_OUTPUT: usize = 64 << 10;
 /// The largest file that is read, in bytes.
 const LARGEST_FILE: u64 = 1 << 20;
+/// How long a box may take to come up.
+const LONGEST_LAUNCH: Duration = Duration::from_secs(600);
 /// How often a run that is being scored is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -152,7 +155,7 @@ impl DevboxTools {
         if name == COMPLETE {
             return self.complete().await;
         }
-        let devbox = self.devbox()?;
+        let devbox = self.devbox().await?;
         let text = |name: &str| arguments.get(name).and_then(Value::as_str);
         let path = text("path").unwrap_or_default();
         match name {
@@ -177,15 +180,25 @@ impl DevboxTools {
         }
     }
 
-    /// The box, while the taker may work in it.
-    fn devbox(&self) -> Result<DevboxId, ApiError> {
-        match (&self.task_run.state, self.task_run.devbox) {
-            (TaskRunState::Started(_), Some(devbox)) => Ok(devbox),
-            _ => {
-                let over = Refused::TaskRunOver(self.task_run.status());
-                Err(EngineError::from(over).into())
-            }
-        }
+    /// The box, while the taker may work in it. One that comes up is waited for.
+    async fn devbox(&self) -> Result<DevboxId, ApiError> {
+        let (TaskRunState::Started(_), Some(devbox)) = (&self.task_run.state, self.task_run.devbox)
+        else {
+            let over = Refused::TaskRunOver(self.task_run.status());
+            return Err(EngineError::from(over).into());
+        };
+        let fleet = self.state.fleet()?;
+        let up = DevboxStatus::ALL.into_iter().filter(|status| {
+            !matches!(
+                status,
+                DevboxStatus::Provisioning | DevboxStatus::Initializing
+            )
+        });
+        let up: Vec<DevboxStatus> = up.collect();
+        fleet
+            .wait_for(self.organization, devbox, &up, LONGEST_LAUNCH)
+            .await?;
+        Ok(devbox)
     }
 
     async fn run(

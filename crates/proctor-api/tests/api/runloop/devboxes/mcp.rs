@@ -15,10 +15,7 @@ async fn started(boxes: &Boxes) -> String {
         "grep -q hello /home/user/greeting.txt".into();
     let scenario = create(&boxes.server, body).await;
     let run = boxes
-        .post(
-            "/v1/scenarios/start_run_and_await_env_ready",
-            json!({"scenario_id": scenario}),
-        )
+        .post("/v1/scenarios/start_run", json!({"scenario_id": scenario}))
         .await;
     run["id"].as_str().unwrap().to_owned()
 }
