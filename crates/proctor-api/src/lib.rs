@@ -13,6 +13,7 @@
 //! Dialects only translate: parse, authorise, call, render. A rule that both need does not belong
 //! here.
 
+mod agent_reports;
 pub mod auth;
 pub mod dialect;
 mod docs;

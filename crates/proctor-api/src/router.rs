@@ -9,6 +9,7 @@ use axum::{Router, extract::Request};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
+    agent_reports,
     error::{ApiError, ApiErrorKind},
     frame::{FrameLayer, FrameSettings},
     mcp,
@@ -39,6 +40,7 @@ impl Api {
             .merge(verial::routes())
             .merge(runloop::routes())
             .merge(mcp::routes())
+            .merge(agent_reports::routes())
             .routes(routes!(observe::healthz))
             .routes(routes!(observe::readyz))
             .routes(routes!(observe::metrics));

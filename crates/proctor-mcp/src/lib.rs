@@ -10,6 +10,7 @@ use std::{convert::Infallible, future::Future, pin::Pin, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use http::{HeaderValue, header};
 use http_body_util::{Full, combinators::BoxBody};
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
@@ -98,6 +99,10 @@ pub fn serve(
             // The caller has read the body, within its own limit.
             .with_max_request_body_bytes(usize::MAX);
         let handler = Handler(toolbox);
+        let mut request = request;
+        // Answers are JSON, whatever else a client would take.
+        let accepted = HeaderValue::from_static("application/json, text/event-stream");
+        request.headers_mut().insert(header::ACCEPT, accepted);
         let sessions = Arc::new(NeverSessionManager::default());
         let service = StreamableHttpService::new(move || Ok(handler.clone()), sessions, config);
         service.handle(request.map(Full::new)).await

@@ -14,6 +14,8 @@ use axum::{
     extract::{Request, State},
     response::Response,
 };
+use http::StatusCode;
+use http_body_util::BodyExt as _;
 use proctor_core::{
     definition::World, id::kinds::TaskRunId, refused::Refused, task_run::TaskRunState,
 };
@@ -26,7 +28,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use self::{devbox::DevboxTools, world::WorldTools};
 use crate::{
     auth::{OrganizationCaller, RunCaller},
-    error::ApiError,
+    error::{ApiError, ApiErrorKind},
     extract::{Path, read_body},
     state::ApiState,
 };
@@ -120,7 +122,31 @@ async fn speak(
     let (parts, body) = request.into_parts();
     let body = read_body(&parts.headers, body, state.body_limit()).await?;
     let answer = proctor_mcp::serve(tools, http::Request::from_parts(parts, body)).await;
+    if answer.status().is_client_error() {
+        return refused(answer).await;
+    }
     Ok(answer.map(Body::new))
+}
+
+/// A refusal: to a message in the protocol's own words, and in the dialect's to what is no message.
+async fn refused(answer: http::Response<proctor_mcp::Body>) -> Result<Response, ApiError> {
+    let (parts, body) = answer.into_parts();
+    let body = body.collect().await.map_err(ApiError::internal)?.to_bytes();
+    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let is_answer = message.get("id").is_some_and(|id| !id.is_null());
+    if is_answer {
+        return Ok(Response::from_parts(parts, Body::from(body)));
+    }
+    let said = message["error"]["message"].as_str().map(str::to_owned);
+    let said = said.unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned());
+    let kind = match parts.status {
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => ApiErrorKind::UnsupportedMediaType,
+        _ => ApiErrorKind::BadRequest,
+    };
+    Err(ApiError::new(
+        kind,
+        format!("this is not a message of the Model Context Protocol: {said}"),
+    ))
 }
 
 /// A tool of a simulator as clients are told of it.

@@ -172,6 +172,12 @@ async fn the_endpoint_is_open_for_the_taker_of_a_started_task_run_only() {
             .await;
         assert_eq!(refused.status, status, "{}", refused.body);
     }
+    for body in [json!({"hello": "world"}), json!([]), json!("tools/list")] {
+        let wrong = run.ask(Method::POST, &path, body).await;
+        assert_eq!(wrong.status, 400, "{}", wrong.body);
+        let said = wrong.body["error"]["message"].as_str().unwrap();
+        assert!(said.starts_with("this is not a message of the Model Context Protocol"));
+    }
     let got = run.ask(Method::GET, &path, Value::Null).await;
     assert_eq!(got.status, 405, "{}", got.body);
 }

@@ -1,5 +1,6 @@
 //! Runs through the public surface, from an author's drafts to a leaderboard.
 
+mod agent_reports;
 mod clinic;
 mod costs;
 mod evidence;
