@@ -13,12 +13,14 @@
 //! Dialects only translate: parse, authorise, call, render. A rule that both need does not belong
 //! here.
 
+mod agent_reports;
 pub mod auth;
 pub mod dialect;
 mod docs;
 pub mod error;
 pub mod extract;
 mod frame;
+mod mcp;
 pub mod metrics;
 mod observe;
 mod once_only;

@@ -1,12 +1,16 @@
 //! Our own numbers of a run or a job, the same in both dialects but for the ids.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use proctor_core::{
     definition::{Criterion, Task},
-    id::Dialect,
+    id::{
+        Dialect,
+        kinds::{RunId, TaskId},
+    },
     results::{AttemptResult, Summary},
     scoring::CriticalMiss,
+    usage::Usage,
 };
 use proctor_engine::{
     jobs::{LookResults, RoundsResults},
@@ -17,6 +21,8 @@ use proctor_store::comparisons::CriterionScore;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
+
+use crate::agent_reports::UsageView;
 
 /// How many tasks that are left out are named.
 const MOST_NAMED: usize = 5;
@@ -120,6 +126,8 @@ pub(crate) struct AgentResultsView {
     name: Option<String>,
     run_ids: Vec<String>,
     summary: SummaryView,
+    /// What the agent says it used up in all attempts; null if it reported nothing.
+    usage: Option<UsageView>,
     attempts: Vec<AttemptView>,
 }
 
@@ -172,6 +180,8 @@ pub(crate) struct AttemptView {
     /// What was found about each of them, in sentences; absent where none was missed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     critical_reasons: Vec<String>,
+    /// What the agent says it used up, in all tries together; null if it reported nothing.
+    usage: Option<UsageView>,
     /// What its task is called and what its criteria scored, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<AttemptDetails>,
@@ -228,7 +238,7 @@ impl ResultsView {
         let agents = results.agents.into_iter();
         Self {
             agents: agents
-                .map(|agent| AgentResultsView::of(agent, dialect))
+                .map(|agent| AgentResultsView::of(agent, &results.usage, dialect))
                 .collect(),
             warnings: results.warnings.iter().map(told).collect(),
             rounds: results.rounds.map(RoundsView::of),
@@ -246,14 +256,20 @@ impl ResultsView {
 }
 
 impl AgentResultsView {
-    fn of(agent: AgentResults, dialect: Dialect) -> Self {
+    fn of(agent: AgentResults, usage: &BTreeMap<(RunId, TaskId), Usage>, dialect: Dialect) -> Self {
         let attempts = agent.attempts.iter();
+        let of_attempt = |attempt: &AttemptResult| usage.get(&(attempt.run, attempt.task)).copied();
+        let used = Usage::sum(agent.attempts.iter().filter_map(of_attempt));
         Self {
             name: agent.name,
             run_ids: agent.runs.iter().map(|run| run.wire(dialect)).collect(),
             summary: SummaryView::of(&agent.summary),
+            usage: used.map(UsageView::from),
             attempts: attempts
-                .map(|attempt| AttemptView::of(attempt, agent.shows_criteria, dialect))
+                .map(|attempt| AttemptView {
+                    usage: of_attempt(attempt).map(UsageView::from),
+                    ..AttemptView::of(attempt, agent.shows_criteria, dialect)
+                })
                 .collect(),
         }
     }
@@ -318,6 +334,7 @@ impl AttemptView {
                 .filter(|_| shows_criteria)
                 .map(CriticalMiss::in_words)
                 .collect(),
+            usage: None,
             details: None,
         }
     }

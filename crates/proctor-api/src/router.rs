@@ -9,8 +9,10 @@ use axum::{Router, extract::Request};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
+    agent_reports,
     error::{ApiError, ApiErrorKind},
     frame::{FrameLayer, FrameSettings},
+    mcp,
     observe::{self, Description},
     openapi, runloop,
     state::ApiState,
@@ -37,6 +39,8 @@ impl Api {
         let routes = OpenApiRouter::with_openapi(openapi::document())
             .merge(verial::routes())
             .merge(runloop::routes())
+            .merge(mcp::routes())
+            .merge(agent_reports::routes())
             .routes(routes!(observe::healthz))
             .routes(routes!(observe::readyz))
             .routes(routes!(observe::metrics));
@@ -48,10 +52,14 @@ impl Api {
         }
         .unhurried(runloop::OBJECT_CONTENT)
         .unhurried(tunnels::PATH)
+        .unhurried(mcp::OF_TASK_RUN)
+        .unhurried(mcp::OF_SCENARIO_RUN)
         .unhurried(runloop::VALIDATE)
         .unhurried(runloop::RESCORE)
         .unhurried(verial::RESCORE)
         .streaming(runloop::OBJECT_CONTENT)
+        // Messages have ids of their own.
+        .streaming(mcp::OF_SCENARIO_RUN)
     }
 
     /// Adds routes of another part of the program; what they document appears in the description.

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use proctor_core::id::IdSource;
+use proctor_core::{id::IdSource, usage::PriceTable};
 use proctor_engine::Engine;
 use proctor_fleet::{Fleet, SshService, blueprints::Blueprints};
 use proctor_store::Store;
@@ -30,6 +30,8 @@ pub struct ApiOptions {
     pub public_url: Option<String>,
     /// Where the server listens: where links lead when a request names another host than this machine.
     pub listen: Option<SocketAddr>,
+    /// What models cost, for reports of usage that name no cost.
+    pub prices: PriceTable,
     /// The domain whose names lead to ports of devboxes. Without one, tunnels are below a path.
     pub tunnel_domain: Option<String>,
 }
@@ -43,6 +45,7 @@ impl Default for ApiOptions {
             object_limit: proctor_fleet::objects::LARGEST,
             public_url: None,
             listen: None,
+            prices: PriceTable::default(),
             tunnel_domain: None,
         }
     }
@@ -169,6 +172,10 @@ impl ApiState {
 
     pub(crate) fn object_limit(&self) -> u64 {
         self.0.options.object_limit
+    }
+
+    pub(crate) fn prices(&self) -> &PriceTable {
+        &self.0.options.prices
     }
 
     pub(crate) fn listen(&self) -> Option<SocketAddr> {

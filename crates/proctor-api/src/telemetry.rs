@@ -99,9 +99,16 @@ impl Telemetry {
 /// What a collector receives: everything worth a word, and every request.
 const EXPORTED: &str = "info,proctor::access=debug";
 
+/// The SDK of the Model Context Protocol warns of every mistake of a client, which is the client's business. Whoever wants to
+/// read that names `rmcp` in the filter.
+const WITHOUT_SDK: &str = "rmcp=off";
+
 /// Sets up logs and traces for the whole process.
 pub fn install(options: &TelemetryOptions) -> Result<Telemetry, TelemetryError> {
-    let logged = EnvFilter::try_new(&options.filter)?;
+    let mut logged = EnvFilter::try_new(&options.filter)?;
+    if !options.filter.contains("rmcp") {
+        logged = logged.add_directive(WITHOUT_SDK.parse()?);
+    }
     let traces = trace_provider(options)?;
     // Each has a filter of its own: requests are traced whether or not they are logged.
     let exported = match &traces {

@@ -52,3 +52,5 @@ pub mod scoring;
 pub mod shell;
 pub mod task_run;
 pub mod time;
+pub mod trajectory;
+pub mod usage;

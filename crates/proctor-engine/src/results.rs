@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use proctor_core::{
     definition::{Benchmark, Task},
-    id::kinds::{JobId, OrganizationId, RunId},
+    id::kinds::{JobId, OrganizationId, RunId, TaskId},
     job::JobAgent,
     results::{AttemptResult, Summary, TryResult},
     run::{Ending, Run, RunState, never_started},
     task_run::{Cause, TaskRun},
+    usage::Usage,
 };
 
 use crate::{
@@ -27,6 +28,8 @@ pub struct Results {
     pub warnings: Vec<ResultWarning>,
     /// How far the planned rounds of a job came, if it has any.
     pub rounds: Option<RoundsResults>,
+    /// What agents say they used up, by run and task; all tries of an attempt together.
+    pub usage: BTreeMap<(RunId, TaskId), Usage>,
 }
 
 /// What whoever reads results should know.
@@ -86,8 +89,11 @@ impl Engine {
         if let Some(rules) = HarborRules::of(&details.job.plan.source) {
             warnings.extend(rules.warnings.into_iter().map(ResultWarning::Harbor));
         }
+        let agents = agents_of(&details);
+        let runs: Vec<RunId> = agents.iter().flat_map(|agent| agent.runs.clone()).collect();
         Ok(Results {
-            agents: agents_of(&details),
+            usage: self.store().usage_of_runs(&runs).await?,
+            agents,
             warnings,
             rounds: details.rounds(),
         })
@@ -124,6 +130,7 @@ impl Engine {
             agents: vec![agent],
             warnings: left_out(&prepared.benchmark, is_wanted),
             rounds: None,
+            usage: self.store().usage_of_runs(&[id]).await?,
         })
     }
 

@@ -36,6 +36,7 @@ pub mod settings;
 mod simulator;
 pub mod smart;
 pub mod state;
+mod tools;
 mod view;
 mod writes;
 

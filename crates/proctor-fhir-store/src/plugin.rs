@@ -9,6 +9,7 @@ use proctor_simulation::{
     registry::{MachineSource, SimulatorPlugin},
     scenario::{StepKind, read_fields, required},
     seed::Seed,
+    tool::Tool,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,6 +18,7 @@ use super::{
     blueprint::{Blueprint, config_schema},
     entrance,
     smart::Smart,
+    tools,
 };
 
 /// The first segment of every path of a store below its playground.
@@ -52,6 +54,10 @@ impl SimulatorPlugin for FhirPlugin {
     /// Stores are counted for themselves.
     fn seed_sequence(&self) -> &'static str {
         "fhir"
+    }
+
+    fn tools(&self) -> &'static [Tool] {
+        tools::TOOLS
     }
 
     fn steps(&self) -> &'static [StepKind] {

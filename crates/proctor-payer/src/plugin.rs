@@ -11,6 +11,7 @@ use proctor_simulation::{
     entrance::{Admission, Entrance, Entrances},
     registry::{MachineSource, SimulatorPlugin, factory},
     scenario::{StepKind, read_fields, required},
+    tool::Tool,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -18,7 +19,7 @@ use serde_json::{Map, Value};
 use crate::{
     Blueprint, PayerDesk,
     blueprint::{check_config, config_schema},
-    is_page,
+    clearinghouse, is_page, portal,
 };
 
 /// A payer's portal.
@@ -69,6 +70,10 @@ impl SimulatorPlugin for PayerPlugin {
         DESK
     }
 
+    fn tools(&self) -> &'static [Tool] {
+        portal::TOOLS
+    }
+
     fn steps(&self) -> &'static [StepKind] {
         STEPS
     }
@@ -113,6 +118,10 @@ impl SimulatorPlugin for ClearinghousePlugin {
 
     fn machine(&self) -> MachineSource {
         DESK
+    }
+
+    fn tools(&self) -> &'static [Tool] {
+        clearinghouse::TOOLS
     }
 
     fn steps(&self) -> &'static [StepKind] {

@@ -10,6 +10,7 @@
 //!   come from.
 //! * [`account`], [`content`], [`json_writer`], [`payload`]: how events are told and kept.
 //! * [`fields`], [`config`]: bodies and configurations, read so that everything wrong is said at once.
+//! * [`tool`]: what a simulator offers to agents that call tools.
 //! * `rehearsal`, with the feature of that name: for tests of simulators.
 //!
 //! Nothing here does I/O, reads a clock or draws a random number, and nothing knows which simulators
@@ -34,3 +35,4 @@ pub mod scenario;
 pub mod schema;
 pub mod seed;
 pub mod simulator;
+pub mod tool;

@@ -20,6 +20,7 @@ use crate::{
     scenario::{ReadPattern, Step, StepKind},
     seed::Seed,
     simulator::Machine,
+    tool::Tool,
 };
 
 /// A type of simulator.
@@ -74,6 +75,12 @@ pub trait SimulatorPlugin: Send + Sync + 'static {
 
     /// The steps of scenarios that it carries out.
     fn steps(&self) -> &'static [StepKind] {
+        &[]
+    }
+
+    /// What it offers to agents that call tools: nothing, if nothing is said. The list is short and does not change while a
+    /// server runs.
+    fn tools(&self) -> &'static [Tool] {
         &[]
     }
 
@@ -147,7 +154,7 @@ impl SimulatorRegistry {
     ///
     /// # Panics
     ///
-    /// If another type has its name or its path.
+    /// If another type has its name, its path or the name of one of its tools.
     #[must_use]
     pub fn with(mut self, plugin: impl SimulatorPlugin) -> Self {
         for name in plugin.aliases().iter().copied().chain([plugin.name()]) {
@@ -161,6 +168,16 @@ impl SimulatorRegistry {
             self.of_path(path).is_none(),
             "two simulators answer at '{path}'"
         );
+        for tool in plugin.tools() {
+            let is_taken = self.tools().any(|known| known.name == tool.name);
+            assert!(!is_taken, "two simulators have a tool '{}'", tool.name);
+            let place = first_segment(tool.path);
+            assert!(
+                place == path,
+                "the tool '{}' asks at '{place}', not at '{path}'",
+                tool.name
+            );
+        }
         self.plugins.push(Arc::new(plugin));
         self
     }
@@ -175,6 +192,11 @@ impl SimulatorRegistry {
     /// All types.
     pub fn plugins(&self) -> impl Iterator<Item = &dyn SimulatorPlugin> {
         self.plugins.iter().map(|plugin| &**plugin)
+    }
+
+    /// The tools of all types.
+    fn tools(&self) -> impl Iterator<Item = &'static Tool> {
+        self.plugins().flat_map(|plugin| plugin.tools())
     }
 
     /// The type with this name or alias, in whatever case.

@@ -59,6 +59,7 @@ mod ssh_keys;
 mod store;
 mod suite;
 pub mod tasks;
+pub mod trajectories;
 mod vault;
 mod versions;
 pub mod whole_benchmark;

@@ -6,10 +6,10 @@ use secrecy::SecretString;
 
 use crate::{
     commands::{
-        benchmark::Benchmark, compare::Compare, demo::Demo, doctor::Doctor, fhir::Fhir,
-        gate::arguments::Gate, harbor::Harbor, image::Image, import::Import, keys::Keys,
-        organizations::Organizations, scenario::Scenario, serve::Serve, show::Show, stats::Stats,
-        take::Take, verify_journal::VerifyJournal,
+        agent::Agent, benchmark::Benchmark, compare::Compare, demo::Demo, doctor::Doctor,
+        fhir::Fhir, gate::arguments::Gate, harbor::Harbor, image::Image, import::Import,
+        keys::Keys, mcp::Mcp, organizations::Organizations, scenario::Scenario, serve::Serve,
+        show::Show, stats::Stats, take::Take, verify_journal::VerifyJournal,
     },
     exit::WrongUse,
 };
@@ -59,6 +59,10 @@ pub(crate) enum Command {
     Show(Show),
     /// Take a benchmark of a server with a command of yours
     Take(Take),
+    /// Be an agent that takes a task, for runs and scripts that start one
+    Agent(Agent),
+    /// Speak MCP with a task run over standard input and output
+    Mcp(Mcp),
     /// Print a completion script for a shell
     Completions {
         /// The shell

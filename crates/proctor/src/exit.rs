@@ -17,6 +17,8 @@ pub(crate) enum Exit {
     PlatformFailed,
     /// Done, and the data do not say: a gate that is neither passed nor failed.
     Inconclusive,
+    /// The provider of a model gave no answer: neither the agent nor the platform is at fault. `EX_TEMPFAIL` of sysexits.h.
+    ProviderFailed,
 }
 
 impl Exit {
@@ -28,6 +30,7 @@ impl Exit {
             Self::WrongUse => 2,
             Self::PlatformFailed => 3,
             Self::Inconclusive => 4,
+            Self::ProviderFailed => 75,
         }
     }
 

@@ -14,6 +14,7 @@ mod exit;
 mod harbor_settings;
 mod image_settings;
 mod judge;
+mod prices;
 mod report;
 mod running;
 mod settings;

@@ -161,6 +161,9 @@ pub(crate) struct ServeSettings {
     /// File with the key for that endpoint [default: no key is sent]
     #[arg(long, value_name = "FILE", env = "PROCTOR_JUDGE_KEY_FILE")]
     pub(crate) judge_key_file: Option<PathBuf>,
+    /// File with what models cost (TOML), for reports of usage that name no cost
+    #[arg(long, value_name = "FILE", env = "PROCTOR_MODEL_PRICES")]
+    pub(crate) model_prices: Option<PathBuf>,
     /// Directory with Harbor tasks that job files may name as tasks:NAME/…: NAME=DIR; may be repeated
     #[arg(
         long = "harbor-tasks",
@@ -400,6 +403,7 @@ impl ServeSettings {
             judge_url: self.judge_url.or(file.judge_url),
             judge_model: self.judge_model.or(file.judge_model),
             judge_key_file: self.judge_key_file.or(file.judge_key_file),
+            model_prices: self.model_prices.or(file.model_prices),
             harbor_tasks: self.harbor_tasks.or(file.harbor_tasks),
             harbor_public_policy: self.harbor_public_policy.or(file.harbor_public_policy),
             harbor_build_policy: self.harbor_build_policy.or(file.harbor_build_policy),
@@ -430,6 +434,7 @@ mod tests {
             tls-key = "key.pem"
             rate-limit = 600
             judge-url = "http://127.0.0.1:8000/v1"
+            model-prices = "/etc/proctor/prices.toml"
             judge-model = "tester"
             judge-key-file = "judge.key"
             rate-burst = 20
@@ -521,6 +526,7 @@ mod tests {
             judge_url: Some(_),
             judge_model: Some(_),
             judge_key_file: Some(_),
+            model_prices: Some(_),
         } = serve
         else {
             panic!("{serve:?}")

@@ -40,7 +40,9 @@ mod tasks;
 mod trends;
 mod worlds;
 
-pub(crate) use internal_tasks::RESCORE;
+pub(crate) use internal_tasks::{RESCORE, find as find_task_run};
+pub(crate) use public_tasks::complete as complete_task;
+pub(crate) use worlds::door_of;
 
 pub use page::{NoFilter, VerialList, VerialListMeta, VerialPage};
 

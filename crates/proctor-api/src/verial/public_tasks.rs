@@ -142,7 +142,7 @@ pub(crate) async fn complete_task(
 }
 
 /// Completes a task and shows its result; `openly` also what a scored run hides from its taker.
-pub(super) async fn complete(
+pub(crate) async fn complete(
     state: &ApiState,
     run: RunId,
     id: TaskRunId,

@@ -241,7 +241,8 @@ fn to_http(answer: exchange::Response) -> Response {
     answer.map(Body::from)
 }
 
-fn door_of(state: &ApiState, world: &World, path: &str) -> Result<usize, ApiError> {
+/// Where in a world a path below it leads.
+pub(crate) fn door_of(state: &ApiState, world: &World, path: &str) -> Result<usize, ApiError> {
     let blueprint = &world.origin().blueprint;
     blueprint.door_of_path(path).ok_or_else(|| {
         let what = match simulators(state).of_path(path) {

@@ -11,6 +11,7 @@ mod drain;
 mod hardening;
 mod logs;
 mod manners;
+mod mcp;
 mod observe;
 mod once_only;
 mod protocols;

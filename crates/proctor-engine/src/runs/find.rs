@@ -82,6 +82,20 @@ impl Engine {
         })
     }
 
+    /// One of the organization's task runs in boxes as it stands now.
+    pub async fn scenario_run_details(
+        &self,
+        organization: OrganizationId,
+        id: TaskRunId,
+    ) -> Result<TaskRunDetails, EngineError> {
+        let asked = Asked::InBoxOf(organization);
+        let found = self.current_task_run(asked, id).await?;
+        Ok(TaskRunDetails {
+            task_run: found.task_run.value,
+            prepared: found.prepared,
+        })
+    }
+
     /// The definition of a run.
     pub async fn definition_of(&self, run: &Run) -> Result<Arc<Prepared>, EngineError> {
         self.definition(&run.pinned.digest).await

@@ -10,6 +10,7 @@ mod condition;
 mod hook;
 mod plugin;
 mod serve;
+mod tools;
 
 use std::sync::Arc;
 

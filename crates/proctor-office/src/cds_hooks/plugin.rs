@@ -1,9 +1,12 @@
 //! Decision support registers itself.
 
-use proctor_simulation::registry::{MachineSource, SimulatorPlugin, factory};
+use proctor_simulation::{
+    registry::{MachineSource, SimulatorPlugin, factory},
+    tool::Tool,
+};
 use serde_json::Value;
 
-use super::{Blueprint, CdsHooks, blueprint::config_schema};
+use super::{Blueprint, CdsHooks, blueprint::config_schema, tools};
 
 /// Decision support by CDS Hooks.
 pub struct CdsHooksPlugin;
@@ -27,6 +30,10 @@ impl SimulatorPlugin for CdsHooksPlugin {
 
     fn config_schema(&self) -> Value {
         config_schema()
+    }
+
+    fn tools(&self) -> &'static [Tool] {
+        tools::TOOLS
     }
 
     fn machine(&self) -> MachineSource {

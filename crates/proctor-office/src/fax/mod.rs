@@ -5,6 +5,7 @@
 
 mod blueprint;
 mod plugin;
+mod tools;
 
 use std::sync::Arc;
 

@@ -6,11 +6,12 @@ use proctor_core::problem::Problem;
 use proctor_simulation::{
     registry::{MachineSource, SimulatorPlugin, factory},
     scenario::{StepKind, read_fields, required},
+    tool::Tool,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Blueprint, Fax, blueprint::config_schema};
+use super::{Blueprint, Fax, blueprint::config_schema, tools};
 
 /// A fax machine.
 pub struct FaxPlugin;
@@ -34,6 +35,10 @@ impl SimulatorPlugin for FaxPlugin {
 
     fn machine(&self) -> MachineSource {
         MachineSource::Own(|simulator| Ok(factory(Blueprint::read(simulator)?, Fax::branch)))
+    }
+
+    fn tools(&self) -> &'static [Tool] {
+        tools::TOOLS
     }
 
     fn steps(&self) -> &'static [StepKind] {

@@ -10,6 +10,7 @@ mod media;
 mod path;
 mod plugin;
 mod serve;
+mod tools;
 mod tree;
 
 use std::sync::Arc;

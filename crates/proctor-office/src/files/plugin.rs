@@ -7,11 +7,12 @@ use proctor_core::problem::Problem;
 use proctor_simulation::{
     registry::{MachineSource, SimulatorPlugin, factory},
     scenario::{StepKind, read_fields, required},
+    tool::Tool,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Blueprint, Files, blueprint::config_schema, path::FilePath};
+use super::{Blueprint, Files, blueprint::config_schema, path::FilePath, tools};
 
 /// A tree of files.
 pub struct FilesPlugin;
@@ -39,6 +40,10 @@ impl SimulatorPlugin for FilesPlugin {
 
     fn machine(&self) -> MachineSource {
         MachineSource::Own(|simulator| Ok(factory(Blueprint::read(simulator)?, Files::branch)))
+    }
+
+    fn tools(&self) -> &'static [Tool] {
+        tools::TOOLS
     }
 
     fn steps(&self) -> &'static [StepKind] {

@@ -9,6 +9,7 @@ mod evidence;
 mod kind;
 mod plugin;
 mod serve;
+mod tools;
 
 use std::sync::Arc;
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use proctor_simulation::{
     registry::{MachineSource, SimulatorPlugin, factory},
     scenario::{StepKind, read_fields, required},
+    tool::Tool,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Blueprint, Hl7, blueprint::config_schema};
+use super::{Blueprint, Hl7, blueprint::config_schema, tools};
 
 /// An HL7 v2 interface.
 pub struct Hl7Plugin;
@@ -33,6 +34,10 @@ impl SimulatorPlugin for Hl7Plugin {
 
     fn machine(&self) -> MachineSource {
         MachineSource::Own(|simulator| Ok(factory(Blueprint::read(simulator)?, Hl7::branch)))
+    }
+
+    fn tools(&self) -> &'static [Tool] {
+        tools::TOOLS
     }
 
     fn steps(&self) -> &'static [StepKind] {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use proctor_simulation::{
     registry::{MachineSource, SimulatorPlugin, factory},
     scenario::{StepKind, read_fields, required},
+    tool::Tool,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Blueprint, Messages, blueprint::config_schema};
+use super::{Blueprint, Messages, blueprint::config_schema, tools};
 
 /// Messages to and from patients.
 pub struct MessagesPlugin;
@@ -37,6 +38,10 @@ impl SimulatorPlugin for MessagesPlugin {
 
     fn machine(&self) -> MachineSource {
         MachineSource::Own(|simulator| Ok(factory(Blueprint::read(simulator)?, Messages::branch)))
+    }
+
+    fn tools(&self) -> &'static [Tool] {
+        tools::TOOLS
     }
 
     fn steps(&self) -> &'static [StepKind] {

@@ -8,6 +8,7 @@ mod evidence;
 mod plugin;
 mod script;
 mod serve;
+mod tools;
 mod understanding;
 
 use std::{collections::BTreeSet, sync::Arc};

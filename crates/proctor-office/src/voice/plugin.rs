@@ -5,11 +5,12 @@ use std::sync::Arc;
 use proctor_simulation::{
     registry::{MachineSource, SimulatorPlugin, factory},
     scenario::{StepKind, read_fields, required},
+    tool::Tool,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Blueprint, Voice, config::config_schema};
+use super::{Blueprint, Voice, config::config_schema, tools};
 
 /// A telephone line.
 pub struct VoicePlugin;
@@ -33,6 +34,10 @@ impl SimulatorPlugin for VoicePlugin {
 
     fn machine(&self) -> MachineSource {
         MachineSource::Own(|simulator| Ok(factory(Blueprint::read(simulator)?, Voice::branch)))
+    }
+
+    fn tools(&self) -> &'static [Tool] {
+        tools::TOOLS
     }
 
     fn steps(&self) -> &'static [StepKind] {

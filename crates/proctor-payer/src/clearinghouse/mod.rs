@@ -5,6 +5,7 @@ mod ask;
 pub(super) mod chart;
 mod exchange;
 mod fields;
+mod tools;
 
 use http::{Method, StatusCode, header};
 use proctor_core::{problem::Problem, time::Timestamp};
@@ -23,6 +24,7 @@ use super::{
 };
 use crate::X12Response;
 use exchange::Exchanged;
+pub(super) use tools::TOOLS;
 
 /// What events of the clearinghouse are called where no X12 was exchanged.
 pub(super) const KIND: &str = "clearinghouse_request";

@@ -4,6 +4,7 @@
 mod directory;
 mod follow_up;
 mod prior_auths;
+mod tools;
 
 use http::{Method, StatusCode};
 use proctor_simulation::{
@@ -16,6 +17,7 @@ use super::{desk::PayerDesk, handled::Handled, handled::Handling, nothing_here};
 
 pub(super) use directory::{find_patients, find_providers};
 pub(super) use prior_auths::attached;
+pub(super) use tools::TOOLS;
 
 /// What events of the REST interface are called.
 pub(super) const KIND: &str = "portal_request";

@@ -13,7 +13,7 @@ use crate::StoreError;
 #[derive(Clone, Debug)]
 pub(crate) enum Param {
     Int(Option<i64>),
-    Real(f64),
+    Real(Option<f64>),
     Text(Option<String>),
     Bytes(Option<Vec<u8>>),
 }
@@ -34,7 +34,8 @@ param_from! {
     u32 => |value| Self::Int(Some(value.into()));
     Option<u32> => |value| Self::Int(value.map(i64::from));
     bool => |value| Self::Int(Some(value.into()));
-    f64 => |value| Self::Real(value);
+    f64 => |value| Self::Real(Some(value));
+    Option<f64> => |value| Self::Real(value);
     &str => |value| Self::Text(Some(value.to_owned()));
     String => |value| Self::Text(Some(value));
     Option<String> => |value| Self::Text(value);

@@ -61,6 +61,10 @@ impl Row {
         get!(self, column, f64)
     }
 
+    pub(crate) fn opt_real(&self, column: &str) -> Result<Option<f64>, StoreError> {
+        get!(self, column, Option<f64>)
+    }
+
     pub(crate) fn text(&self, column: &str) -> Result<String, StoreError> {
         get!(self, column, String)
     }

@@ -26,4 +26,5 @@ mod secrets;
 mod server_lock;
 mod shelf;
 mod solvers;
+mod trajectories;
 mod versions;

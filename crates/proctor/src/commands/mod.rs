@@ -1,5 +1,6 @@
 //! One module a command: what it takes, and what it does.
 
+pub(crate) mod agent;
 pub(crate) mod benchmark;
 pub(crate) mod compare;
 pub(crate) mod demo;
@@ -11,6 +12,7 @@ pub(crate) mod harbor;
 pub(crate) mod image;
 pub(crate) mod import;
 pub(crate) mod keys;
+pub(crate) mod mcp;
 pub(crate) mod organizations;
 pub(crate) mod scenario;
 mod selection;
@@ -47,6 +49,8 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Gate(arguments) => gate::run(*arguments).await,
         Command::Show(arguments) => show::run(arguments).await,
         Command::Take(arguments) => take::run(arguments).await,
+        Command::Agent(arguments) => agent::run(arguments).await,
+        Command::Mcp(arguments) => mcp::run(arguments).await,
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(

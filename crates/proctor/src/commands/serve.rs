@@ -28,7 +28,7 @@ use crate::{
     exit::{Exit, WrongUse},
     harbor_settings::harbor_settings,
     image_settings::ImageSources,
-    judge,
+    judge, prices,
     running::{Opened, Running, Terms},
     settings::{LogFormat, ServeSettings, Settings},
 };
@@ -56,6 +56,7 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
     };
     let agents = agents::manifests(serve.agents.as_deref().unwrap_or_default())?;
     let judge = judge::of(&serve)?;
+    let prices = prices::read(serve.model_prices.as_deref())?;
     let telemetry = telemetry::install(&telemetry_options(&serve))
         .context(WrongUse("logs cannot be set up".to_owned()))?;
     let opened = Opened::open(&settings, server_options).await?;
@@ -63,7 +64,10 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
     let terms = Terms {
         public_url: serve.public_url.clone(),
         is_tls: serve.tls_cert.is_some(),
-        api: api_options(&serve),
+        api: ApiOptions {
+            prices,
+            ..api_options(&serve)
+        },
         supplies: Supplies {
             backend,
             images: serve.images.clone().unwrap_or_default(),

@@ -119,10 +119,12 @@ impl ToSql for Param {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Int(Some(value)) => ValueRef::Integer(*value),
-            Self::Real(value) => ValueRef::Real(*value),
+            Self::Real(Some(value)) => ValueRef::Real(*value),
             Self::Text(Some(value)) => ValueRef::Text(value.as_bytes()),
             Self::Bytes(Some(value)) => ValueRef::Blob(value),
-            Self::Int(None) | Self::Text(None) | Self::Bytes(None) => ValueRef::Null,
+            Self::Int(None) | Self::Real(None) | Self::Text(None) | Self::Bytes(None) => {
+                ValueRef::Null
+            }
         }))
     }
 }

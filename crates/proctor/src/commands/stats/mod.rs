@@ -148,7 +148,7 @@ const fn severity(exit: Exit) -> u8 {
         Exit::Inconclusive => 1,
         Exit::No => 2,
         Exit::WrongUse => 3,
-        Exit::PlatformFailed => 4,
+        Exit::PlatformFailed | Exit::ProviderFailed => 4,
     }
 }
 

@@ -6,6 +6,7 @@ mod costs;
 mod files;
 mod job_logs;
 mod lives;
+mod mcp;
 mod snapshots;
 pub(super) mod support;
 mod tunnels;

@@ -1,5 +1,6 @@
 //! Runs through the public surface, from an author's drafts to a leaderboard.
 
+mod agent_reports;
 mod clinic;
 mod clocks;
 mod costs;
@@ -7,6 +8,7 @@ mod evidence;
 mod hammer;
 mod lifecycle;
 mod lists;
+mod mcp;
 mod organization;
 mod public_flow;
 mod results;
