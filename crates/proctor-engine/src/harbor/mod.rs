@@ -6,6 +6,8 @@
 //! * `environment`: the box that a task describes, built once for each content.
 //! * `phases`: what happens in the box before and after the agent. `verifier`: what its work is worth. `outcome`: what failures are called.
 //!
+//! * `export`: what came of a job, in Harbor's own layout.
+//!
 //! What a task's files say is read by `proctor-harbor`, which opens nothing itself.
 
 mod assembled;
@@ -13,6 +15,7 @@ mod collect;
 pub mod create;
 mod directory;
 mod environment;
+mod export;
 mod network;
 mod outcome;
 mod phases;
@@ -41,6 +44,7 @@ pub(crate) use self::{
 pub use self::{
     create::{HarborPlan, ImageNeed, NewHarborJob, PlannedAgent},
     directory::DirectoryTree,
+    export::HarborExport,
 };
 
 /// What the server's settings say of Harbor jobs.

@@ -11,7 +11,7 @@ use proctor_core::{
     scoring::Weight,
 };
 use proctor_harbor::{
-    job::SharedVerifier,
+    job::{SharedVerifier, Where},
     task::{Artifact, CollectHook, Healthcheck, McpServer, NetworkPolicy, VerifierMode},
     timeouts::duration,
 };
@@ -41,6 +41,9 @@ pub(crate) struct HarborScenario {
     pub(crate) digest: String,
     /// Where the task came from, as the job file says it.
     pub(crate) from: String,
+    /// The repository that it came from, with its commit; none if it came from elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) origin: Option<Where>,
     /// The data set that it is from, if anybody said.
     pub(crate) source: Option<String>,
     /// The box.
@@ -182,6 +185,7 @@ impl Default for HarborScenario {
             tree: String::new(),
             digest: String::new(),
             from: String::new(),
+            origin: None,
             source: None,
             environment: EnvironmentPlan::default(),
             variables: Variables::default(),
