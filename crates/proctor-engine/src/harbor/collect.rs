@@ -89,7 +89,7 @@ impl HarborWorkshop {
         fs_err::create_dir_all(&artifacts)?;
         let usual = Artifact {
             source: ARTIFACTS.to_owned(),
-            destination: Some(String::new()),
+            destination: None,
             exclude: Vec::new(),
             service: None,
         };

@@ -38,7 +38,7 @@ const TOLD: usize = 20;
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// The job file; what a further one says goes before it
-    #[arg(short = 'c', long = "config", required = true, value_name = "FILE")]
+    #[arg(short = 'c', long = "job", required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The server; without it, one inside this process on the data directory
     #[arg(long, value_name = "URL", env = "PROCTOR_SERVER")]
