@@ -19,8 +19,11 @@ mod export;
 mod network;
 mod outcome;
 mod phases;
+mod plan;
+mod repositories;
 mod scenario;
 mod sources;
+mod steps;
 mod variables;
 mod verifier;
 
@@ -39,7 +42,8 @@ pub(crate) use self::{
     outcome::{fault, named_outcome},
     phases::{AgentPhase, Phase},
     scenario::HarborScenario,
-    verifier::{BoxUser, PreparedVerifier, mode_of},
+    steps::{CurrentStep, StepsRecord},
+    verifier::{BoxUser, PreparedVerifier},
 };
 pub use self::{
     create::{HarborPlan, ImageNeed, NewHarborJob, PlannedAgent},
@@ -107,6 +111,15 @@ impl HarborWorkshop {
                 shown: Mutex::default(),
             }),
         })
+    }
+
+    /// Where what a trial, or the step of it that is being done, left is.
+    pub(crate) fn place_of(&self, task_run: TaskRunId, scenario: &HarborScenario) -> PathBuf {
+        let trial = self.trial(task_run);
+        match &scenario.step {
+            Some(name) => trial.join("steps").join(name),
+            None => trial,
+        }
     }
 
     /// Where what a trial left is.
