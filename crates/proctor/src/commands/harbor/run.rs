@@ -177,7 +177,7 @@ async fn start(arguments: &Run) -> anyhow::Result<(Embedded, Telemetry)> {
 
 /// Values leave this machine only if somebody says so.
 fn consent(arguments: &Run, wanted: &BTreeSet<String>) -> Result<(), WrongUse> {
-    if wanted.is_empty() || arguments.yes || arguments.dry_run {
+    if wanted.is_empty() || arguments.yes {
         return Ok(());
     }
     let names: Vec<&str> = wanted.iter().map(String::as_str).collect();
