@@ -114,7 +114,15 @@ impl Api {
 
     /// The bytes of a file that the server makes on request.
     pub async fn download(&self, path: &str) -> Result<Vec<u8>, ApiError> {
-        let method = Method::POST;
+        self.bytes(Method::POST, path).await
+    }
+
+    /// The bytes of a file that the server has.
+    pub async fn fetch(&self, path: &str) -> Result<Vec<u8>, ApiError> {
+        self.bytes(Method::GET, path).await
+    }
+
+    async fn bytes(&self, method: Method, path: &str) -> Result<Vec<u8>, ApiError> {
         let request = self.request(method.clone(), path);
         let response = self.answer_to(request).await?;
         let status = response.status();

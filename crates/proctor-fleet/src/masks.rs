@@ -48,6 +48,26 @@ impl Masks {
         masked
     }
 
+    /// The bytes without secrets; none if there are none in them.
+    pub fn apply_to_bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut masked: Option<Vec<u8>> = None;
+        for secret in &self.texts {
+            let (secret, before) = (secret.as_bytes(), masked.as_deref().unwrap_or(bytes));
+            let mut after = Vec::with_capacity(before.len());
+            let mut from = 0;
+            while let Some(at) = find(&before[from..], secret) {
+                after.extend_from_slice(&before[from..from + at]);
+                after.extend_from_slice(MASK.as_bytes());
+                from += at + secret.len();
+            }
+            if from > 0 {
+                after.extend_from_slice(&before[from..]);
+                masked = Some(after);
+            }
+        }
+        masked
+    }
+
     /// The beginning of `bytes`, about `most` of them, as a text without secrets. To be sure of a secret that is cut off there, [`Masks::longest`]
     /// bytes more must be known.
     pub fn beginning(&self, bytes: &[u8], most: usize) -> String {
@@ -81,6 +101,19 @@ impl Masks {
     /// How long the longest secret is: what ends earlier may be the beginning of one.
     pub fn longest(&self) -> usize {
         self.texts.first().map_or(0, String::len)
+    }
+}
+
+/// Where `wanted`, which is not empty, is first.
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    let first = wanted[0];
+    let mut from = 0;
+    loop {
+        let at = from + bytes[from..].iter().position(|byte| *byte == first)?;
+        if bytes[at..].starts_with(wanted) {
+            return Some(at);
+        }
+        from = at + 1;
     }
 }
 
@@ -122,8 +155,12 @@ mod tests {
         #[test]
         fn no_secret_is_left_in_any_text(secret in "[a-z]{4,8}", before in ".{0,20}", after in ".{0,20}") {
             let masks = Masks::of([secret.as_str()]);
-            let masked = masks.apply(&format!("{before}{secret}{after}"));
+            let text = format!("{before}{secret}{after}");
+            let masked = masks.apply(&text);
             prop_assert!(!masked.contains(&secret));
+            let bytes = masks.apply_to_bytes(text.as_bytes());
+            prop_assert_eq!(bytes.as_deref(), Some(masked.as_bytes()));
+            prop_assert_eq!(masks.apply_to_bytes(masked.as_bytes()), None);
         }
     }
 }

@@ -118,6 +118,11 @@ impl MountProblem {
 
 #[boxed_futures]
 impl Mounter {
+    /// Where repositories come from.
+    pub(crate) const fn repositories(&self) -> &Repositories {
+        &self.repositories
+    }
+
     /// A mounter with the usual limits.
     pub fn new(store: Store, repositories: Repositories) -> Self {
         Self {

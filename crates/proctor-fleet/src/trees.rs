@@ -213,6 +213,46 @@ fn digest_of(path: &Path) -> io::Result<Digest> {
     }
 }
 
+/// Writes paths of a directory, which are in order, as an archive below a directory of another name: a tar, compressed with gzip. The same
+/// content is the same bytes, whatever its owners and times. Links are written as they are.
+pub fn pack(
+    directory: &Path,
+    prefix: &str,
+    paths: &[String],
+    out: impl io::Write,
+) -> io::Result<()> {
+    let out = flate2::GzBuilder::new().write(out, flate2::Compression::default());
+    let mut archive = tar::Builder::new(out);
+    let header = |kind: tar::EntryType, size: u64, mode: u32| {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_size(size);
+        header.set_mode(mode);
+        header.set_mtime(0);
+        header
+    };
+    let mut above = header(tar::EntryType::Directory, 0, 0o755);
+    archive.append_data(&mut above, prefix, io::empty())?;
+    for path in paths {
+        let (source, name) = (directory.join(path), format!("{prefix}/{path}"));
+        let found = fs_err::symlink_metadata(&source)?;
+        if found.is_dir() {
+            let mut header = header(tar::EntryType::Directory, 0, 0o755);
+            archive.append_data(&mut header, name, io::empty())?;
+        } else if found.is_symlink() {
+            let mut header = header(tar::EntryType::Symlink, 0, 0o777);
+            archive.append_link(&mut header, name, fs_err::read_link(&source)?)?;
+        } else {
+            let is_program = found.permissions().mode() & 0o111 != 0;
+            let mode = if is_program { 0o755 } else { 0o644 };
+            let mut header = header(tar::EntryType::Regular, found.len(), mode);
+            let content = fs_err::File::open(&source)?.take(found.len());
+            archive.append_data(&mut header, name, content)?;
+        }
+    }
+    archive.into_inner()?.finish()?.flush()
+}
+
 /// A directory as an archive, made while it is read. Whatever goes wrong is an archive that ends early.
 pub fn archived(directory: PathBuf) -> impl AsyncRead + Send + Unpin + 'static {
     let (reader, writer): (DuplexStream, DuplexStream) = tokio::io::duplex(PIPE_BYTES);

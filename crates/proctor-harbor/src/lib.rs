@@ -2,6 +2,7 @@
 //!
 //! * [`task`]: `task.toml` and the directory around it; [`digest`]: its content hash, equal to the one in Harbor's `lock.json`.
 //! * [`job`]: job files in YAML or JSON, with what is refused, ignored and unknown in them.
+//! * [`results`]: a job in Harbor's own layout, for its viewer and its models.
 //! * [`rewards`], [`metrics`], [`steps`], [`timeouts`], [`exceptions`]: the rules by which a trial becomes numbers.
 //!
 //! Harbor drops keys that it does not know. Here every key that has no effect is a [`Warning`] with its path, and whatever cannot be
@@ -15,6 +16,7 @@ pub mod job;
 pub mod metrics;
 pub mod pattern;
 mod read;
+pub mod results;
 pub mod rewards;
 pub mod selection;
 pub mod steps;

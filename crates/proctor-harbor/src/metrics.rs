@@ -39,6 +39,22 @@ impl Metric {
         }
     }
 
+    /// The metric as Harbor's results have it: by its own name where there is at most one key, by each key otherwise.
+    pub fn named(self, trials: &[Option<Rewards>]) -> BTreeMap<String, f64> {
+        let found = self.of(trials);
+        match found.len() {
+            0 if trials.is_empty() => found,
+            0 => [(self.as_str().to_owned(), 0.0)].into(),
+            1 => {
+                let values = found.into_values();
+                values
+                    .map(|value| (self.as_str().to_owned(), value))
+                    .collect()
+            }
+            _ => found,
+        }
+    }
+
     /// The metric for each key. A trial without rewards, or without a key, counts 0 there.
     pub fn of(self, trials: &[Option<Rewards>]) -> BTreeMap<String, f64> {
         let keys: BTreeSet<&String> = trials.iter().flatten().flat_map(Rewards::keys).collect();

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
-use proctor_devbox::{LayerId, Limits, User};
+use proctor_devbox::{Base, LayerId, Limits, User};
 use tokio_util::sync::CancellationToken;
 
 use crate::contract::ScoringFunction;
@@ -73,6 +73,8 @@ pub struct JudgeOrder {
     pub mode: Mode,
     /// What of the agent's is taken over in [`Mode::Artifacts`]: files and directories, relative ones from the working directory.
     pub artifacts: Vec<String>,
+    /// What the clean box of [`Mode::Artifacts`] stands on, if that is not what the agent's box stood on.
+    pub clean_base: Option<Base>,
     /// Shell commands that bring the clean base into the state that the agent found, run as root in [`Mode::Artifacts`].
     pub prepare: Vec<String>,
     /// Where the user is at home, and where those commands start; as usual for such a user without it.
@@ -142,6 +144,7 @@ impl JudgeOrder {
             custom: BTreeMap::new(),
             mode: Mode::default(),
             artifacts: Vec::new(),
+            clean_base: None,
             prepare: Vec::new(),
             home: None,
             shown: None,

@@ -39,6 +39,8 @@ const LOGS: &str = "/logs/verifier";
 pub const STDOUT_FILE: &str = "test-stdout.txt";
 /// What runs the tests: as a shell does, so that a script without a first line works too.
 const COMMAND: &str = "(/tests/test.sh) > /logs/verifier/test-stdout.txt 2>&1";
+/// What such scorers are called.
+const KIND: &str = "harbor_verifier";
 /// How much of what the verifier printed is shown.
 const SHOWN: u64 = 64 << 10;
 
@@ -47,8 +49,8 @@ const SHOWN: u64 = 64 << 10;
 pub struct VerifierOrder {
     /// Its name in the box.
     pub id: ExecId,
-    /// The tests, on the host. Nobody changes them while it runs.
-    pub tests: PathBuf,
+    /// The tests, on the host, where nobody changes them while it runs; none if they are in the box already.
+    pub tests: Option<PathBuf>,
     /// Where its logs go, on the host: a directory that is made for it and must not be there.
     pub logs: PathBuf,
     /// Whom it runs as.
@@ -78,6 +80,38 @@ pub fn scorer(order: VerifierOrder) -> (Scorer, Verified) {
     (scorer.into(), verified)
 }
 
+/// What a verifier said before, as a scorer.
+pub fn recorded(verification: Verification) -> (Scorer, Verified) {
+    let verified = Verified::default();
+    let _ = verified.set(verification);
+    let scorer: Arc<dyn Scores> = Arc::new(RecordedScorer {
+        verified: Arc::clone(&verified),
+    });
+    (scorer.into(), verified)
+}
+
+struct RecordedScorer {
+    verified: Verified,
+}
+
+#[async_trait]
+impl Scores for RecordedScorer {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn custom_type(&self) -> Option<&str> {
+        None
+    }
+
+    async fn score(&self, _: &Bench<'_>) -> Result<Finding, JudgeError> {
+        let Some(verification) = self.verified.get() else {
+            return Ok(Finding::none("nothing was verified"));
+        };
+        Ok(verification.finding())
+    }
+}
+
 struct VerifierScorer {
     order: VerifierOrder,
     verified: Verified,
@@ -86,7 +120,7 @@ struct VerifierScorer {
 #[async_trait]
 impl Scores for VerifierScorer {
     fn kind(&self) -> &'static str {
-        "harbor_verifier"
+        KIND
     }
 
     fn custom_type(&self) -> Option<&str> {
@@ -108,14 +142,10 @@ impl Scores for VerifierScorer {
         if order.is_fresh {
             verification.suspicious.clear();
         }
-        let score = match &verification.rewards {
-            Ok(rewards) => Ok(rewards::score(rewards).unwrap_or(0.0)),
-            Err(none) => Err(NoResult::of_run(none.message.clone())),
-        };
-        let output = verification.output.clone();
+        let finding = verification.finding();
         // A judging runs each of its scorers once.
         let _ = self.verified.set(verification);
-        Ok(Finding { score, output })
+        Ok(finding)
     }
 }
 
@@ -130,6 +160,19 @@ pub struct Verification {
     pub suspicious: Vec<String>,
     /// How long it took.
     pub took: Duration,
+}
+
+impl Verification {
+    /// As scorers tell it.
+    fn finding(&self) -> Finding {
+        Finding {
+            score: match &self.rewards {
+                Ok(rewards) => Ok(rewards::score(rewards).unwrap_or(0.0)),
+                Err(none) => Err(NoResult::of_run(none.message.clone())),
+            },
+            output: self.output.clone(),
+        }
+    }
 }
 
 /// Runs a verifier in a box, to its end.
@@ -148,10 +191,14 @@ pub async fn verify(
     spec.timeout = Some(order.time_limit);
     spec.output_limit = SHOWN;
     spec.view = Some(View {
-        read_only: vec![Shared {
-            host: order.tests.clone(),
-            at: TESTS.to_owned(),
-        }],
+        read_only: order
+            .tests
+            .iter()
+            .map(|tests| Shared {
+                host: tests.clone(),
+                at: TESTS.to_owned(),
+            })
+            .collect(),
         writable: vec![Shared {
             host: order.logs.clone(),
             at: LOGS.to_owned(),

@@ -41,7 +41,7 @@ pub(crate) enum Command {
     Import(Import),
     /// Prove scenarios of a server with their references
     Scenario(Scenario),
-    /// Check Harbor's tasks, data sets and job files
+    /// Run and check Harbor's tasks, data sets and job files
     Harbor(Harbor),
     /// See it at work: the shipped benchmarks, a reference agent and a do-nothing agent
     Demo(Demo),

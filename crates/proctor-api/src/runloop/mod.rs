@@ -132,6 +132,7 @@ fn job_routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(jobs::get_benchmark_job))
         .routes(routes!(jobs::cancel_benchmark_job))
         .routes(routes!(results::get_benchmark_job_results))
+        .routes(routes!(jobs::export_benchmark_job))
 }
 
 fn shelf_routes() -> OpenApiRouter<ApiState> {

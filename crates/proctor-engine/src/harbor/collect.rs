@@ -15,8 +15,8 @@ use proctor_core::{
     shell::quoted,
 };
 use proctor_devbox::{Stream, User};
-use proctor_fleet::{FleetError, Workplace, archives::Limits, trees};
-use proctor_harbor::{task::Artifact, timeouts::duration};
+use proctor_fleet::{FleetError, Masks, Workplace, archives::Limits, trees};
+use proctor_harbor::{pattern::matches_any, task::Artifact, timeouts::duration};
 use serde::Serialize;
 
 use super::{
@@ -38,6 +38,9 @@ const TIME: Duration = Duration::from_secs(120);
 /// How much is read at a time.
 const PIECE: usize = 1 << 20;
 
+/// Patterns of the logs that are kept, all without any, and of those among them that are not.
+pub(crate) type WantedLogs = (Vec<String>, Vec<String>);
+
 /// What became of an artifact, as Harbor writes it into its manifest.
 #[derive(Serialize)]
 struct Collected {
@@ -57,7 +60,7 @@ impl HarborWorkshop {
         devbox: DevboxId,
         task_run: TaskRunId,
         scenario: &HarborScenario,
-        of_run: &RunProfile,
+        (of_run, wanted): (&RunProfile, &WantedLogs),
     ) -> Result<(), FleetError> {
         let mut place = self.inner.fleet.workplace(devbox).await?;
         place.environment = self
@@ -75,13 +78,14 @@ impl HarborWorkshop {
                 tracing::info!(%devbox, status, said, "a collect hook failed");
             }
         }
-        let trial = self.trial(task_run);
+        let trial = self.place_of(task_run, scenario);
         let left = trial.join("agent");
         if left.exists() {
             // An earlier process was about to do the same.
             fs_err::remove_dir_all(&left)?;
         }
         self.take(&place, AGENT_LOGS, &[], &left).await?;
+        leave_out(&left, wanted, &[])?;
         let artifacts = trial.join("artifacts");
         if artifacts.exists() {
             fs_err::remove_dir_all(&artifacts)?;
@@ -89,7 +93,7 @@ impl HarborWorkshop {
         fs_err::create_dir_all(&artifacts)?;
         let usual = Artifact {
             source: ARTIFACTS.to_owned(),
-            destination: Some(String::new()),
+            destination: None,
             exclude: Vec::new(),
             service: None,
         };
@@ -162,15 +166,78 @@ impl HarborWorkshop {
         }
         let staged = self.inner.trees.stage()?;
         let (into, target) = (staged.path().join("tree"), target.to_owned());
-        let name = base_name(source);
+        let (name, masks) = (base_name(source), place.masks.clone());
         let unpacked = tokio::task::spawn_blocking(move || {
             trees::unpack(bytes.as_slice(), &into, LARGEST).ok()?;
+            mask(&into, &masks).ok()?;
             settle(&into, &name, &target).ok()
         });
         let kind = unpacked.await.map_err(io::Error::other)?;
         drop(staged);
         Ok(kind)
     }
+}
+
+/// Removes those files below a directory that a job does not want: all that match none of the first patterns, if there are any, and all that
+/// match one of the second. What `kept` names stays.
+pub(super) fn leave_out(
+    directory: &Path,
+    (include, exclude): &WantedLogs,
+    kept: &[&str],
+) -> io::Result<()> {
+    if include.is_empty() && exclude.is_empty() {
+        return Ok(());
+    }
+    for file in files_below(directory)? {
+        let Ok(inside) = file.strip_prefix(directory) else {
+            continue;
+        };
+        let inside = inside.to_string_lossy();
+        let is_wanted =
+            (include.is_empty() || matches_any(include, &inside)) && !matches_any(exclude, &inside);
+        if !is_wanted && !kept.contains(&inside.as_ref()) {
+            fs_err::remove_file(&file)?;
+        }
+    }
+    Ok(())
+}
+
+/// Hides secrets in all files below a directory.
+pub(super) fn mask(directory: &Path, masks: &Masks) -> io::Result<()> {
+    if masks.longest() == 0 {
+        return Ok(());
+    }
+    for file in files_below(directory)? {
+        let found = fs_err::symlink_metadata(&file)?;
+        if !found.is_file() || found.len() > LARGEST.bytes {
+            continue;
+        }
+        if let Some(masked) = masks.apply_to_bytes(&fs_err::read(&file)?) {
+            fs_err::write(&file, masked)?;
+        }
+    }
+    Ok(())
+}
+
+/// Everything below a directory that is not a directory; links are not followed.
+fn files_below(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut to_go = vec![directory.to_owned()];
+    while let Some(directory) = to_go.pop() {
+        let entries = match fs_err::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => to_go.push(entry.path()),
+                false => files.push(entry.path()),
+            }
+        }
+    }
+    Ok(files)
 }
 
 /// Moves what was taken to its place; what it is.
@@ -198,4 +265,30 @@ fn settle(from: &Path, name: &str, target: &Path) -> io::Result<&'static str> {
 fn base_name(path: &str) -> String {
     let last = path.rsplit('/').find(|part| !part.is_empty());
     last.unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_logs_that_a_job_wants_are_kept() {
+        let logs = tempfile::tempdir().unwrap();
+        let write = |path: &str| {
+            let path = logs.path().join(path);
+            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+            fs_err::write(path, "said").unwrap();
+        };
+        for path in ["a.txt", "b.log", "deep/c.txt", "reward.txt"] {
+            write(path);
+        }
+        let patterns = (vec!["*.txt".to_owned()], vec!["deep/*".to_owned()]);
+        leave_out(logs.path(), &patterns, &[]).unwrap();
+        let is_there = |path: &str| logs.path().join(path).exists();
+        assert!(is_there("a.txt") && is_there("reward.txt"));
+        assert!(!is_there("b.log") && !is_there("deep/c.txt"));
+        let none = (vec!["nothing".to_owned()], Vec::new());
+        leave_out(logs.path(), &none, &["reward.txt"]).unwrap();
+        assert!(is_there("reward.txt") && !is_there("a.txt"));
+    }
 }

@@ -29,8 +29,10 @@ use serde_json::json;
 
 use super::{
     HarborScenario, HarborWorkshop,
-    environment::{self, Described},
-    scenario::{AgentPlan, SolutionPlan, VerifierPlan},
+    collect::WantedLogs,
+    environment::{self, Described, EnvironmentPlan},
+    plan::Planning,
+    scenario::{AgentPlan, SolutionPlan},
     sources::FoundTask,
     variables::{Resolver, Variables},
 };
@@ -117,6 +119,12 @@ impl HarborRules {
         self.config.agents.get(place).cloned().unwrap_or_default()
     }
 
+    /// Which logs of an agent are kept.
+    pub(crate) fn wanted_logs(&self, agent: &JobAgent) -> WantedLogs {
+        let entry = self.entry(agent);
+        (entry.include_logs, entry.exclude_logs)
+    }
+
     /// How long an agent may take with a task.
     pub(crate) fn agent_limit(&self, scenario: &HarborScenario, agent: &JobAgent) -> Duration {
         let entry = self.entry(agent);
@@ -142,17 +150,17 @@ struct Prepared {
 
 /// Problems and warnings as they are found.
 #[derive(Default)]
-struct Notes {
+pub(super) struct Notes {
     problems: Vec<Problem>,
     warnings: Vec<Warning>,
 }
 
 impl Notes {
-    fn refuse(&mut self, path: impl Into<String>, message: impl Into<String>) {
+    pub(super) fn refuse(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.problems.push(Problem::error(path, message));
     }
 
-    fn warn(&mut self, path: impl Into<String>, message: impl Into<String>) {
+    pub(super) fn warn(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.warnings.push(Warning::new(path, message));
     }
 }
@@ -313,23 +321,33 @@ impl Engine {
                 continue;
             };
             let (mut scenario, launch, directory) = task;
-            let context = match &scenario.environment.context {
-                Some(context) => trees::name_of(&one.tree.path.join(context))
-                    .map_err(|error| EngineError::Fault(error.to_string()))?,
-                None => String::new(),
-            };
-            scenario.environment.name(&context, build_policy);
-            for image in self.images_of(&scenario, &place, &mut notes) {
-                if images.contains_key(&image) {
-                    continue;
+            let of_verifier = scenario.verifier.environment.as_mut();
+            for plan in [Some(&mut scenario.environment), of_verifier]
+                .into_iter()
+                .flatten()
+            {
+                let context = match &plan.context {
+                    Some(context) => trees::name_of(&one.tree.path.join(context))
+                        .map_err(|error| EngineError::Fault(error.to_string()))?,
+                    None => String::new(),
+                };
+                plan.name(&context, build_policy);
+                for image in images_of(plan, &place, &mut notes) {
+                    if images.contains_key(&image) {
+                        continue;
+                    }
+                    let presence = workshop.image_presence(new.organization, &image).await?;
+                    if let ImagePresence::Missing { message } = &presence {
+                        notes.refuse(place.clone(), format!("the image {image}: {message}"));
+                    }
+                    images.insert(image, presence);
                 }
-                let presence = workshop.image_presence(new.organization, &image).await?;
-                if let ImagePresence::Missing { message } = &presence {
-                    notes.refuse(place.clone(), format!("the image {image}: {message}"));
-                }
-                images.insert(image, presence);
             }
-            let instruction = with_extras(&one.task.instruction, &config.extra_instructions);
+            // An agent learns of a step when it begins.
+            let instruction = match scenario.steps.first() {
+                Some(first) => first.instruction.clone(),
+                None => with_extras(&one.task.instruction, &config.extra_instructions),
+            };
             digests.push((one.task.name.clone(), one.task.digest.clone()));
             tasks.push(scenario.into_task(&one.task.name, &instruction, launch, directory));
         }
@@ -356,17 +374,6 @@ impl Engine {
                     .map(|(name, presence)| ImageNeed { name, presence })
                     .collect(),
             }),
-        }
-    }
-
-    fn images_of(&self, scenario: &HarborScenario, place: &str, notes: &mut Notes) -> Vec<String> {
-        let plan = &scenario.environment;
-        match images_named(&plan.dockerfile, &plan.args, plan.target.as_deref()) {
-            Ok(images) => images,
-            Err(error) => {
-                notes.refuse(place, format!("environment: {error}"));
-                Vec::new()
-            }
         }
     }
 
@@ -454,6 +461,17 @@ impl HarborWorkshop {
     }
 }
 
+/// The images that a box stands on.
+fn images_of(plan: &EnvironmentPlan, place: &str, notes: &mut Notes) -> Vec<String> {
+    match images_named(&plan.dockerfile, &plan.args, plan.target.as_deref()) {
+        Ok(images) => images,
+        Err(error) => {
+            notes.refuse(place, format!("environment: {error}"));
+            Vec::new()
+        }
+    }
+}
+
 fn refused(problems: Vec<Problem>) -> EngineError {
     EngineError::Job(problems.into_iter().map(JobProblem::Harbor).collect())
 }
@@ -482,11 +500,12 @@ fn maps_of<'m>(config: &'m JobConfig, found: &'m [FoundTask]) -> Vec<&'m BTreeMa
     let of_agents = config.agents.iter().map(|agent| &agent.env);
     let of_tasks = found.iter().flat_map(|one| {
         let task = &one.task.config;
-        [
-            &task.environment.env,
-            &task.verifier.env,
-            &task.solution_env,
-        ]
+        let verifiers = task.steps.iter().map(|step| &step.verifier);
+        let verifiers = verifiers.chain([&task.verifier]).flat_map(|verifier| {
+            let of_box = verifier.environment.as_ref().map(|own| &own.env);
+            std::iter::once(&verifier.env).chain(of_box)
+        });
+        verifiers.chain([&task.environment.env, &task.solution_env])
     });
     of_job
         .into_iter()
@@ -509,23 +528,19 @@ fn check_rules(config: &JobConfig, found: &[FoundTask], notes: &mut Notes) {
         }
     }
     if config.verifier.is_disabled {
-        notes.refuse(
-            "verifier.disable",
-            "trials without a verifier have no score, and are not offered",
-        );
+        let told = "trials are not verified: they have no score";
+        notes.warn("verifier.disable", told);
     }
     for one in found {
         let place = one.from.clone();
-        if !one.task.steps.is_empty() {
-            notes.refuse(place.clone(), "tasks of several steps are not run yet");
-        }
-        if one.task.verifier_mode(None) == VerifierMode::Separate {
-            let told = "verifiers in a box of their own (environment_mode separate) are not run yet; set proctor_verifier to strict for a clean box";
-            notes.refuse(place.clone(), told);
-        }
-        if one.task.config.agent.timeout.is_none()
-            && config.agents.iter().any(|agent| agent.timeout.is_none())
-        {
+        let task = &one.task.config;
+        let has_limits = match &task.steps[..] {
+            [] => task.agent.timeout.is_some(),
+            steps => steps
+                .iter()
+                .all(|step| step.agent.timeout.or(task.agent.timeout).is_some()),
+        };
+        if !has_limits && config.agents.iter().any(|agent| agent.timeout.is_none()) {
             let hours = LONGEST_AGENT.as_secs() / 3600;
             let told = format!("the task has no time limit; agents are ended after {hours} hours");
             notes.warn(place, told);
@@ -566,13 +581,7 @@ fn scenario_of(
             return None;
         }
     };
-    let build = PhaseLimit {
-        task: Some(task.environment.build_timeout),
-        multiplier: config.multipliers.environment_build,
-        ..PhaseLimit::default()
-    };
-    let build = duration(build.seconds(&config.multipliers).unwrap_or_default());
-    plan.build_seconds = u32::try_from(build.as_secs()).unwrap_or(u32::MAX).max(1);
+    plan.build_seconds = environment::build_seconds(task.environment.build_timeout, config);
     let mut network = task.environment.network.clone();
     let mut of_box = Variables::default();
     if let Some(service) = &compose {
@@ -598,14 +607,18 @@ fn scenario_of(
     }
     let of_box = resolver.resolve(&task.environment.env).over(&of_box);
     let of_box = resolver.resolve(&config.environment.env).over(&of_box);
-    let of_verifier = resolver.resolve(&task.verifier.env);
-    let of_verifier = resolver.resolve(&config.verifier.env).over(&of_verifier);
-    let verifier = PhaseLimit {
-        task: Some(task.verifier.timeout),
-        instead: config.verifier.timeout,
-        most: config.verifier.most,
-        multiplier: config.multipliers.verifier,
+    let mut planning = Planning {
+        one,
+        config,
+        resolver,
+        notes,
     };
+    let (verifier, steps) = (planning.verifier(None), planning.steps());
+    if verifier.mode == VerifierMode::Separate && !config.verifier.hosts.is_empty() {
+        let told = "verifier.extra_allowed_hosts has no effect: the box of a separate verifier reaches nothing";
+        planning.notes.warn(place, told);
+    }
+    let resolver = planning.resolver;
     let mut artifacts = task.artifacts.clone();
     artifacts.extend(config.artifacts.iter().cloned());
     let workdir = task.environment.workdir.clone();
@@ -614,6 +627,7 @@ fn scenario_of(
         tree: one.tree.digest.clone(),
         digest: one.task.digest.clone(),
         from: one.from.clone(),
+        origin: one.origin.clone(),
         source: one.source.clone().or_else(|| task.source.clone()),
         environment: plan,
         variables: of_box,
@@ -626,18 +640,15 @@ fn scenario_of(
         solution: SolutionPlan {
             is_there: one.task.has_solution,
             variables: resolver.resolve(&task.solution_env),
+            is_of_step: false,
         },
-        verifier: VerifierPlan {
-            seconds: verifier.seconds(&config.multipliers).unwrap_or_default(),
-            variables: of_verifier,
-            user: task.verifier.user.clone(),
-            mode: one.task.verifier_mode(None),
-            integrity: config.proctor.verifier,
-        },
+        verifier,
         artifacts,
         collect: task.verifier.collect.clone(),
         mcp_servers: task.environment.mcp_servers.clone(),
         skills_dir: task.environment.skills_dir.clone(),
+        steps,
+        strategy: task.strategy,
         ..HarborScenario::default()
     };
     Some((scenario, launch, workdir))

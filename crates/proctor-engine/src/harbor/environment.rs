@@ -18,7 +18,12 @@ use proctor_core::{
     task_run::{Cause, Fault},
 };
 use proctor_fleet::blueprints::BlueprintError;
-use proctor_harbor::{exceptions::ExceptionType, task::Environment};
+use proctor_harbor::{
+    exceptions::ExceptionType,
+    job::JobConfig,
+    task::Environment,
+    timeouts::{PhaseLimit, duration},
+};
 use proctor_images::compose::{self, ComposeService};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -130,6 +135,17 @@ pub(super) fn describe(
         },
     }
     Ok(Described { plan, compose })
+}
+
+/// How long a build may take, in whole seconds, by the task and the job.
+pub(super) fn build_seconds(of_task: f64, config: &JobConfig) -> u32 {
+    let limit = PhaseLimit {
+        task: Some(of_task),
+        multiplier: config.multipliers.environment_build,
+        ..PhaseLimit::default()
+    };
+    let limit = duration(limit.seconds(&config.multipliers).unwrap_or_default());
+    u32::try_from(limit.as_secs()).unwrap_or(u32::MAX).max(1)
 }
 
 /// A path below a directory of the task that does not lead out of the task.

@@ -6,6 +6,8 @@
 //! * `environment`: the box that a task describes, built once for each content.
 //! * `phases`: what happens in the box before and after the agent. `verifier`: what its work is worth. `outcome`: what failures are called.
 //!
+//! * `export`: what came of a job, in Harbor's own layout.
+//!
 //! What a task's files say is read by `proctor-harbor`, which opens nothing itself.
 
 mod assembled;
@@ -13,11 +15,15 @@ mod collect;
 pub mod create;
 mod directory;
 mod environment;
+mod export;
 mod network;
 mod outcome;
 mod phases;
+mod plan;
+mod repositories;
 mod scenario;
 mod sources;
+mod steps;
 mod variables;
 mod verifier;
 
@@ -36,11 +42,13 @@ pub(crate) use self::{
     outcome::{fault, named_outcome},
     phases::{AgentPhase, Phase},
     scenario::HarborScenario,
-    verifier::{BoxUser, PreparedVerifier, mode_of},
+    steps::{CurrentStep, StepsRecord},
+    verifier::{BoxUser, PreparedVerifier},
 };
 pub use self::{
     create::{HarborPlan, ImageNeed, NewHarborJob, PlannedAgent},
     directory::DirectoryTree,
+    export::HarborExport,
 };
 
 /// What the server's settings say of Harbor jobs.
@@ -103,6 +111,15 @@ impl HarborWorkshop {
                 shown: Mutex::default(),
             }),
         })
+    }
+
+    /// Where what a trial, or the step of it that is being done, left is.
+    pub(crate) fn place_of(&self, task_run: TaskRunId, scenario: &HarborScenario) -> PathBuf {
+        let trial = self.trial(task_run);
+        match &scenario.step {
+            Some(name) => trial.join("steps").join(name),
+            None => trial,
+        }
     }
 
     /// Where what a trial left is.

@@ -103,6 +103,9 @@ impl HarborScenario {
             let servers = json!(self.mcp_servers).to_string();
             told.insert("PROCTOR_MCP_SERVERS".to_owned(), servers);
         }
+        if let Some(step) = &self.step {
+            told.insert("PROCTOR_STEP".to_owned(), step.clone());
+        }
         if let Some(directory) = &self.skills_dir {
             told.insert("PROCTOR_SKILLS_DIR".to_owned(), directory.clone());
         }
@@ -134,7 +137,7 @@ impl HarborWorkshop {
             }
             (Program::Oracle, Some(mut work)) => {
                 let solution = self
-                    .assembled(&scenario.tree, vec!["solution".to_owned()])
+                    .assembled(&scenario.tree, vec![scenario.solution_directory()])
                     .await
                     .map_err(|error| EngineError::Fault(error.to_string()))?;
                 work.script = ORACLE.to_owned();
@@ -211,7 +214,7 @@ impl HarborWorkshop {
     }
 
     /// Runs a health check until it passes; or why the box is not healthy.
-    async fn wait_until_healthy(
+    pub(super) async fn wait_until_healthy(
         &self,
         place: &Workplace,
         check: &Healthcheck,

@@ -11,7 +11,8 @@ use proctor_core::{
     scoring::Weight,
 };
 use proctor_harbor::{
-    job::SharedVerifier,
+    job::{SharedVerifier, Where},
+    steps::RewardStrategy,
     task::{Artifact, CollectHook, Healthcheck, McpServer, NetworkPolicy, VerifierMode},
     timeouts::duration,
 };
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::{environment::EnvironmentPlan, variables::Variables};
+use super::{environment::EnvironmentPlan, steps::StepPlan, variables::Variables};
 
 /// The word by which the criterion of a Harbor task names its kind.
 const KIND: &str = "harbor_verifier";
@@ -41,6 +42,9 @@ pub(crate) struct HarborScenario {
     pub(crate) digest: String,
     /// Where the task came from, as the job file says it.
     pub(crate) from: String,
+    /// The repository that it came from, with its commit; none if it came from elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) origin: Option<Where>,
     /// The data set that it is from, if anybody said.
     pub(crate) source: Option<String>,
     /// The box.
@@ -65,6 +69,15 @@ pub(crate) struct HarborScenario {
     pub(crate) mcp_servers: Vec<McpServer>,
     /// Where the agent finds skills.
     pub(crate) skills_dir: Option<String>,
+    /// The steps, in order; none if the task is done at once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) steps: Vec<StepPlan>,
+    /// How the rewards of steps become those of the trial.
+    #[serde(default)]
+    pub(crate) strategy: RewardStrategy,
+    /// The step that is being done.
+    #[serde(skip)]
+    pub(crate) step: Option<String>,
 }
 
 /// The agent's part of a task.
@@ -83,6 +96,9 @@ pub(crate) struct SolutionPlan {
     pub(crate) is_there: bool,
     /// Its environment variables.
     pub(crate) variables: Variables,
+    /// Whether it is in the directory of a step.
+    #[serde(default)]
+    pub(crate) is_of_step: bool,
 }
 
 /// The verifier's part of a task.
@@ -98,6 +114,18 @@ pub(crate) struct VerifierPlan {
     pub(crate) mode: VerifierMode,
     /// Where it runs if it shares the agent's box.
     pub(crate) integrity: SharedVerifier,
+    /// The box of a separate verifier, if it is not like the agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) environment: Option<EnvironmentPlan>,
+    /// Where a separate verifier starts, if its task says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) directory: Option<String>,
+    /// Whether the image of a separate verifier brings the tests.
+    #[serde(default)]
+    pub(crate) has_bundled_tests: bool,
+    /// Which of its logs are kept: all without patterns, then without those of the second list.
+    #[serde(default)]
+    pub(crate) logs: (Vec<String>, Vec<String>),
 }
 
 impl HarborScenario {
@@ -127,7 +155,12 @@ impl HarborScenario {
     ) -> Task {
         KIND.clone_into(&mut self.kind);
         let id = id_of(&[&self.tree, name]);
-        let seconds = duration(self.verifier.seconds).saturating_add(AROUND_VERIFIER);
+        // Steps are verified one by one, before the trial is judged.
+        let verifying = match self.steps.is_empty() {
+            true => duration(self.verifier.seconds),
+            false => Duration::ZERO,
+        };
+        let seconds = verifying.saturating_add(AROUND_VERIFIER);
         let seconds = u32::try_from(seconds.as_secs()).unwrap_or(u32::MAX);
         let parameters = DevboxDefinition {
             base: BaseRequest::NewestBlueprint(self.environment.blueprint.clone()),
@@ -183,6 +216,7 @@ impl Default for HarborScenario {
             tree: String::new(),
             digest: String::new(),
             from: String::new(),
+            origin: None,
             source: None,
             environment: EnvironmentPlan::default(),
             variables: Variables::default(),
@@ -195,6 +229,7 @@ impl Default for HarborScenario {
             solution: SolutionPlan {
                 is_there: false,
                 variables: Variables::default(),
+                is_of_step: false,
             },
             verifier: VerifierPlan {
                 seconds: 0.0,
@@ -202,11 +237,18 @@ impl Default for HarborScenario {
                 user: None,
                 mode: VerifierMode::Shared,
                 integrity: SharedVerifier::Sealed,
+                environment: None,
+                directory: None,
+                has_bundled_tests: false,
+                logs: (Vec::new(), Vec::new()),
             },
             artifacts: Vec::new(),
             collect: Vec::new(),
             mcp_servers: Vec::new(),
             skills_dir: None,
+            steps: Vec::new(),
+            strategy: RewardStrategy::default(),
+            step: None,
         }
     }
 }

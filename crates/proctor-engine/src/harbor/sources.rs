@@ -3,8 +3,10 @@
 //! Each task that a job takes is kept under the digest of its directory, so that nothing that happens to its source later reaches the job.
 
 use std::{
+    collections::HashMap,
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use futures::TryStreamExt as _;
@@ -21,12 +23,15 @@ use proctor_fleet::{
 };
 use proctor_harbor::{
     Warning,
-    job::{DatasetEntry, JobConfig, TaskPath, Where},
+    job::{DatasetEntry, JobConfig, TaskEntry, TaskPath, Where},
     task::Task,
 };
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
-use super::{DirectoryTree, HarborWorkshop};
+use super::{
+    DirectoryTree, HarborWorkshop,
+    repositories::{CheckedOut, RegistryTask, in_registry, lfs_pointer},
+};
 use crate::error::EngineError;
 
 /// How many invalid tasks of a data set are named.
@@ -42,6 +47,8 @@ pub(super) struct FoundTask {
     pub(super) task: Task,
     /// Where it came from, as the job file says it.
     pub(super) from: String,
+    /// The repository that it came from, with its commit.
+    pub(super) origin: Option<Where>,
     /// The data set that it is from, if anybody said.
     pub(super) source: Option<String>,
 }
@@ -55,15 +62,32 @@ pub(super) struct FoundTasks {
 }
 
 /// A directory of a source.
+#[derive(Clone)]
 struct Root {
     directory: PathBuf,
     taking: Taking,
+    /// The commit, if it is of a repository.
+    commit: Option<String>,
     /// Keeps what was unpacked until it has been looked at.
-    _staged: Option<tempfile::TempDir>,
+    _staged: Staged,
 }
 
+/// What keeps something until it has been looked at.
+#[derive(Clone)]
+enum Staged {
+    /// It stays anyway.
+    Not,
+    /// What was unpacked.
+    Unpacked(#[expect(dead_code, reason = "it is removed when this goes")] Arc<tempfile::TempDir>),
+    /// What was checked out.
+    CheckedOut(#[expect(dead_code, reason = "it is removed when this goes")] Arc<CheckedOut>),
+}
+
+/// What was checked out for a job file, by repository and commit: a data set names the same one many times.
+type CheckedOutOnce = HashMap<(String, Option<String>), Arc<CheckedOut>>;
+
 /// Why a source leads to nothing: a message for whoever wrote the file, or a fault.
-enum NoRoot {
+pub(super) enum NoRoot {
     Problem(String),
     Fault(EngineError),
 }
@@ -82,16 +106,36 @@ impl HarborWorkshop {
         config: &JobConfig,
     ) -> Result<FoundTasks, EngineError> {
         let mut found = FoundTasks::default();
+        let mut once = CheckedOutOnce::new();
+        let mut tasks: Vec<(String, TaskEntry)> = Vec::new();
         for (number, entry) in config.tasks.iter().enumerate() {
-            let place = format!("tasks.{number}.path");
-            match self.root_of(organization, &entry.from).await {
+            tasks.push((format!("tasks.{number}.path"), entry.clone()));
+        }
+        for (number, entry) in config.datasets.iter().enumerate() {
+            let Where::Registry {
+                registry: Some(_), ..
+            } = &entry.from
+            else {
+                continue;
+            };
+            let place = format!("datasets.{number}");
+            match self.in_registry(organization, entry).await {
+                Ok(named) => tasks.extend(named.into_iter().map(|task| (place.clone(), task))),
+                Err(NoRoot::Problem(message)) => {
+                    found.problems.push(Problem::error(place, message));
+                }
+                Err(NoRoot::Fault(error)) => return Err(error),
+            }
+        }
+        for (place, entry) in tasks {
+            match self.root_of(organization, &entry.from, &mut once).await {
                 Ok(root) => {
                     let name = name_of(&entry.from);
                     let from = written(&entry.from);
-                    let source = entry.source.clone();
+                    let origin = at_commit(&entry.from, &root, None);
                     let store = self.inner.trees.clone();
                     found = blocking(move || {
-                        found.take_task(&store, &root, &place, (name, from, source));
+                        found.take_task(&store, &root, &place, &name, (from, origin, entry.source));
                         found
                     })
                     .await?;
@@ -103,8 +147,14 @@ impl HarborWorkshop {
             }
         }
         for (number, entry) in config.datasets.iter().enumerate() {
+            if let Where::Registry {
+                registry: Some(_), ..
+            } = &entry.from
+            {
+                continue;
+            }
             let place = format!("datasets.{number}.path");
-            match self.root_of(organization, &entry.from).await {
+            match self.root_of(organization, &entry.from, &mut once).await {
                 Ok(root) => {
                     let (entry, store) = (entry.clone(), self.inner.trees.clone());
                     let is_strict = config.proctor.strict_datasets;
@@ -132,7 +182,12 @@ impl HarborWorkshop {
     }
 
     /// The directory that a source means.
-    async fn root_of(&self, organization: OrganizationId, from: &Where) -> Result<Root, NoRoot> {
+    async fn root_of(
+        &self,
+        organization: OrganizationId,
+        from: &Where,
+        once: &mut CheckedOutOnce,
+    ) -> Result<Root, NoRoot> {
         match from {
             Where::Path(TaskPath::Local(_)) => Err(NoRoot::Problem(
                 "the server does not read paths; use proctor harbor run, an object (object:ID), or tasks:NAME".to_owned(),
@@ -149,17 +204,40 @@ impl HarborWorkshop {
                 Ok(Root {
                     directory: below_of(directory, below)?,
                     taking: Taking::Copied,
-                    _staged: None,
+                    commit: None,
+                    _staged: Staged::Not,
                 })
             }
             Where::Path(TaskPath::Object { id, below }) => {
                 self.unpacked(organization, id, below).await
             }
-            Where::Git { .. } => Err(NoRoot::Problem(
-                "tasks are not fetched from git; upload them as an object, or name a directory of the server (tasks:NAME)".to_owned(),
-            )),
+            Where::Git { url, commit, below } => {
+                let key = (url.clone(), commit.clone());
+                let checked_out = match once.get(&key) {
+                    Some(known) => Arc::clone(known),
+                    None => {
+                        let made = self.check_out(organization, url, commit.as_deref()).await?;
+                        let made = Arc::new(made);
+                        once.insert(key, Arc::clone(&made));
+                        made
+                    }
+                };
+                let directory = below_of(&checked_out.directory, below)?;
+                let pointer = lfs_pointer(&directory)
+                    .map_err(|error| NoRoot::Fault(EngineError::Fault(error.to_string())))?;
+                if let Some(path) = pointer {
+                    let told = format!("{path} is a pointer of Git LFS, whose content is not fetched; upload the tasks as an object");
+                    return Err(NoRoot::Problem(told));
+                }
+                Ok(Root {
+                    directory,
+                    taking: Taking::Copied,
+                    commit: Some(checked_out.commit.clone()),
+                    _staged: Staged::CheckedOut(checked_out),
+                })
+            }
             Where::Registry { name, .. } => Err(NoRoot::Problem(format!(
-                "'{name}' is a name in a registry, and none is asked; give a path: an object (object:ID) or tasks:NAME"
+                "'{name}' is a name in a registry, and none is asked; give a path (object:ID or tasks:NAME), a repository, or a data set with registry_path"
             ))),
         }
     }
@@ -198,9 +276,68 @@ impl HarborWorkshop {
         Ok(Root {
             directory: below_of(&directory, below)?,
             taking: Taking::Moved,
-            _staged: Some(staged),
+            commit: None,
+            _staged: Staged::Unpacked(Arc::new(staged)),
         })
     }
+
+    /// The tasks that a data set of a registry file chooses.
+    async fn in_registry(
+        &self,
+        organization: OrganizationId,
+        entry: &DatasetEntry,
+    ) -> Result<Vec<TaskEntry>, NoRoot> {
+        let Where::Registry {
+            name,
+            version,
+            registry: Some(path),
+        } = &entry.from
+        else {
+            return Ok(Vec::new());
+        };
+        let written = path.written();
+        let (above, file) = written.rsplit_once('/').ok_or_else(|| {
+            "registry_path must name a file: object:ID/registry.json or tasks:NAME/registry.json"
+                .to_owned()
+        })?;
+        let above = Where::Path(TaskPath::of(above));
+        let mut once = CheckedOutOnce::new();
+        let root = self.root_of(organization, &above, &mut once).await?;
+        let file = root.directory.join(file);
+        let text = fs_err::read_to_string(&file)
+            .map_err(|_| format!("there is no registry file at {written}"))?;
+        let dataset = in_registry(&text, name, version.as_deref())?;
+        let names: Vec<String> = dataset.tasks.iter().map(RegistryTask::name).collect();
+        let chosen = entry.choose(&names).map_err(|none| none.to_string())?;
+        let mut tasks = Vec::with_capacity(chosen.len());
+        for place in chosen {
+            let from = dataset.tasks[place].from().ok_or_else(|| {
+                format!(
+                    "the task {} of the registry is not in a repository",
+                    names[place]
+                )
+            })?;
+            let source = Some(name.clone());
+            tasks.push(TaskEntry { from, source });
+        }
+        Ok(tasks)
+    }
+}
+
+/// Where a task came from, if that is a repository: with the commit that was taken.
+fn at_commit(from: &Where, root: &Root, child: Option<&str>) -> Option<Where> {
+    let Where::Git { url, below, .. } = from else {
+        return None;
+    };
+    let below = match child {
+        Some(child) => format!("{below}/{child}").trim_matches('/').to_owned(),
+        None => below.clone(),
+    };
+    Some(Where::Git {
+        url: url.clone(),
+        commit: root.commit.clone(),
+        below,
+    })
 }
 
 impl FoundTasks {
@@ -210,7 +347,8 @@ impl FoundTasks {
         store: &trees::TreeStore,
         root: &Root,
         place: &str,
-        (name, from, source): (String, String, Option<String>),
+        name: &str,
+        (from, origin, source): (String, Option<Where>, Option<String>),
     ) {
         let directory = match is_task(&root.directory) {
             true => root.directory.clone(),
@@ -221,8 +359,10 @@ impl FoundTasks {
                 Err(error) => return self.refuse(place, &error.to_string()),
             },
         };
-        match loaded(&directory, &name) {
-            Ok(task) => self.keep(store, &directory, root.taking, task, (from, source)),
+        match loaded(&directory, name) {
+            Ok(task) => {
+                self.keep(store, &directory, root.taking, task, (from, origin, source));
+            }
             Err(problems) => {
                 for problem in problems {
                     self.refuse(place, &problem);
@@ -256,7 +396,8 @@ impl FoundTasks {
             match loaded(directory, name) {
                 Ok(task) => {
                     let source = Some(name_of(&entry.from));
-                    self.keep(store, directory, root.taking, task, (from, source));
+                    let origin = at_commit(&entry.from, root, Some(name));
+                    self.keep(store, directory, root.taking, task, (from, origin, source));
                 }
                 Err(problems) => invalid.push((name, problems.join("; "))),
             }
@@ -281,7 +422,7 @@ impl FoundTasks {
         directory: &Path,
         taking: Taking,
         task: Task,
-        (from, source): (String, Option<String>),
+        (from, origin, source): (String, Option<Where>, Option<String>),
     ) {
         match store.keep(directory, taking) {
             Ok(tree) if self.tasks.iter().any(|known| known.tree == tree) => {
@@ -292,6 +433,7 @@ impl FoundTasks {
                 tree,
                 task,
                 from,
+                origin,
                 source,
             }),
             Err(error) => self.refuse(&from, &error.to_string()),

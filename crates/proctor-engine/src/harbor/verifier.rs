@@ -1,25 +1,38 @@
 //! What an agent's work is worth: the verifier of a Harbor task, run where nothing of the agent's can reach it.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use proctor_core::{
-    devbox::DevboxBase, id::kinds::DevboxKind, profile::RunProfile, scoring::Score,
+    blueprint::ImageDisk,
+    devbox::DevboxBase,
+    id::kinds::{DevboxId, DevboxKind, OrganizationId, TaskRunId},
+    profile::RunProfile,
+    scoring::Score,
 };
-use proctor_devbox::{ExecId, ExecSpec, User};
-use proctor_fleet::Masks;
+use proctor_devbox::{Base, BaseName, ExecId, ExecSpec, LayerId, User, name::InvalidName};
+use proctor_fleet::{FleetError, Masks};
 use proctor_harbor::{
     exceptions::ExceptionType,
     job::SharedVerifier,
-    rewards::{self, Rewards},
+    rewards::{self, JSON_FILE, NoRewards, Rewards, TEXT_FILE},
+    task::VerifierMode,
     timeouts::duration,
 };
 use proctor_scorers::{
-    Mode, Scored, ScoringFunction,
-    verifier::{self, Verified, VerifierOrder},
+    JudgeError, Mode, Scored, Scorer, ScoringFunction,
+    verifier::{self, Verification, Verified, VerifierOrder},
 };
 use serde_json::json;
 
-use super::{HarborScenario, HarborWorkshop, phases::user_named};
+use super::{
+    HarborScenario, HarborWorkshop,
+    collect::{WantedLogs, leave_out, mask},
+    phases::user_named,
+    steps::StepsRecord,
+};
 use crate::scenarios::{ScorerFinding, ScorerState, ScoringError, ScoringOrder};
 
 /// Where a trial's verifier leaves its logs, below what the trial left.
@@ -33,8 +46,33 @@ pub(crate) struct PreparedVerifier {
     pub(crate) directory: String,
     /// What must not show in what it prints.
     pub(crate) masks: Masks,
+    /// The box of a separate verifier.
+    pub(crate) own_box: Option<VerifierBox>,
     verified: Verified,
     integrity: SharedVerifier,
+    /// Where its logs are, and which of them are kept.
+    logs: PathBuf,
+    wanted: WantedLogs,
+    /// What came of the steps of the trial, if its task has any.
+    steps: Option<StepsOutcome>,
+}
+
+/// The box of a separate verifier.
+pub(crate) struct VerifierBox {
+    /// What it stands on.
+    pub(crate) base: Base,
+    /// Whom its programs run as.
+    pub(crate) user: User,
+    /// Environment variables of its programs.
+    pub(crate) environment: BTreeMap<String, String>,
+}
+
+/// What came of the steps of a trial.
+struct StepsOutcome {
+    record: StepsRecord,
+    scenario: HarborScenario,
+    /// Whether the last step is verified again.
+    is_verified_again: bool,
 }
 
 /// Who worked in the box that is verified.
@@ -61,6 +99,191 @@ fn failed(error: impl std::error::Error + Send + Sync + 'static) -> ScoringError
 impl HarborWorkshop {
     /// Makes the verifier of a task run ready. `is_kept`: the agent's box is gone, and its disk is verified again.
     pub(crate) async fn verifier(
+        &self,
+        order: &ScoringOrder,
+        scenario: &HarborScenario,
+        worker: BoxUser<'_>,
+        is_kept: bool,
+    ) -> Result<PreparedVerifier, ScoringError> {
+        if !scenario.steps.is_empty() {
+            return self.steps_verifier(order, scenario, worker, is_kept).await;
+        }
+        if scenario.verifier.mode == VerifierMode::Separate {
+            return self.separate_verifier(order, scenario, worker).await;
+        }
+        self.shared_verifier(order, scenario, worker, is_kept).await
+    }
+
+    /// The verifier of a task with steps. They were verified one by one, unless the disk of the trial is verified again: then the last
+    /// step is.
+    async fn steps_verifier(
+        &self,
+        order: &ScoringOrder,
+        scenario: &HarborScenario,
+        worker: BoxUser<'_>,
+        is_kept: bool,
+    ) -> Result<PreparedVerifier, ScoringError> {
+        let record = self.steps_record(order.task_run).map_err(failed)?;
+        let last = scenario.for_step(record.done.len().saturating_sub(1));
+        let logs = self.place_of(order.task_run, &last).join(LOGS);
+        let mut prepared = match is_kept {
+            true => Box::pin(self.shared_verifier(order, &last, worker, true)).await?,
+            false => {
+                let (scorer, verified) = verifier::recorded(record.verification(scenario));
+                PreparedVerifier {
+                    function: named(scorer),
+                    directory: worker.home.to_owned(),
+                    masks: worker.masks.clone(),
+                    own_box: None,
+                    verified,
+                    integrity: SharedVerifier::Sealed,
+                    logs,
+                    wanted: WantedLogs::default(),
+                    steps: None,
+                }
+            }
+        };
+        prepared.steps = Some(StepsOutcome {
+            record,
+            scenario: scenario.clone(),
+            is_verified_again: is_kept,
+        });
+        Ok(prepared)
+    }
+
+    /// A verifier in a clean box of its own, with the agent's artifacts where they were.
+    async fn separate_verifier(
+        &self,
+        order: &ScoringOrder,
+        scenario: &HarborScenario,
+        worker: BoxUser<'_>,
+    ) -> Result<PreparedVerifier, ScoringError> {
+        let (organization, plan) = (order.organization, &scenario.verifier);
+        let environment = plan.environment.as_ref().unwrap_or(&scenario.environment);
+        let built = self.environment(organization, &scenario.tree, environment);
+        let image = match built.await.map_err(failed)? {
+            Ok(image) => image,
+            Err(failure) => return Err(ScoringError::Unfit(failure.message)),
+        };
+        let store = self.inner.fleet.store();
+        let (own, hidden) = plan
+            .variables
+            .values(store, organization)
+            .await
+            .map_err(failed)?;
+        let mut environment = image.env.clone();
+        environment.extend(own);
+        let user = plan.user.as_deref().or(image.user.as_deref());
+        let user = user.map_or(User::Root, user_named);
+        let directory = plan
+            .directory
+            .clone()
+            .or_else(|| image.working_directory.clone());
+        let directory = directory.unwrap_or_else(|| "/".to_owned());
+        let entrypoint = match image.entrypoint_command() {
+            None => None,
+            Some(argv) => {
+                let mut spec = ExecSpec::new(self.verifier_id()?, argv);
+                spec.env.clone_from(&environment);
+                spec.cwd = Some(directory.clone());
+                Some(spec)
+            }
+        };
+        let tests = match plan.has_bundled_tests {
+            true => None,
+            false => {
+                let tests = self.assembled(&scenario.tree, scenario.test_directories());
+                Some(tests.await.map_err(failed)?)
+            }
+        };
+        let logs = self.fresh_logs(order, scenario).map_err(failed)?;
+        let (scorer, verified) = verifier::scorer(VerifierOrder {
+            id: self.verifier_id()?,
+            tests,
+            logs: logs.clone(),
+            user: user.clone(),
+            environment: environment.clone(),
+            working_directory: Some(directory.clone()),
+            time_limit: duration(plan.seconds),
+            entrypoint,
+            is_fresh: true,
+        });
+        Ok(PreparedVerifier {
+            function: named(scorer),
+            directory,
+            masks: worker.masks.and(hidden.iter().map(String::as_str)),
+            own_box: Some(VerifierBox {
+                base: base_of(&image.disk).map_err(failed)?,
+                user,
+                environment,
+            }),
+            verified,
+            integrity: SharedVerifier::Strict,
+            logs,
+            wanted: plan.logs.clone(),
+            steps: None,
+        })
+    }
+
+    /// Verifies a step in the box of its agent.
+    pub(crate) async fn verify_step(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+        task_run: TaskRunId,
+        scenario: &HarborScenario,
+        directory: Option<&str>,
+        of_run: &RunProfile,
+    ) -> Result<Verification, ScoringError> {
+        let fleet = &self.inner.fleet;
+        let place = fleet.workplace(devbox).await.map_err(|error| match error {
+            FleetError::NotFound { .. } | FleetError::Refused(_) => ScoringError::BoxLost,
+            other => failed(other),
+        })?;
+        let own = &scenario.verifier.variables;
+        let (own, hidden) = own
+            .values(fleet.store(), organization)
+            .await
+            .map_err(failed)?;
+        let mut environment = self
+            .environment_without_agent(organization, &place.environment, scenario, of_run)
+            .await
+            .map_err(failed)?;
+        environment.extend(own);
+        let tests = self.assembled(&scenario.tree, scenario.test_directories());
+        let user = scenario.verifier.user.as_deref().map(user_named);
+        let logs = self.place_of(task_run, scenario).join(LOGS);
+        fresh_directory(&logs).map_err(failed)?;
+        let wanted = VerifierOrder {
+            id: self.verifier_id()?,
+            tests: Some(tests.await.map_err(failed)?),
+            logs: logs.clone(),
+            user: user.unwrap_or_else(|| place.user.clone()),
+            environment,
+            working_directory: Some(match directory {
+                Some(directory) => place.resolve(directory),
+                None => place.directory.clone(),
+            }),
+            time_limit: duration(scenario.verifier.seconds),
+            entrypoint: None,
+            is_fresh: false,
+        };
+        let verified = verifier::verify(&*place.devbox, &wanted).await;
+        let mut verified = verified.map_err(|error| match error {
+            JudgeError::BoxLost => ScoringError::BoxLost,
+            other => failed(other),
+        })?;
+        let masks = place.masks.and(hidden.iter().map(String::as_str));
+        verified.output = masks.apply(&verified.output);
+        if let Err(none) = &mut verified.rewards {
+            none.message = masks.apply(&none.message);
+        }
+        settle_logs(&logs, &masks, &scenario.verifier.logs);
+        Ok(verified)
+    }
+
+    /// The verifier of a task that shares the agent's box, or its disk.
+    async fn shared_verifier(
         &self,
         order: &ScoringOrder,
         scenario: &HarborScenario,
@@ -99,14 +322,15 @@ impl HarborWorkshop {
             Ok(spec)
         });
         let tests = self
-            .assembled(&scenario.tree, vec!["tests".to_owned()])
+            .assembled(&scenario.tree, scenario.test_directories())
             .await
             .map_err(failed)?;
         let user = scenario.verifier.user.as_deref().map(user_named);
+        let logs = self.fresh_logs(order, scenario).map_err(failed)?;
         let wanted = VerifierOrder {
             id: self.verifier_id()?,
-            tests,
-            logs: self.fresh_logs(order).map_err(failed)?,
+            tests: Some(tests),
+            logs: logs.clone(),
             user: user.unwrap_or_else(|| worker.user.clone()),
             environment,
             working_directory: Some(directory.clone()),
@@ -116,15 +340,15 @@ impl HarborWorkshop {
         };
         let (scorer, verified) = verifier::scorer(wanted);
         Ok(PreparedVerifier {
-            function: ScoringFunction {
-                name: "reward".to_owned(),
-                weight: 1.0,
-                scorer,
-            },
+            function: named(scorer),
             directory,
             masks: worker.masks.and(hidden.iter().map(String::as_str)),
+            own_box: None,
             verified,
             integrity,
+            logs,
+            wanted: scenario.verifier.logs.clone(),
+            steps: None,
         })
     }
 
@@ -140,13 +364,13 @@ impl HarborWorkshop {
     }
 
     /// A directory for the logs of a verifier, which makes it itself. What an earlier one left goes.
-    fn fresh_logs(&self, order: &ScoringOrder) -> std::io::Result<PathBuf> {
-        let trial = self.trial(order.task_run);
-        fs_err::create_dir_all(&trial)?;
-        let logs = trial.join(LOGS);
-        if logs.exists() {
-            fs_err::remove_dir_all(&logs)?;
-        }
+    fn fresh_logs(
+        &self,
+        order: &ScoringOrder,
+        scenario: &HarborScenario,
+    ) -> std::io::Result<PathBuf> {
+        let logs = self.place_of(order.task_run, scenario).join(LOGS);
+        fresh_directory(&logs)?;
         Ok(logs)
     }
 
@@ -157,15 +381,94 @@ impl HarborWorkshop {
 }
 
 impl HarborScenario {
-    /// What is taken over to a clean box of a strict verifier.
+    /// In which box its verifier runs.
+    pub(crate) fn mode(&self) -> Mode {
+        match (self.steps.is_empty(), self.verifier.mode) {
+            // Steps are verified in the agent's box, one by one.
+            (false, _) => Mode::Live,
+            (true, VerifierMode::Separate) => Mode::Artifacts,
+            (true, VerifierMode::Shared) => mode_of(self.verifier.integrity),
+        }
+    }
+
+    /// What is taken over to a clean box: of a strict verifier also the working directory, of a separate one artifacts only.
     pub(crate) fn taken_over(&self, directory: &str) -> Vec<String> {
-        let mut paths = vec![directory.to_owned(), "/logs/artifacts".to_owned()];
+        let mut paths = vec!["/logs/artifacts".to_owned()];
+        if self.verifier.mode == VerifierMode::Shared {
+            paths.push(directory.to_owned());
+        }
         let artifacts = self.artifacts.iter().filter(|one| one.is_of_main());
         paths.extend(artifacts.map(|artifact| artifact.source.clone()));
         paths.sort();
         paths.dedup();
         paths.retain(|path| path != "/");
         paths
+    }
+}
+
+/// Makes way for a directory that a verifier makes itself.
+fn fresh_directory(logs: &Path) -> std::io::Result<()> {
+    if let Some(parent) = logs.parent() {
+        fs_err::create_dir_all(parent)?;
+    }
+    match logs.exists() {
+        true => fs_err::remove_dir_all(logs),
+        false => Ok(()),
+    }
+}
+
+/// Takes secrets and what nobody wants out of the logs of a verifier. Its rewards are read by then.
+fn settle_logs(logs: &Path, masks: &Masks, wanted: &WantedLogs) {
+    let settled = mask(logs, masks).and_then(|()| leave_out(logs, wanted, &[JSON_FILE, TEXT_FILE]));
+    if let Err(error) = settled {
+        tracing::warn!(%error, "the logs of a verifier could not be masked; they are removed");
+        if let Err(error) = fs_err::remove_dir_all(logs) {
+            tracing::warn!(%error, "the logs of a verifier could not be removed");
+        }
+    }
+}
+
+fn named(scorer: Scorer) -> ScoringFunction {
+    ScoringFunction {
+        name: "reward".to_owned(),
+        weight: 1.0,
+        scorer,
+    }
+}
+
+/// What a box stands on.
+fn base_of(disk: &ImageDisk) -> Result<Base, InvalidName> {
+    Ok(match disk {
+        ImageDisk::Host => Base::Host,
+        ImageDisk::RootFs(name) => Base::RootFs(BaseName::new(name.clone())?),
+        ImageDisk::Layer(name) => Base::Layer(LayerId::new(name.clone())?),
+    })
+}
+
+impl StepsRecord {
+    /// What the verifiers of all steps said together.
+    fn verification(&self, scenario: &HarborScenario) -> Verification {
+        let exception = self
+            .done
+            .iter()
+            .rev()
+            .find_map(|step| step.exception.as_ref());
+        let none = || NoRewards {
+            exception: exception
+                .and_then(|found| ExceptionType::named(&found.name))
+                .unwrap_or(ExceptionType::RewardFileNotFoundError),
+            message: exception.map_or_else(
+                || "no step was verified".to_owned(),
+                |found| found.message.clone(),
+            ),
+        };
+        let times = self.done.iter().filter_map(|step| step.verifier);
+        Verification {
+            rewards: self.rewards(scenario).ok_or_else(none),
+            output: self.output.clone(),
+            suspicious: self.suspicious.clone(),
+            took: times.map(|(from, to)| to.since(from)).sum(),
+        }
     }
 }
 
@@ -177,7 +480,10 @@ impl PreparedVerifier {
 
     /// The word for where it ran in results.
     pub(crate) const fn integrity(&self) -> &'static str {
-        self.integrity.as_str()
+        match self.own_box {
+            Some(_) => "separate",
+            None => self.integrity.as_str(),
+        }
     }
 
     /// What it found, once it was run; `scored` is what the judging says of it.
@@ -195,7 +501,22 @@ impl PreparedVerifier {
             let why = scored.map_or("the verifier did not run", |scored| &scored.output);
             return Err(not_verified(ExceptionType::AddTestsDirError, why));
         };
-        let rewards = match &verified.rewards {
+        let mut steps = None;
+        let mut found = verified.rewards.clone();
+        match &self.steps {
+            None => settle_logs(&self.logs, &self.masks, &self.wanted),
+            Some(outcome) => {
+                let mut record = outcome.record.clone();
+                if outcome.is_verified_again
+                    && let Some(last) = record.done.last_mut()
+                {
+                    last.rewards = verified.rewards.clone().ok();
+                    found = record.verification(&outcome.scenario).rewards;
+                }
+                steps = Some(record.done);
+            }
+        }
+        let rewards = match &found {
             Ok(rewards) => rewards,
             Err(none) => return Err(not_verified(none.exception, &none.message)),
         };
@@ -204,6 +525,18 @@ impl PreparedVerifier {
             ScoringError::Unfit("the task has no criterion for its reward".to_owned())
         })?;
         let (score, is_clamped) = clamped(rewards);
+        let mut evidence = json!({
+            "rewards": rewards,
+            "clamped": is_clamped,
+            "integrity": match verified.suspicious.is_empty() {
+                true => self.integrity(),
+                false => "suspicious",
+            },
+            "suspicious": verified.suspicious,
+        });
+        if let Some(steps) = steps {
+            evidence["steps"] = json!(steps);
+        }
         Ok(ScorerFinding {
             criterion,
             score,
@@ -211,15 +544,7 @@ impl PreparedVerifier {
             not_run: None,
             output: self.masks.apply(&verified.output),
             took: verified.took,
-            evidence: json!({
-                "rewards": rewards,
-                "clamped": is_clamped,
-                "integrity": match verified.suspicious.is_empty() {
-                    true => self.integrity.as_str(),
-                    false => "suspicious",
-                },
-                "suspicious": verified.suspicious,
-            }),
+            evidence,
         })
     }
 }

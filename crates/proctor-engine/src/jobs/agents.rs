@@ -28,7 +28,7 @@ use crate::{
 const COMMAND: &str = "command";
 
 // Where an agent finds what it needs: outside of every home and working directory.
-const PROBLEM_FILE: &str = "/tmp/proctor-agent/problem_statement.md";
+pub(super) const PROBLEM_FILE: &str = "/tmp/proctor-agent/problem_statement.md";
 const CONTEXT_FILE: &str = "/tmp/proctor-agent/additional_context.json";
 const AGENT_PATH: &str = "/tmp/proctor-agent/agent";
 

@@ -48,6 +48,11 @@ impl JobDetails {
             .collect()
     }
 
+    /// Every try of it, in the order in which they were begun.
+    pub(crate) fn tries(&self) -> &[Try] {
+        &self.tries
+    }
+
     /// What follows from its plan and its tries.
     pub(crate) fn board(&self) -> Board<'_> {
         board_of(&self.job.plan, &self.tries, &self.looks)

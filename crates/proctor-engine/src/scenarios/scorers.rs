@@ -21,7 +21,7 @@ use proctor_scorers::{
 use serde_json::Value;
 
 use super::{Disk, Judge, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder};
-use crate::harbor::{BoxUser, HarborScenario, HarborWorkshop, PreparedVerifier, mode_of};
+use crate::harbor::{BoxUser, HarborScenario, HarborWorkshop, PreparedVerifier};
 
 /// How the names of all scorings begin.
 const SCORING: &str = "scoring-";
@@ -181,7 +181,7 @@ impl FleetJudge {
         place: &Workplace,
     ) -> Result<Freezing, ScoringError> {
         let mode = match &plan.harbor {
-            Some(scenario) => mode_of(scenario.verifier.integrity),
+            Some(scenario) => scenario.mode(),
             None => plan.settings.mode,
         };
         let needs_it = match mode {
@@ -414,6 +414,12 @@ fn verify_instead(
     judging.mode = verifier.mode();
     judging.artifacts = scenario.taken_over(&verifier.directory);
     judging.working_directory = Some(verifier.directory.clone());
+    if let Some(own) = &verifier.own_box {
+        judging.clean_base = Some(own.base.clone());
+        judging.user = own.user.clone();
+        judging.environment = own.environment.clone();
+        judging.prepare = Vec::new();
+    }
 }
 
 /// What the verifier of a Harbor task said.

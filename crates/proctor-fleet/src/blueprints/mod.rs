@@ -28,7 +28,7 @@ use proctor_store::{Store, StoreError, repeatable::Made, retry::retry_stale, run
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::mounts::Mounter;
+use crate::{git::Repositories, mounts::Mounter};
 
 mod build;
 mod container;
@@ -166,6 +166,11 @@ fn named_box(prefix: &str, id: BlueprintId) -> BoxId {
 
 #[boxed_futures]
 impl Blueprints {
+    /// Where the repositories of builds come from.
+    pub fn repositories(&self) -> &Repositories {
+        self.inner.mounter.repositories()
+    }
+
     /// Blueprints on a backend. Nothing is built until it is asked for, or until [`Blueprints::recover`].
     pub fn new(
         store: Store,

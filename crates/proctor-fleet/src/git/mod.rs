@@ -20,6 +20,7 @@ use tokio::process::Command;
 
 pub use self::outlet::CodeHosts;
 use self::outlet::Outlet;
+use crate::trees::{self, LARGEST_TREE, TreeError};
 
 /// Why a repository is not there.
 #[derive(Debug, thiserror::Error)]
@@ -181,6 +182,49 @@ impl Repositories {
         let arguments = ["archive", "--format=tar", &output, &fetched.commit];
         let output = self.git(&fetched.directory, None, &arguments).await?;
         succeeded(&output, &fetched.origin)
+    }
+
+    /// Puts the files of a repository, at a branch, tag or commit or at the head of its main branch, into a directory; the commit. What is on
+    /// the usual code host comes from the mirrors, if it is there. Nothing of it runs, and nothing of it leads out of the directory.
+    pub async fn check_out(
+        &self,
+        organization: OrganizationId,
+        url: &str,
+        reference: Option<&str>,
+        into: &Path,
+    ) -> Result<String, GitError> {
+        let on_code_host = url
+            .strip_prefix(self.inner.options.code_host.as_str())
+            .and_then(|rest| rest.strip_prefix('/')?.split_once('/'));
+        let address = match on_code_host {
+            Some((owner, name)) => Address::Named {
+                owner,
+                name: name.strip_suffix(".git").unwrap_or(name),
+            },
+            None => Address::Url(url),
+        };
+        let wanted = Wanted {
+            organization,
+            address,
+            token: None,
+            reference,
+        };
+        let fetched = self.fetch(wanted).await?;
+        let spool = self.spool()?;
+        let file = spool.path().join("files.tar");
+        self.archive(&fetched, &file).await?;
+        let into = into.to_owned();
+        let unpacked = tokio::task::spawn_blocking(move || {
+            let archive = fs_err::File::open(file).map_err(TreeError::Io)?;
+            trees::unpack(archive, &into, LARGEST_TREE)
+        });
+        let unpacked = unpacked
+            .await
+            .map_err(|error| GitError::Platform(std::io::Error::other(error)))?;
+        match unpacked {
+            Ok(()) => Ok(fetched.commit),
+            Err(error) => Err(GitError::Invalid(format!("{}: {error}", fetched.origin))),
+        }
     }
 
     /// A directory for files on their way.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     agent::AgentEntry,
-    read::{LONGEST_FILE, MOST_NODES},
+    read::{LONGEST_FILE, MOST_NODES, document},
     source::{DatasetEntry, NoTasks, TaskEntry, TaskPath, Where},
 };
 use crate::{

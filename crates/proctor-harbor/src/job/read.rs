@@ -50,8 +50,8 @@ impl JobConfig {
     }
 }
 
-/// A text as a document, of a bounded size.
-pub(crate) fn document(text: &str) -> Result<Value, Problems> {
+/// The text of a job file as a document, of a bounded size.
+pub fn document(text: &str) -> Result<Value, Problems> {
     let refuse = |message: String| Problems::from(Problem::error("", message));
     if text.len() > LONGEST_FILE {
         return Err(refuse(format!("has more than {LONGEST_FILE} bytes")));

@@ -39,6 +39,10 @@ pub(crate) async fn artifacts(
     let runner = Runner::write(order)?;
     let spec = BoxSpec {
         id: judging.names.of_box(CLEAN),
+        base: order
+            .clean_base
+            .clone()
+            .unwrap_or_else(|| agent.base.clone()),
         limits: order.limits.unwrap_or(agent.limits),
         network: Network::None,
         allow_sudo: false,

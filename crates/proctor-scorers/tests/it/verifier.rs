@@ -31,7 +31,7 @@ impl Tests {
     fn order(&self, seconds: u64) -> VerifierOrder {
         VerifierOrder {
             id: ExecId::new("verifier").unwrap(),
-            tests: self.directory.path().join("tests"),
+            tests: Some(self.directory.path().join("tests")),
             logs: self.logs(),
             user: User::Root,
             environment: [("KEY".to_owned(), "value".to_owned())].into(),

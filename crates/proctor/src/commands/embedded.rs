@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, net::SocketAddr, path::Path};
 
 use proctor_api::{ApiOptions, server::ServerOptions};
+use proctor_core::agent::AgentManifest;
 use proctor_store::{
     Store,
     credentials::{KeyOwner, PlainKey},
@@ -33,22 +34,32 @@ impl Embedded {
             data: Some(data.to_owned()),
             ..Settings::default()
         };
+        Self::start_with(&settings, listen, Supplies::default(), BTreeMap::new()).await
+    }
+
+    /// Starts a server that keeps everything where the settings say, with what is there for its boxes and its agents.
+    pub(crate) async fn start_with(
+        settings: &Settings,
+        listen: SocketAddr,
+        supplies: Supplies,
+        agents: BTreeMap<String, AgentManifest>,
+    ) -> anyhow::Result<Self> {
         let options = ServerOptions {
             listen,
             ..ServerOptions::default()
         };
-        let opened = Opened::open(&settings, options).await?;
+        let opened = Opened::open(settings, options).await?;
         let key = organization_key(opened.store()).await?;
         let terms = Terms {
             public_url: None,
             is_tls: false,
             api: ApiOptions::default(),
-            supplies: Supplies::default(),
-            agents: BTreeMap::new(),
+            supplies,
+            agents,
             judge: None,
             ssh: None,
         };
-        let running = opened.start(data, terms).await?;
+        let running = opened.start(&settings.data_directory(), terms).await?;
         Ok(Self {
             url: running.url.clone(),
             key,

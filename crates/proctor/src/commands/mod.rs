@@ -41,7 +41,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Image(arguments) => image::run(arguments).await,
         Command::Import(arguments) => import::run(arguments).await,
         Command::Scenario(arguments) => scenario::run(arguments).await,
-        Command::Harbor(arguments) => harbor::run(&arguments),
+        Command::Harbor(arguments) => harbor::run(arguments).await,
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Fhir(arguments) => fhir::run(arguments).await,
         Command::Doctor(arguments) => doctor::run(arguments).await,

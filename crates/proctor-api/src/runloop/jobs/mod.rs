@@ -5,11 +5,14 @@ mod harbor_plan;
 mod view;
 
 use axum::{
+    body::Body,
     extract::State,
     response::{IntoResponse as _, Response},
 };
+use http::{HeaderValue, header};
 use proctor_core::id::kinds::{JobId, JobKind};
 use serde::Deserialize;
+use tokio_util::io::ReaderStream;
 use utoipa::IntoParams;
 
 use self::{
@@ -125,4 +128,33 @@ pub(crate) async fn cancel_benchmark_job(
 ) -> Result<Json<BenchmarkJobView>, ApiError> {
     let job = state.engine().cancel_job(caller.id(), id).await?;
     Ok(Json(BenchmarkJobView::of(&job)))
+}
+
+/// Downloads a Harbor job in Harbor's own layout: a tar, compressed with zstd, of one directory with one for each trial.
+///
+/// An extension of ours. Harbor's viewer and models read it.
+#[utoipa::path(
+    get,
+    path = "/v1/benchmark_jobs/{id}/harbor.tar.zst",
+    tag = "Runloop: benchmark jobs",
+    params(("id" = String, Path, description = "The job's id")),
+    security(("organization_key" = [])),
+    responses(
+        (
+            status = 200,
+            description = "The archive",
+            content_type = "application/zstd",
+            body = Vec<u8>,
+        ),
+    ),
+)]
+pub(crate) async fn export_benchmark_job(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<JobId>,
+) -> Result<Response, ApiError> {
+    let export = state.engine().export_harbor_job(caller.id(), id).await?;
+    let body = Body::from_stream(ReaderStream::new(export.into_archive()));
+    let kind = HeaderValue::from_static("application/zstd");
+    Ok(([(header::CONTENT_TYPE, kind)], body).into_response())
 }

@@ -72,14 +72,9 @@ async fn a_data_set_says_which_of_its_tasks_are_not_valid() {
     };
     harbor.task("good", &Files::plain());
     harbor.task("bad", &Files::plain().without("tests/test.sh"));
-    let steps = Files::plain()
-        .with_toml("[[steps]]\nname = \"one\"")
-        .with("steps/one/instruction.md", "x");
-    harbor.task("steps", &steps);
     let refused = harbor.refused("datasets: [{path: 'tasks:own'}]").await;
     assert!(refused.contains("the task bad is not valid"), "{refused}");
-    assert!(refused.contains("several steps"), "{refused}");
-    let yaml = "n_concurent_trials: 2\nmetadata: {strict: false}\ndatasets: [{path: 'tasks:own', exclude_task_names: [steps]}]\nagents: [{name: oracle}, {name: nop}]\nn_attempts: 3\n";
+    let yaml = "n_concurent_trials: 2\nmetadata: {strict: false}\ndatasets: [{path: 'tasks:own'}]\nagents: [{name: oracle}, {name: nop}]\nn_attempts: 3\n";
     let plan = harbor.asked(yaml, "?dry_run=true").await;
     assert_eq!(plan.status, 200, "{}", plan.body);
     assert_eq!(plan.body["n_trials"], 6, "{}", plan.body);

@@ -2,6 +2,8 @@
 
 mod bad_input;
 mod cheats;
+mod separate;
+mod steps;
 mod suite;
 mod support;
 mod trials;

@@ -43,7 +43,10 @@ pub(super) struct Harbor {
     fleet: Fleet,
     blueprints: Blueprints,
     backend: Arc<dyn Backend>,
-    tasks: PathBuf,
+    /// Where the directories of its own tasks are.
+    pub(super) tasks: PathBuf,
+    /// Where repositories are looked for first.
+    pub(super) mirrors: PathBuf,
     _directory: tempfile::TempDir,
 }
 
@@ -60,6 +63,15 @@ impl Files {
             .with("environment/Dockerfile", DOCKERFILE)
             .with("tests/test.sh", TESTS)
             .with("solution/solve.sh", SOLUTION)
+    }
+
+    /// Writes the files below a directory.
+    pub(super) fn write(&self, place: &std::path::Path) {
+        for (path, content) in &self.0 {
+            let path = place.join(path);
+            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+            fs_err::write(path, content).unwrap();
+        }
     }
 
     /// The same with another file.
@@ -102,7 +114,8 @@ impl Harbor {
         };
         let boxes = |store: proctor_store::Store, clock: Arc<ManualClock>| async move {
             let options = FleetOptions::new(data.join("fleet"));
-            let git = GitOptions::new(data.join("repositories"));
+            let mut git = GitOptions::new(data.join("repositories"));
+            git.mirrors = Some(data.join("mirrors"));
             let mounter = Mounter::new(store.clone(), Repositories::new(git));
             let mut building = BlueprintOptions::new(data.join("builds"));
             building.images.insert("base".to_owned(), ImageDisk::Host);
@@ -130,6 +143,7 @@ impl Harbor {
             blueprints,
             backend,
             tasks,
+            mirrors: directory.path().join("mirrors"),
             _directory: directory,
         })
     }
@@ -145,11 +159,7 @@ impl Harbor {
 
     /// Makes a task that job files name as `tasks:own/NAME`.
     pub(super) fn task(&self, name: &str, files: &Files) {
-        for (path, content) in &files.0 {
-            let path = self.tasks.join(name).join(path);
-            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
-            fs_err::write(path, content).unwrap();
-        }
+        files.write(&self.tasks.join(name));
     }
 
     /// The answer to a job file.

@@ -3,6 +3,8 @@
 //! Every part may be begun again: what has happened is read from the store and from the box, and goes on from there. Nobody is told of
 //! the parts, so they are on disk with the end of the try, which is waited for.
 
+mod steps;
+
 use std::time::Duration;
 
 use proctor_core::{
@@ -16,7 +18,7 @@ use proctor_core::{
     refused::{Refused, Step},
     task_run::{Cause, Fault, TaskRun, TaskRunState},
 };
-use proctor_harbor::exceptions::ExceptionType;
+use proctor_harbor::{exceptions::ExceptionType, trial_name::trial_name};
 use proctor_store::{OnDisk, StoreError, progress::Progress};
 
 use super::{
@@ -37,6 +39,8 @@ use crate::{
 const ATTEMPT: &str = "proctor.attempt";
 /// The label that says which try of its attempt a scenario run is.
 const TRY: &str = "proctor.try";
+/// The variable by which an agent learns what its trial is called.
+const TRIAL_NAME: &str = "PROCTOR_TRIAL_NAME";
 /// How often a scoring that somebody else began is looked at.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -345,6 +349,12 @@ impl Engine {
             Ok(image) => image,
             Err(failure) => return Ok(Err(failure)),
         };
+        if let Some(of_verifier) = &scenario.verifier.environment {
+            let built = harbor.environment(organization, &scenario.tree, of_verifier);
+            if let Err(failure) = built.await? {
+                return Ok(Err(failure));
+            }
+        }
         let mut profile = scenario.profile(trial.agent, &image);
         let mut besides = rules.config.environment.hosts.clone();
         besides.extend(rules.entry(trial.agent).hosts);
@@ -383,15 +393,24 @@ impl Engine {
         let part = self
             .work_held(trial, this_try, task, task_run, devbox)
             .await?;
-        if let (Part::Done, Some(_), Some(scenario)) =
-            (&part, &trial.harbor, HarborScenario::of(task))
-        {
+        let (Part::Done, Some(rules)) = (&part, &trial.harbor) else {
+            return Ok(part);
+        };
+        // Steps are collected one by one.
+        if let Some(scenario) = HarborScenario::of(task).filter(|one| one.steps.is_empty()) {
             let of_run = agents::profile(trial.agent);
             let harbor = self.harbor()?;
-            let collected = harbor.collect(organization, devbox, id, &scenario, &of_run);
+            let wanted = rules.wanted_logs(trial.agent);
+            let collected = harbor.collect(organization, devbox, id, &scenario, (&of_run, &wanted));
             // What cannot be collected is not worth a trial; a box that is gone is noticed by its verifier.
             if let Err(error) = collected.await {
                 report(&error, "what an agent left could not be collected");
+            }
+        }
+        if rules.config.verifier.is_disabled {
+            match self.finish(id, OnDisk::WithTheNext).await {
+                Ok(_) | Err(EngineError::Refused(_)) => return Ok(Part::Over(None)),
+                Err(error) => return Err(error),
             }
         }
         Ok(part)
@@ -446,6 +465,11 @@ impl Engine {
         {
             return Ok(part);
         }
+        if let Some(scenario) = scenario.as_ref().filter(|one| !one.steps.is_empty()) {
+            let places = (id, devbox);
+            let part = self.work_in_steps(trial, this_try, task, scenario, places);
+            return Box::pin(part).await;
+        }
         let began = this_try.agent_began_at.unwrap_or_else(|| self.now());
         let left = limit.saturating_sub(self.now().since(began));
         let mut work = agents::work(trial.agent, task, id.uuid(), left)?;
@@ -453,7 +477,11 @@ impl Engine {
             let phase = self.harbor()?.agent_phase(scenario, trial.agent, work);
             work = match phase.await? {
                 AgentPhase::Nothing => None,
-                AgentPhase::Works(work) => Some(*work),
+                AgentPhase::Works(mut work) => {
+                    let name = trial_name(&task.name, id.uuid().as_u128());
+                    work.variables.insert(TRIAL_NAME.to_owned(), name);
+                    Some(*work)
+                }
                 AgentPhase::Fails(failure) => {
                     self.fail(id, failure.fault()).await?;
                     return Ok(Part::Failed(failure));
