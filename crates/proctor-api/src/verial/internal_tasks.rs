@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// The caller's task run of this id, with its run.
-async fn find(
+pub(super) async fn find(
     state: &ApiState,
     caller: &OrganizationCaller,
     id: TaskRunId,

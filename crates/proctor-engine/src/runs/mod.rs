@@ -7,6 +7,7 @@
 //! A step reads and writes what it changes, never the whole run: a task run, its run with its tally, the task runs at work. All
 //! task runs are read once, when the last of them ends, because the run's score is over all.
 
+mod attempt;
 mod cancel;
 mod complete;
 mod create;

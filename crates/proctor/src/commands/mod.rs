@@ -1,5 +1,6 @@
 //! One module a command: what it takes, and what it does.
 
+pub(crate) mod access;
 pub(crate) mod benchmark;
 pub(crate) mod compare;
 pub(crate) mod demo;
@@ -12,13 +13,13 @@ pub(crate) mod image;
 pub(crate) mod import;
 pub(crate) mod keys;
 pub(crate) mod organizations;
+pub(crate) mod run;
 pub(crate) mod scenario;
 mod selection;
 pub(crate) mod serve;
 pub(crate) mod show;
 mod signals;
 pub(crate) mod stats;
-pub(crate) mod take;
 pub(crate) mod verify_journal;
 
 use clap::CommandFactory as _;
@@ -46,7 +47,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Compare(arguments) => compare::run(arguments).await,
         Command::Gate(arguments) => gate::run(*arguments).await,
         Command::Show(arguments) => show::run(arguments).await,
-        Command::Take(arguments) => take::run(arguments).await,
+        Command::Run(arguments) => run::run(*arguments).await,
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(
