@@ -9,7 +9,7 @@ const CPT = "http://www.ama-assn.org/go/cpt";
 const { env } = process;
 
 /** Asks a part of the world, and answers what it says. */
-async function call(part: string, path: string, body?: unknown, method = body ? "POST" : "GET"): Promise<any> {
+async function call(part: string, path: string, body?: object, method = body ? "POST" : "GET"): Promise<any> {
   const answer = await fetch(env[`PROCTOR_${part}_URL`] + path, {
     method,
     headers: { authorization: `Bearer ${env.PROCTOR_TOKEN}`, "content-type": "application/json" },

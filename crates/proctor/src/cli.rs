@@ -8,8 +8,8 @@ use crate::{
     commands::{
         benchmark::Benchmark, compare::Compare, demo::Demo, doctor::Doctor, fhir::Fhir,
         gate::arguments::Gate, harbor::Harbor, image::Image, import::Import, keys::Keys,
-        organizations::Organizations, run::Run, scenario::Scenario, serve::Serve, show::Show,
-        stats::Stats, verify_journal::VerifyJournal,
+        organizations::Organizations, run::Run, runs::Runs, scenario::Scenario, serve::Serve,
+        show::Show, stats::Stats, verify_journal::VerifyJournal, watch::Watch,
     },
     exit::WrongUse,
 };
@@ -59,6 +59,10 @@ pub(crate) enum Command {
     Show(Show),
     /// Let an agent take a benchmark, here or on a server
     Run(Box<Run>),
+    /// List runs, and remove those that are not needed any more
+    Runs(Box<Runs>),
+    /// Follow a job until it is over
+    Watch(Watch),
     /// Print a completion script for a shell
     Completions {
         /// The shell

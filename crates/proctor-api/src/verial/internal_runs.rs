@@ -308,6 +308,25 @@ pub(crate) async fn get_benchmark_run(
     Ok(Json(view.with_task_runs(task_runs)))
 }
 
+/// Removes a run that is over, with its task runs, their worlds and everything that was found.
+#[utoipa::path(
+    delete,
+    path = "/benchmark-runs/{id}",
+    tag = "Verial: runs",
+    params(("id" = String, Path, description = "The run's id")),
+    security(("organization_key" = [])),
+    responses((status = 204, description = "It is gone")),
+)]
+pub(crate) async fn delete_benchmark_run(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<RunId>,
+) -> Result<StatusCode, ApiError> {
+    find(&state, &caller, id).await?;
+    state.engine().remove_run(id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 /// How much of a run an organization may see that owns it or its benchmark; nothing for others.
 pub(super) async fn sight(
     state: &ApiState,

@@ -173,7 +173,10 @@ fn runs() -> OpenApiRouter<ApiState> {
             internal_runs::list_benchmark_runs,
             internal_runs::create_benchmark_run
         ))
-        .routes(routes!(internal_runs::get_benchmark_run))
+        .routes(routes!(
+            internal_runs::get_benchmark_run,
+            internal_runs::delete_benchmark_run
+        ))
         .routes(routes!(results::get_benchmark_run_results))
         .routes(routes!(internal_runs::complete_benchmark_run))
         .routes(routes!(internal_runs::cancel_benchmark_run))

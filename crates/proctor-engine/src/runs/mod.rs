@@ -15,6 +15,7 @@ mod expire;
 mod find;
 pub(crate) mod judge;
 mod rank;
+mod remove;
 mod rescore;
 mod scenario_runs;
 mod score;

@@ -11,10 +11,13 @@ use secrecy::SecretString;
 use super::embedded::Embedded;
 use crate::{exit::WrongUse, settings::Settings};
 
+/// The server that a key without an address is for.
+const USUAL_SERVER: &str = "http://127.0.0.1:7070";
+
 /// Which server is asked.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Access {
-    /// The server [default: one of this command's own]
+    /// The server [default: with a key http://127.0.0.1:7070, without one a server of this command's own]
     #[arg(long, value_name = "URL", env = "PROCTOR_SERVER")]
     pub(crate) server: Option<String>,
     /// A key of the organization, for --server
@@ -48,9 +51,10 @@ impl Access {
 
     /// The server that is named; none if the command's own is meant, also where a variable names another.
     pub(crate) fn named(&self) -> Option<&str> {
-        match self.data {
-            Some(_) => None,
-            None => self.server.as_deref(),
+        match (&self.data, &self.server, &self.key) {
+            (Some(_), _, _) | (None, None, None) => None,
+            (None, Some(server), _) => Some(server),
+            (None, None, Some(_)) => Some(USUAL_SERVER),
         }
     }
 

@@ -14,6 +14,7 @@ pub(crate) mod import;
 pub(crate) mod keys;
 pub(crate) mod organizations;
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod scenario;
 mod selection;
 pub(crate) mod serve;
@@ -21,6 +22,7 @@ pub(crate) mod show;
 mod signals;
 pub(crate) mod stats;
 pub(crate) mod verify_journal;
+pub(crate) mod watch;
 
 use clap::CommandFactory as _;
 
@@ -48,6 +50,8 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Gate(arguments) => gate::run(*arguments).await,
         Command::Show(arguments) => show::run(arguments).await,
         Command::Run(arguments) => run::run(*arguments).await,
+        Command::Runs(arguments) => runs::run(*arguments).await,
+        Command::Watch(arguments) => watch::run(arguments).await,
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(

@@ -162,11 +162,35 @@ impl Attempts {
                     limit: self.limit(started),
                 };
                 let item = &started["task_item"];
-                desk.lay_out(&problem(&todo.task, item), item)?;
+                let task = self.task_file(task_run, todo, started, &opened);
+                desk.lay_out(&problem(&todo.task, item), &task)?;
                 let ending = desk.work(command, &self.cancel).await;
                 Ok(self.worked(ending, &desk))
             }
         }
+    }
+
+    /// What the agent reads about its task.
+    fn task_file(&self, task_run: &str, todo: &Todo, started: &Value, opened: &Value) -> Value {
+        let server = self.api.server();
+        let endpoints = opened["endpoints"].as_object().into_iter().flatten();
+        let endpoints = endpoints
+            .map(|(name, path)| {
+                let url = format!("{server}{}", path.as_str().unwrap_or_default());
+                (name.clone(), Value::String(url))
+            })
+            .collect();
+        let devbox = opened["devbox_url"].as_str();
+        json!({
+            "task_run_id": task_run,
+            "name": todo.task,
+            "attempt": todo.attempt,
+            "deadline_at": started["deadline_at"],
+            "task_item": started["task_item"],
+            "endpoints": Value::Object(endpoints),
+            "devbox_url": devbox.map(|path| format!("{server}{path}")),
+            "complete_url": format!("{server}/v1/task-runs/{task_run}/complete"),
+        })
     }
 
     fn worked(&self, ending: anyhow::Result<Ending>, desk: &Desk) -> Worked {

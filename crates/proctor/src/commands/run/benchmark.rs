@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// How like a name must be to be offered instead, from 0 to 1.
-const LIKE: f64 = 0.6;
+const LIKE: f64 = 0.8;
 
 /// A benchmark that is to be taken.
 pub(super) enum Exam {

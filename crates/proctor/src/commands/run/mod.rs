@@ -14,6 +14,7 @@ use anyhow::Context as _;
 use clap::Args;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub(crate) use self::plan::forget_run;
 use self::{
     agent::Agent,
     benchmark::Exam,

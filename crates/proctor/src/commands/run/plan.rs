@@ -148,6 +148,13 @@ pub(super) fn left(directory: &Path, server: Option<&str>) -> Vec<HeldPlan> {
         .collect()
 }
 
+/// Forgets the plan that a run belongs to, if a command left it; whether there was one.
+pub(crate) fn forget_run(directory: &Path, server: Option<&str>, run: &str) -> bool {
+    let mut left = left(directory, server).into_iter();
+    let found = left.find(|held| held.plan.runs.iter().any(|one| one == run));
+    found.is_some_and(|held| held.forget().is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
