@@ -37,6 +37,8 @@ pub(super) enum Agent {
     Oracle,
     /// Does nothing.
     Null,
+    /// One that is registered at the server, by its id or its name: a job takes the benchmark with it.
+    Registered(String),
 }
 
 impl Agent {
@@ -51,6 +53,14 @@ impl Agent {
             model if model.starts_with("model:") => Err(WrongUse(format!(
                 "'{model}': this program has no model agent; give a command, oracle or null"
             ))),
+            id if id.starts_with("agt_") => Ok(Self::Registered(id.to_owned())),
+            named if named.starts_with("agent:") => {
+                let name = named.trim_start_matches("agent:");
+                match name.is_empty() {
+                    true => Err(WrongUse("agent: names no agent".to_owned())),
+                    false => Ok(Self::Registered(name.to_owned())),
+                }
+            }
             command => Ok(Self::Command(command.to_owned())),
         }
     }
@@ -61,6 +71,7 @@ impl Agent {
             Self::Command(command) => command.chars().take(200).collect(),
             Self::Oracle => "oracle".to_owned(),
             Self::Null => "null".to_owned(),
+            Self::Registered(named) => named.clone(),
         }
     }
 
@@ -110,7 +121,7 @@ fn program(command: &str) -> Option<&str> {
 }
 
 /// What the command of one attempt gets, and where it leaves things.
-pub(super) struct Desk {
+pub(super) struct CommandRun {
     /// The directory of the attempt.
     pub(super) place: PathBuf,
     /// Where it works.
@@ -121,14 +132,14 @@ pub(super) struct Desk {
     pub(super) limit: Duration,
 }
 
-impl Desk {
+impl CommandRun {
     /// What the agent printed.
     pub(super) fn log(&self) -> PathBuf {
         self.place.join("agent.log")
     }
 
     /// Writes the problem and the task as files, and names them and what the agent may leave in variables.
-    pub(super) fn lay_out(&mut self, problem: &str, task: &Value) -> anyhow::Result<()> {
+    pub(super) fn write_files(&mut self, problem: &str, task: &Value) -> anyhow::Result<()> {
         fs_err::create_dir_all(&self.place)?;
         let written = [
             ("PROCTOR_PROBLEM_FILE", "problem.md", problem.to_owned()),
@@ -213,6 +224,9 @@ mod tests {
         assert_eq!(Agent::read("oracle").unwrap(), Agent::Oracle);
         let command = Agent::read("python3 agent.py").unwrap();
         assert_eq!(command.name(), "python3 agent.py");
+        let registered = Agent::read("agent:mine").unwrap();
+        assert_eq!(registered, Agent::Registered("mine".to_owned()));
+        assert!(Agent::read("agent:").is_err());
         assert!(Agent::read(" ").is_err() && Agent::read("model:x/y").is_err());
     }
 

@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    agent::{Agent, Desk},
+    agent::{Agent, CommandRun},
     benchmark::Exam,
     drive::{Phase, Todo, text},
     plan::Plan,
-    progress::{Progress, Said},
+    progress::{Progress, TryReport},
 };
 use crate::{agent_supervisor::Ending, commands::compare::refused};
 
@@ -45,7 +45,7 @@ pub(super) struct Attempts {
 }
 
 /// How the agent's part of a try ended.
-enum Worked {
+enum WorkOutcome {
     /// It is done; its world is to be judged.
     Done,
     /// It failed, or whatever ran it did.
@@ -73,7 +73,7 @@ impl Attempts {
             if let Some(started) = started.take() {
                 self.progress.began(&todo);
                 let worked = self.work(&task_run, &todo, &started).await?;
-                if matches!(worked, Worked::Cancelled) {
+                if matches!(worked, WorkOutcome::Cancelled) {
                     return Ok(());
                 }
                 self.end(&task_run, worked).await?;
@@ -89,7 +89,7 @@ impl Attempts {
             let is_repeated = is_void && seen["reason"] != "setup" && tries <= self.plan.retry_void;
             self.progress.ended(
                 &todo,
-                &Said::of(&seen, is_repeated, &self.log_of(&task_run)),
+                &TryReport::of(&seen, is_repeated, &self.log_of(&task_run)),
             );
             if !is_repeated || self.cancel.is_cancelled() {
                 return Ok(());
@@ -122,7 +122,12 @@ impl Attempts {
     }
 
     /// Lets the agent work on a task that was started.
-    async fn work(&self, task_run: &str, todo: &Todo, started: &Value) -> anyhow::Result<Worked> {
+    async fn work(
+        &self,
+        task_run: &str,
+        todo: &Todo,
+        started: &Value,
+    ) -> anyhow::Result<WorkOutcome> {
         let opened = match self
             .api
             .post(&format!("/task-runs/{task_run}/token"), &json!({}))
@@ -131,7 +136,7 @@ impl Attempts {
             Ok(opened) => opened,
             // Its box failed at once, or its time is over.
             Err(error) if error.status().is_some_and(|status| status.as_u16() == 409) => {
-                return Ok(Worked::Lost);
+                return Ok(WorkOutcome::Lost);
             }
             Err(error) => return Err(refused(error)),
         };
@@ -139,23 +144,24 @@ impl Attempts {
         if let Some(devbox) = devbox {
             let ready = tokio::select! {
                 ready = box_is_ready(&self.api, devbox, &todo.task) => ready,
-                () = self.cancel.cancelled() => return Ok(Worked::Cancelled),
+                () = self.cancel.cancelled() => return Ok(WorkOutcome::Cancelled),
             };
             match ready {
                 Ok(()) => {}
                 Err(TakeError::Api(error)) => return Err(refused(error)),
-                Err(_) => return Ok(Worked::Lost),
+                Err(_) => return Ok(WorkOutcome::Lost),
             }
         }
         let token = text(&opened, "token")?;
         match &self.agent {
-            Agent::Null => Ok(Worked::Done),
+            // Registered agents work in jobs.
+            Agent::Null | Agent::Registered(_) => Ok(WorkOutcome::Done),
             Agent::Oracle => {
                 let taker = self.api.with_key(SecretString::from(token));
                 self.solve(&taker, task_run, todo, started, devbox).await
             }
             Agent::Command(command) => {
-                let mut desk = Desk {
+                let mut command_run = CommandRun {
                     place: self.place.join(task_run),
                     directory: self.plan.directory.clone(),
                     variables: self.variables(task_run, &token, &opened),
@@ -163,9 +169,9 @@ impl Attempts {
                 };
                 let item = &started["task_item"];
                 let task = self.task_file(task_run, todo, started, &opened);
-                desk.lay_out(&problem(&todo.task, item), &task)?;
-                let ending = desk.work(command, &self.cancel).await;
-                Ok(self.worked(ending, &desk))
+                command_run.write_files(&problem(&todo.task, item), &task)?;
+                let ending = command_run.work(command, &self.cancel).await;
+                Ok(self.worked(ending, &command_run))
             }
         }
     }
@@ -193,10 +199,10 @@ impl Attempts {
         })
     }
 
-    fn worked(&self, ending: anyhow::Result<Ending>, desk: &Desk) -> Worked {
-        let failed = |cause, reason: String| Worked::Failed { cause, reason };
+    fn worked(&self, ending: anyhow::Result<Ending>, command_run: &CommandRun) -> WorkOutcome {
+        let failed = |cause, reason: String| WorkOutcome::Failed { cause, reason };
         match ending {
-            Ok(Ending::Exited(0)) => Worked::Done,
+            Ok(Ending::Exited(0)) => WorkOutcome::Done,
             Ok(Ending::Exited(code)) => {
                 failed("agent_crash", format!("the agent ended with status {code}"))
             }
@@ -206,9 +212,12 @@ impl Attempts {
             ),
             Ok(Ending::TimedOut) => failed(
                 "agent_timeout",
-                format!("the agent took longer than {} s", desk.limit.as_secs_f64()),
+                format!(
+                    "the agent took longer than {} s",
+                    command_run.limit.as_secs_f64()
+                ),
             ),
-            Ok(Ending::Abandoned) => Worked::Cancelled,
+            Ok(Ending::Abandoned) => WorkOutcome::Cancelled,
             Ok(Ending::NotStarted(why)) => failed(
                 "infrastructure",
                 format!("the agent could not be started: {why}"),
@@ -225,7 +234,7 @@ impl Attempts {
         todo: &Todo,
         started: &Value,
         devbox: Option<&str>,
-    ) -> anyhow::Result<Worked> {
+    ) -> anyhow::Result<WorkOutcome> {
         let solved = match (&self.exam, devbox) {
             (Exam::Coding(set), Some(devbox)) => {
                 match set.scenarios.iter().find(|one| one.name == todo.task) {
@@ -248,9 +257,9 @@ impl Attempts {
             }
         };
         match solved {
-            Ok(()) => Ok(Worked::Done),
+            Ok(()) => Ok(WorkOutcome::Done),
             Err(TakeError::Api(error @ ApiError::Unreachable { .. })) => Err(error.into()),
-            Err(error) => Ok(Worked::Failed {
+            Err(error) => Ok(WorkOutcome::Failed {
                 cause: "agent_crash",
                 reason: error.to_string(),
             }),
@@ -298,12 +307,12 @@ impl Attempts {
     }
 
     /// Ends a try: its world is judged, or it counts as its agent failed.
-    async fn end(&self, task_run: &str, worked: Worked) -> anyhow::Result<()> {
+    async fn end(&self, task_run: &str, worked: WorkOutcome) -> anyhow::Result<()> {
         match worked {
-            Worked::Cancelled => Ok(()),
-            Worked::Failed { cause, reason } => self.fail(task_run, cause, &reason).await,
-            Worked::Lost => self.wait_for_end(task_run).await,
-            Worked::Done => self.complete(task_run).await,
+            WorkOutcome::Cancelled => Ok(()),
+            WorkOutcome::Failed { cause, reason } => self.fail(task_run, cause, &reason).await,
+            WorkOutcome::Lost => self.wait_for_end(task_run).await,
+            WorkOutcome::Done => self.complete(task_run).await,
         }
     }
 

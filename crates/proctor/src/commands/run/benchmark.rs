@@ -26,7 +26,7 @@ pub(super) enum Exam {
 }
 
 /// A benchmark that is on the server.
-pub(super) struct Placed {
+pub(super) struct ServerBenchmark {
     /// What people call it.
     pub(super) name: String,
     /// How a request for a run names it.
@@ -60,9 +60,9 @@ impl Exam {
     }
 
     /// Brings it to the server, unless it is there.
-    pub(super) async fn place(&self, api: &Api) -> anyhow::Result<Placed> {
+    pub(super) async fn place(&self, api: &Api) -> anyhow::Result<ServerBenchmark> {
         Ok(match self {
-            Self::Published(named) => Placed {
+            Self::Published(named) => ServerBenchmark {
                 name: named.clone(),
                 request: json!({"benchmark": named}),
             },
@@ -70,7 +70,7 @@ impl Exam {
                 let pushed = push(api, file, true).await.map_err(refused)?;
                 let version = pushed.version.context("the server published no version")?;
                 let named = format!("{}@{version}", file.slug.as_str());
-                Placed {
+                ServerBenchmark {
                     request: json!({"benchmark": named}),
                     name: named,
                 }
@@ -78,7 +78,7 @@ impl Exam {
             Self::Coding(set) => {
                 let pushed = push_scenarios(api, set).await.map_err(refused)?;
                 let id = pushed.benchmark_id.replacen("bmd_", "bench_", 1);
-                Placed {
+                ServerBenchmark {
                     name: set.name.clone(),
                     request: json!({"benchmark_id": id, "draft": true}),
                 }

@@ -6,6 +6,7 @@ mod benchmark;
 mod drive;
 mod plan;
 mod progress;
+mod registered;
 mod results;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -32,12 +33,15 @@ use crate::{
     terminal,
 };
 
+/// How often a void attempt is tried again if nobody says so.
+const RETRIES: u32 = 3;
+
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// The benchmark: a shipped name, a file, a directory of scenarios, or slug@version
     #[arg(required_unless_present = "resume")]
     pub(crate) benchmark: Option<String>,
-    /// The agent: a command for a shell, oracle (replays the solutions) or null (does nothing)
+    /// The agent: a command for a shell, oracle (replays the solutions), null (does nothing), or agent:NAME (registered at the server)
     #[arg(long, value_name = "AGENT", required_unless_present = "resume")]
     pub(crate) agent: Option<String>,
     /// What the agent is called; runs are found again by it [default: the command]
@@ -70,9 +74,9 @@ pub(crate) struct Run {
     /// How many seconds an attempt may take, unless its task allows less
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: u64,
-    /// How often an attempt is tried again that says nothing about the agent
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub(crate) retry_void: u32,
+    /// How often an attempt is tried again that says nothing about the agent [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub(crate) retry_void: Option<u32>,
     /// Exit with 1 if the score is lower
     #[arg(long, value_name = "SCORE", value_parser = score)]
     pub(crate) min_score: Option<f64>,
@@ -121,6 +125,9 @@ fn prepare(arguments: &Run) -> anyhow::Result<(Exam, Agent)> {
     let agent = Agent::read(arguments.agent.as_deref().unwrap_or_default())?;
     agent.check(&std::env::current_dir()?)?;
     check_fit(&exam, &agent)?;
+    if let Agent::Registered(_) = agent {
+        registered::check(arguments)?;
+    }
     if let Some(kwargs) = &arguments.kwargs {
         let read: Result<serde_json::Map<String, serde_json::Value>, _> =
             serde_json::from_str(kwargs);
@@ -134,6 +141,10 @@ fn check_fit(exam: &Exam, agent: &Agent) -> anyhow::Result<()> {
         (Exam::Published(named), Agent::Oracle) => Err(WrongUse(format!(
             "the oracle replays solutions, which only the file of {named} has: give the file"
         ))
+        .into()),
+        (Exam::Clinical(_) | Exam::Published(_), Agent::Registered(_)) => Err(WrongUse(
+            "registered agents work in devboxes, so they take files of scenarios: give one, or a command".to_owned(),
+        )
         .into()),
         _ => Ok(()),
     }
@@ -155,6 +166,9 @@ async fn carry_out(
                 return Err(
                     WrongUse(format!("this benchmark is taken in devboxes: {missing}")).into(),
                 );
+            }
+            if let Agent::Registered(named) = &agent {
+                return registered::take(arguments, &exam, named, connection).await;
             }
             let plan = plan_of(arguments, &exam, &agent, connection).await?;
             let held = HeldPlan::keep(directory, plan)?;
@@ -230,14 +244,14 @@ async fn plan_of(
     agent: &Agent,
     connection: &Connection,
 ) -> anyhow::Result<Plan> {
-    let placed = exam.place(&connection.api).await?;
+    let on_server = exam.place(&connection.api).await?;
     let mut labels: BTreeMap<String, String> = arguments.labels.iter().cloned().collect();
     if let Some(version) = &arguments.agent_version {
         labels.insert("agent-version".to_owned(), version.clone());
     }
     let mut plan = Plan {
         benchmark: arguments.benchmark.clone().unwrap_or_default(),
-        request: placed.request,
+        request: on_server.request,
         agent: arguments.agent.clone().unwrap_or_default(),
         name: arguments.agent_name.clone().unwrap_or_else(|| agent.name()),
         server: connection.server.clone(),
@@ -248,7 +262,7 @@ async fn plan_of(
         scored: arguments.scored,
         labels,
         timeout: arguments.timeout,
-        retry_void: arguments.retry_void,
+        retry_void: arguments.retry_void.unwrap_or(RETRIES),
         model: arguments.model.clone(),
         kwargs: arguments.kwargs.clone(),
         runs: Vec::new(),
@@ -256,7 +270,7 @@ async fn plan_of(
     let made = make_run(&connection.api, &plan).await?;
     let run = text(&made, "benchmark_run_id").context("the run has no id")?;
     if !arguments.json {
-        eprintln!("{} takes {}: {run}", plan.name, placed.name);
+        eprintln!("{} takes {}: {run}", plan.name, on_server.name);
     }
     plan.runs.push(run);
     Ok(plan)

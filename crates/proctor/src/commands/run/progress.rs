@@ -17,12 +17,12 @@ const NAME: usize = 60;
 const REASON: usize = 160;
 
 /// What came of a try, in words.
-pub(super) struct Said {
+pub(super) struct TryReport {
     text: String,
     is_repeated: bool,
 }
 
-impl Said {
+impl TryReport {
     /// What is told of a task run that is over.
     pub(super) fn of(seen: &Value, is_repeated: bool, log: &Path) -> Self {
         let mut text = match (seen["cause"].as_str(), seen["score"].as_f64()) {
@@ -93,7 +93,7 @@ impl Progress {
     }
 
     /// A try is over.
-    pub(super) fn ended(&self, todo: &Todo, said: &Said) {
+    pub(super) fn ended(&self, todo: &Todo, said: &TryReport) {
         if !said.is_repeated {
             self.done.fetch_add(1, Ordering::Relaxed);
         }

@@ -66,11 +66,7 @@ impl Pooled {
         };
         match self.attempts.iter().any(missed) {
             true => Some(Verdict::Fail),
-            false => self
-                .summary
-                .score
-                .and_then(|score| Score::new(score).ok())
-                .map(Verdict::of),
+            false => verdict_of(self.summary.score),
         }
     }
 
@@ -127,6 +123,13 @@ impl Pooled {
         }
         Ok(said)
     }
+}
+
+/// The verdict that a score deserves.
+pub(super) fn verdict_of(score: Option<f64>) -> Option<Verdict> {
+    score
+        .and_then(|score| Score::new(score).ok())
+        .map(Verdict::of)
 }
 
 /// An attempt of an answer, as the numbers are made from.

@@ -1,8 +1,14 @@
 //! Agents: those that work, those that fail, and those that misbehave.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
+use proctor_testkit::server::{KEY, Server, proctor};
 use serde_json::json as value;
+
+use crate::PROCTOR;
 
 use super::{TASK, attempt, command, is_running, json, run, told};
 
@@ -82,22 +88,7 @@ fn the_oracle_gets_everything_and_the_null_agent_misses_the_least_score() {
 #[test]
 fn a_coding_scenario_is_taken_by_a_command_on_this_machine() {
     let data = tempfile::tempdir().unwrap();
-    let file = data.path().join("answers.yaml");
-    fs_err::write(
-        &file,
-        r#"
-name: Answers
-scenarios:
-  - name: answer
-    problem_statement: Write 42 into answer.txt.
-    scorers:
-      - name: right
-        weight: 1.0
-        scorer: {type: bash_script_scorer, bash_script: 'grep -qx 42 answer.txt && echo "score=1.0" || echo "score=0.0"'}
-    reference: echo 42 > answer.txt
-"#,
-    )
-    .unwrap();
+    let file = answers(data.path());
     let agent = r#"
 set -e
 grep -q 'Write 42' "$PROCTOR_PROBLEM_FILE"
@@ -106,7 +97,7 @@ test -z "$PROCTOR_KEY" && test "$PROCTOR_MODEL_NAME" = m-1 && test "$PROCTOR_AGE
 curl --fail -sS -H "Authorization: Bearer $PROCTOR_TOKEN" -H 'Content-Type: application/json' \
     --data '{"command": "echo 42 > answer.txt"}' "$PROCTOR_DEVBOX_URL/execute_sync"
 "#;
-    let file = file.to_str().unwrap();
+    let file = file.as_str();
     let more = ["--model", "m-1", "--kwargs", r#"{"a":1}"#];
     let results = json(
         data.path(),
@@ -341,4 +332,83 @@ fn the_plain_agent_in_typescript_does_as_well_as_the_one_in_python() {
     );
     let score = results["score"].as_f64().unwrap();
     assert!(score > 0.4, "{results:#}");
+}
+
+#[tokio::test]
+async fn a_registered_agent_takes_scenarios_in_a_job() {
+    let server = Server::fresh(PROCTOR);
+    let caller = server.caller();
+    let made = caller
+        .post("/v1/agents", value!({"name": "mine", "version": "1.0.0"}))
+        .await;
+    let id = made["id"].as_str().unwrap();
+    let manifest =
+        value!({"command": "case \"$PROCTOR_MODEL_NAME\" in m-1) echo 42 > answer.txt;; esac"});
+    caller
+        .post(&format!("/v1/agents/{id}/manifest"), manifest)
+        .await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = answers(directory.path());
+    let take = |agent: &str, more: &[&str]| {
+        let mut command = proctor(PROCTOR);
+        command.args([
+            "run",
+            &file,
+            "--json",
+            "--agent",
+            agent,
+            "--server",
+            &server.url(""),
+        ]);
+        command
+            .args(more)
+            .env("PROCTOR_KEY", KEY)
+            .env("XDG_DATA_HOME", directory.path());
+        command.output().unwrap()
+    };
+    for agent in ["agent:mine", id] {
+        let output = take(agent, &["-k", "2", "--model", "m-1", "--min-score", "1"]);
+        assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+        let results: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(
+            (&results["score"], &results["verdict"]),
+            (&value!(1.0), &value!("pass")),
+            "{results:#}"
+        );
+        assert_eq!(results["run_ids"].as_array().unwrap().len(), 2);
+        assert_eq!(results["agents"][0]["summary"]["planned"], 2);
+    }
+    let output = take("agent:mine", &["--min-score", "1"]);
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "without its model it does nothing: {}",
+        told(&output)
+    );
+    let output = take("agent:nobody", &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    let output = take("agent:mine", &["--scored"]);
+    assert!(
+        told(&output).contains("--scored cannot be used with a registered agent"),
+        "{}",
+        told(&output)
+    );
+}
+
+/// A file with one scenario, whose answer is 42.
+fn answers(directory: &Path) -> String {
+    let file = directory.join("answers.yaml");
+    let text = r#"
+name: Answers
+scenarios:
+  - name: answer
+    problem_statement: Write 42 into answer.txt.
+    scorers:
+      - name: right
+        weight: 1.0
+        scorer: {type: bash_script_scorer, bash_script: 'grep -qx 42 answer.txt && echo "score=1.0" || echo "score=0.0"'}
+    reference: echo 42 > answer.txt
+"#;
+    fs_err::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
 }
