@@ -5,16 +5,19 @@
 
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, RawPathParams};
 use http::{HeaderMap, header, request::Parts};
-use proctor_core::id::kinds::{OrganizationId, RunId, SolverId};
+use proctor_core::id::{
+    Dialect,
+    kinds::{DevboxId, OrganizationId, RunId, SolverId, TaskRunId},
+};
 use proctor_store::{
     credentials::{Authentication, Principal, Who},
     organizations::Organization,
 };
 use tracing::{Span, field};
 
-use crate::{error::ApiError, state::ApiState};
+use crate::{error::ApiError, extract::shortened, state::ApiState};
 
 /// Somebody known, with any kind of credential.
 #[derive(Clone, Debug)]
@@ -76,6 +79,7 @@ impl Caller {
             Who::Organization => "an organization key",
             Who::Solver(_) => "a Solver key",
             Who::Run(_) => "a run token",
+            Who::Attempt { .. } => "an attempt token",
         }
     }
 
@@ -143,7 +147,9 @@ impl FromRequestParts<ApiState> for OrganizationCaller {
         let caller = Caller::from_request_parts(parts, state).await?;
         match caller.0.who {
             Who::Organization => Ok(Self(caller)),
-            Who::Solver(_) | Who::Run(_) => Err(caller.wrong_kind("an organization key (vk_…)")),
+            Who::Solver(_) | Who::Run(_) | Who::Attempt { .. } => {
+                Err(caller.wrong_kind("an organization key (vk_…)"))
+            }
         }
     }
 }
@@ -188,9 +194,153 @@ impl FromRequestParts<ApiState> for SolverCaller {
                 organization: caller.0.organization.clone(),
                 solver,
             }),
-            Who::Organization | Who::Run(_) => Err(caller.wrong_kind("a Solver key (vrl_slv_…)")),
+            Who::Organization | Who::Run(_) | Who::Attempt { .. } => {
+                Err(caller.wrong_kind("a Solver key (vrl_slv_…)"))
+            }
         }
     }
+}
+
+/// Proof that an agent at work is calling: on a run, or on one attempt of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct TakerCaller {
+    /// The run.
+    pub run: RunId,
+    /// The only task run that the caller may touch, if it is an attempt's.
+    only: Option<TaskRunId>,
+}
+
+impl TakerCaller {
+    /// Whom a credential speaks for, if it is an agent at work.
+    pub(crate) fn of(caller: &Caller) -> Result<Self, ApiError> {
+        match caller.0.who {
+            Who::Run(run) => Ok(Self { run, only: None }),
+            Who::Attempt { run, task_run } => Ok(Self {
+                run,
+                only: Some(task_run),
+            }),
+            Who::Organization | Who::Solver(_) => {
+                Err(caller.wrong_kind("a run token (vrl_run_…) or an attempt token (vrl_att_…)"))
+            }
+        }
+    }
+
+    /// The run whose task run this is, as far as the caller may know.
+    pub(crate) fn run_of(self, task_run: TaskRunId) -> Result<RunId, ApiError> {
+        match self.only {
+            Some(only) if only != task_run => {
+                Err(ApiError::not_found(format!("no task run '{task_run}'")))
+            }
+            _ => Ok(self.run),
+        }
+    }
+
+    /// Which task run's world is meant, where the caller says so or can have but one.
+    pub(crate) fn choice(self, chosen: Option<TaskRunId>) -> Result<Option<TaskRunId>, ApiError> {
+        if let Some(chosen) = chosen {
+            self.run_of(chosen)?;
+        }
+        Ok(chosen.or(self.only))
+    }
+}
+
+impl FromRequestParts<ApiState> for TakerCaller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
+        Self::of(&Caller::from_request_parts(parts, state).await?)
+    }
+}
+
+/// Proof that somebody may work in the devbox that a path names as `id`: its organization, or the attempt that is done in it.
+#[derive(Clone, Copy, Debug)]
+pub struct BoxCaller {
+    organization: OrganizationId,
+}
+
+impl BoxCaller {
+    /// The organization that the devbox belongs to, unless it is another's altogether.
+    pub fn id(self) -> OrganizationId {
+        self.organization
+    }
+}
+
+impl FromRequestParts<ApiState> for BoxCaller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
+        let caller = Caller::from_request_parts(parts, state).await?;
+        let organization = caller.0.organization.id;
+        match caller.0.who {
+            Who::Organization => Ok(Self { organization }),
+            Who::Attempt { task_run, .. } => {
+                let named = path_id(parts, state).await;
+                let own = state.store().task_run(task_run).await?;
+                let own = own.and_then(|own| own.value.devbox);
+                let is_own = own.is_some_and(|own: DevboxId| named == own.wire(Dialect::Runloop));
+                match is_own {
+                    true => Ok(Self { organization }),
+                    false => Err(ApiError::not_found(format!("no devbox '{named}'"))),
+                }
+            }
+            Who::Solver(_) | Who::Run(_) => Err(caller.wrong_kind(
+                "an organization key (vk_…), or the token of the attempt in this devbox (vrl_att_…)",
+            )),
+        }
+    }
+}
+
+/// Proof that somebody may end the scenario run that a path names as `id`: its organization, or the attempt that it is.
+#[derive(Clone, Copy, Debug)]
+pub struct ScenarioRunCaller {
+    organization: OrganizationId,
+    /// Whether what scorers said may be shown.
+    pub shows_scorers: bool,
+}
+
+impl ScenarioRunCaller {
+    /// The organization that the scenario run belongs to, unless it is another's altogether.
+    pub fn id(self) -> OrganizationId {
+        self.organization
+    }
+}
+
+impl FromRequestParts<ApiState> for ScenarioRunCaller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, ApiError> {
+        let caller = Caller::from_request_parts(parts, state).await?;
+        let organization = caller.0.organization.id;
+        match caller.0.who {
+            Who::Organization => Ok(Self {
+                organization,
+                shows_scorers: true,
+            }),
+            Who::Attempt { task_run, .. } => {
+                let named = path_id(parts, state).await;
+                match named == task_run.wire(Dialect::Runloop) {
+                    true => Ok(Self {
+                        organization,
+                        shows_scorers: false,
+                    }),
+                    false => Err(ApiError::not_found(format!("no scenario run '{named}'"))),
+                }
+            }
+            Who::Solver(_) | Who::Run(_) => Err(caller.wrong_kind(
+                "an organization key (vk_…), or the token of this attempt (vrl_att_…)",
+            )),
+        }
+    }
+}
+
+/// What a path names as `id`, shortened for messages.
+async fn path_id(parts: &mut Parts, state: &ApiState) -> String {
+    let found = RawPathParams::from_request_parts(parts, state).await.ok();
+    let named = found.as_ref().and_then(|found| {
+        let mut named = found.iter().filter(|(name, _)| *name == "id");
+        named.next().map(|(_, value)| shortened(value))
+    });
+    named.unwrap_or_default()
 }
 
 /// Proof that a run is calling: an agent at work on it.
@@ -212,7 +362,9 @@ impl FromRequestParts<ApiState> for RunCaller {
                 organization: caller.0.organization.clone(),
                 run,
             }),
-            Who::Organization | Who::Solver(_) => Err(caller.wrong_kind("a run token (vrl_run_…)")),
+            Who::Organization | Who::Solver(_) | Who::Attempt { .. } => {
+                Err(caller.wrong_kind("a run token (vrl_run_…)"))
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Security schemes by the names that handlers use.
-const SECURITY_SCHEMES: [(&str, &str); 4] = [
+const SECURITY_SCHEMES: [(&str, &str); 5] = [
     (
         "operator_key",
         "The key of whoever runs the server (`vk_op_…`): `/organizations`, and nothing that belongs to one.",
@@ -33,6 +33,10 @@ const SECURITY_SCHEMES: [(&str, &str); 4] = [
     (
         "run_token",
         "A run's token (`vrl_run_…`): everything inside one run, until it expires.",
+    ),
+    (
+        "attempt_token",
+        "An attempt's token (`vrl_att_…`): the world or the devbox of one task run, and nothing else.",
     ),
 ];
 

@@ -52,7 +52,7 @@ pub enum ApiError {
 
 impl ApiError {
     /// The status of a refusal.
-    pub(crate) fn status(&self) -> Option<StatusCode> {
+    pub fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Refused { status, .. } => Some(*status),
             Self::BadAddress(_) | Self::Unreachable { .. } | Self::Odd { .. } => None,
@@ -108,7 +108,8 @@ impl Api {
         self.json(Method::PATCH, path, Some(body)).await
     }
 
-    pub(crate) async fn delete(&self, path: &str) -> Result<(), ApiError> {
+    /// Removes something.
+    pub async fn delete(&self, path: &str) -> Result<(), ApiError> {
         self.json(Method::DELETE, path, None).await.map(drop)
     }
 

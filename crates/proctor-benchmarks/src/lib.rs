@@ -47,5 +47,7 @@ pub use report::{Report, Source};
 pub use scenarios::{PushedScenario, PushedScenarios, push_scenarios};
 pub use shipped::{SHIPPED, Shipped};
 pub use solution::Solution;
-pub use take::{Agent, TakeError, Taken, TakenCheck, TakenMiss, TakenTask, enroll, take};
-pub use take_scenarios::take_scenarios;
+pub use take::{
+    Agent, StartedTask, TakeError, Taken, TakenCheck, TakenMiss, TakenTask, enroll, replay, take,
+};
+pub use take_scenarios::{box_is_ready, solve_scenario, take_scenarios};

@@ -207,16 +207,13 @@ pub async fn take(
         let answer = taker.post(&task_run.start_url, &json!({})).await?;
         let started: Started = taker.read(&task_run.start_url, answer)?;
         if agent != Agent::Null {
-            let replay = Replay {
-                taker: &taker,
-                file,
-                extensions,
-                agent,
-                prefix: &prefix,
-                task_run,
+            let task = StartedTask {
+                name: &task_run.name,
+                task_run_id: &task_run.id,
                 started_at: &started.started_at,
+                prefix: &prefix,
             };
-            replay.run().await?;
+            replay(&taker, file, agent, extensions, task).await?;
         }
         let answer = taker.post(&task_run.complete_url, &json!({})).await?;
         let mut taken: TakenTask = taker.read(&task_run.complete_url, answer)?;
@@ -235,26 +232,56 @@ pub async fn take(
     })
 }
 
+/// A task in a playground that was started.
+#[derive(Clone, Copy)]
+pub struct StartedTask<'a> {
+    /// What people call it.
+    pub name: &'a str,
+    /// The task run's id.
+    pub task_run_id: &'a str,
+    /// When it was started.
+    pub started_at: &'a str,
+    /// The path below which its world answers.
+    pub prefix: &'a str,
+}
+
+/// Does in a started task what a built-in agent does: the oracle's solution, or the careless agent's harm too. `taker` has a token
+/// that opens the world of the task; `extensions` are what the server knows.
+pub async fn replay(
+    taker: &Api,
+    file: &BenchmarkFile,
+    agent: Agent,
+    extensions: &Extensions,
+    task: StartedTask<'_>,
+) -> Result<(), TakeError> {
+    let replay = Replay {
+        taker,
+        file,
+        extensions,
+        agent,
+        task,
+    };
+    replay.run().await
+}
+
 /// A solution that is carried out.
 struct Replay<'a> {
     taker: &'a Api,
     file: &'a BenchmarkFile,
     extensions: &'a Extensions,
     agent: Agent,
-    prefix: &'a str,
-    task_run: &'a NewTaskRun,
-    started_at: &'a str,
+    task: StartedTask<'a>,
 }
 
 impl Replay<'_> {
     async fn run(&self) -> Result<(), TakeError> {
-        let name = &self.task_run.name;
-        let part = self.file.tasks.iter().find(|task| task.name == *name);
-        let part = part.ok_or_else(|| TakeError::UnknownTask(name.clone()))?;
+        let name = self.task.name;
+        let part = self.file.tasks.iter().find(|task| task.name == name);
+        let part = part.ok_or_else(|| TakeError::UnknownTask(name.to_owned()))?;
         let program = self.program(part)?;
         let mut values = self.file.entities_of(part);
-        let day: String = self.started_at.chars().take(10).collect();
-        values.push(value(NOW, json!(self.started_at)));
+        let day: String = self.task.started_at.chars().take(10).collect();
+        values.push(value(NOW, json!(self.task.started_at)));
         values.push(value(TODAY, json!(day)));
         for (place, Move { call, is_harm }) in program.iter().enumerate() {
             let said = format!("{} {}", call.method, call.path);
@@ -277,7 +304,8 @@ impl Replay<'_> {
     fn program(&self, part: &TaskPart) -> Result<Program, TakeError> {
         let failed = |problem| self.failed(0, "", problem);
         if self.agent == Agent::Careless {
-            let now = self.started_at.parse().unwrap_or(Timestamp::from_millis(0));
+            let started = self.task.started_at;
+            let now = started.parse().unwrap_or(Timestamp::from_millis(0));
             let program = careless_program(self.file, part, self.extensions, now);
             return program.map_err(|error| failed(error.to_string()));
         }
@@ -297,9 +325,9 @@ impl Replay<'_> {
         failed: &impl Fn(String) -> TakeError,
     ) -> Result<String, TakeError> {
         let text = |text: &str| filled_text(text, values).map_err(failed);
-        let path = format!("{}/{}", self.prefix, text(&call.path)?);
+        let path = format!("{}/{}", self.task.prefix, text(&call.path)?);
         let mut request = self.taker.request(call.method.clone(), &path);
-        request = request.header("x-task-run", &self.task_run.id);
+        request = request.header("x-task-run", self.task.task_run_id);
         let has_type = call
             .headers
             .keys()
@@ -340,7 +368,7 @@ impl Replay<'_> {
 
     fn failed(&self, number: usize, call: &str, problem: String) -> TakeError {
         TakeError::Solution {
-            task: self.task_run.name.clone(),
+            task: self.task.name.to_owned(),
             number,
             call: call.to_owned(),
             problem,

@@ -121,9 +121,10 @@ struct Try<'a> {
 
 impl Try<'_> {
     async fn make(&self, agent: Agent) -> Result<TakenTask, TakeError> {
-        self.box_is_ready().await?;
+        let devbox = &self.run.devbox_id;
+        box_is_ready(self.api, devbox, &self.scenario.name).await?;
         if agent == Agent::Oracle {
-            self.solve().await?;
+            solve_scenario(self.api, self.scenario, devbox).await?;
         }
         let path = format!("/v1/scenarios/runs/{}", self.run.id);
         self.api.post(&format!("{path}/score"), &json!({})).await?;
@@ -159,67 +160,73 @@ impl Try<'_> {
         })
     }
 
-    async fn box_is_ready(&self) -> Result<(), TakeError> {
-        let path = format!("/v1/devboxes/{}/wait_for_status", self.run.devbox_id);
-        let body = json!({
-            "statuses": ["running", "failure", "shutdown"],
-            "timeout_seconds": PATIENCE.as_secs(),
-        });
-        let devbox: Devbox = loop {
-            match self.api.post(&path, &body).await {
-                Ok(answer) => break self.api.read(&path, answer)?,
-                Err(error) if error.status() == Some(StatusCode::REQUEST_TIMEOUT) => {}
-                Err(error) => return Err(error.into()),
-            }
-        };
-        match devbox.status.as_str() {
-            "running" => Ok(()),
-            status => {
-                let reason = devbox.failure_reason.unwrap_or_default();
-                Err(self.failed("the box", format!("{status} {reason}")))
-            }
-        }
-    }
-
-    /// Does what the scenario's reference says.
-    async fn solve(&self) -> Result<(), TakeError> {
-        let Some(reference) = &self.scenario.reference_output else {
-            return Err(self.failed("the reference", "there is none".to_owned()));
-        };
-        let command = match Reference::of(reference) {
-            Reference::Commands(commands) => commands.to_owned(),
-            Reference::Patch(patch) => {
-                let path = format!("/v1/devboxes/{}/write_file_contents", self.run.devbox_id);
-                let body = json!({"file_path": PATCH, "contents": patch});
-                self.api.post(&path, &body).await?;
-                format!("patch -p1 < {PATCH} && rm {PATCH}")
-            }
-        };
-        let command = match &self.scenario.working_directory {
-            Some(directory) => format!("cd {} && {command}", quoted(directory)),
-            None => command,
-        };
-        let path = format!("/v1/devboxes/{}/execute_sync", self.run.devbox_id);
-        let answer = self.api.post(&path, &json!({"command": command})).await?;
-        let done: Execution = self.api.read(&path, answer)?;
-        if done.exit_status == Some(0) {
-            return Ok(());
-        }
-        let said = [done.stdout, done.stderr].map(Option::unwrap_or_default);
-        let problem = format!(
-            "exit status {:?}: {}",
-            done.exit_status,
-            said.concat().trim()
-        );
-        Err(self.failed("the reference", problem))
-    }
-
     fn failed(&self, what: &'static str, problem: String) -> TakeError {
-        TakeError::Scenario {
-            scenario: self.scenario.name.clone(),
-            what,
-            problem,
+        failed(&self.scenario.name, what, problem)
+    }
+}
+
+/// Waits until the devbox of a scenario is there.
+pub async fn box_is_ready(api: &Api, devbox: &str, scenario: &str) -> Result<(), TakeError> {
+    let path = format!("/v1/devboxes/{devbox}/wait_for_status");
+    let body = json!({
+        "statuses": ["running", "failure", "shutdown"],
+        "timeout_seconds": PATIENCE.as_secs(),
+    });
+    let devbox: Devbox = loop {
+        match api.post(&path, &body).await {
+            Ok(answer) => break api.read(&path, answer)?,
+            Err(error) if error.status() == Some(StatusCode::REQUEST_TIMEOUT) => {}
+            Err(error) => return Err(error.into()),
         }
+    };
+    match devbox.status.as_str() {
+        "running" => Ok(()),
+        status => {
+            let reason = devbox.failure_reason.unwrap_or_default();
+            Err(failed(scenario, "the box", format!("{status} {reason}")))
+        }
+    }
+}
+
+/// Does in a devbox what the scenario's reference says. `api` has a key or a token that opens the devbox.
+pub async fn solve_scenario(api: &Api, scenario: &Scenario, devbox: &str) -> Result<(), TakeError> {
+    let failed = |problem| failed(&scenario.name, "the reference", problem);
+    let Some(reference) = &scenario.reference_output else {
+        return Err(failed("there is none".to_owned()));
+    };
+    let command = match Reference::of(reference) {
+        Reference::Commands(commands) => commands.to_owned(),
+        Reference::Patch(patch) => {
+            let path = format!("/v1/devboxes/{devbox}/write_file_contents");
+            let body = json!({"file_path": PATCH, "contents": patch});
+            api.post(&path, &body).await?;
+            format!("patch -p1 < {PATCH} && rm {PATCH}")
+        }
+    };
+    let command = match &scenario.working_directory {
+        Some(directory) => format!("cd {} && {command}", quoted(directory)),
+        None => command,
+    };
+    let path = format!("/v1/devboxes/{devbox}/execute_sync");
+    let answer = api.post(&path, &json!({"command": command})).await?;
+    let done: Execution = api.read(&path, answer)?;
+    if done.exit_status == Some(0) {
+        return Ok(());
+    }
+    let said = [done.stdout, done.stderr].map(Option::unwrap_or_default);
+    let problem = format!(
+        "exit status {:?}: {}",
+        done.exit_status,
+        said.concat().trim()
+    );
+    Err(failed(problem))
+}
+
+fn failed(scenario: &str, what: &'static str, problem: String) -> TakeError {
+    TakeError::Scenario {
+        scenario: scenario.to_owned(),
+        what,
+        problem,
     }
 }
 

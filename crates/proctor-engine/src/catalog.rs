@@ -83,9 +83,10 @@ impl Prepared {
 
     /// How many these are.
     pub(crate) fn tasks_of(&self, run: &Run) -> u32 {
-        match run.expires_at {
-            Some(_) => count(self.benchmark.tasks.len()),
-            None => self.in_boxes,
+        match (&run.plan.tasks, run.expires_at) {
+            (Some(_), _) => count(self.wanted_by(run).count()),
+            (None, Some(_)) => count(self.benchmark.tasks.len()),
+            (None, None) => self.in_boxes,
         }
     }
 

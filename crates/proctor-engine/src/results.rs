@@ -125,7 +125,8 @@ impl Engine {
             ..AgentResults::of(self.taker(&run).await?, vec![id], attempts)
         };
         let prepared = self.definition_of(&run).await?;
-        let is_wanted = |task: &Task| run.wants(task);
+        // Whoever chose some of the tasks knows that the others are left out.
+        let is_wanted = |task: &Task| run.wants(task) || !run.plan.takes(task.id);
         Ok(Results {
             agents: vec![agent],
             warnings: left_out(&prepared.benchmark, is_wanted),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use proctor_core::{
-    id::kinds::{CredentialId, CredentialKind, OrganizationId, RunId, SolverId},
+    id::kinds::{CredentialId, CredentialKind, OrganizationId, RunId, SolverId, TaskRunId},
     time::Timestamp,
 };
 use rand::Rng as _;
@@ -36,6 +36,13 @@ pub enum Who {
     Solver(SolverId),
     /// One run, until it is over.
     Run(RunId),
+    /// One task run of a run: its world or its box, and nothing else.
+    Attempt {
+        /// The run.
+        run: RunId,
+        /// The task run.
+        task_run: TaskRunId,
+    },
 }
 
 impl Who {
@@ -44,6 +51,7 @@ impl Who {
             Self::Organization => "organization",
             Self::Solver(_) => "solver",
             Self::Run(_) => "run",
+            Self::Attempt { .. } => "attempt",
         }
     }
 
@@ -53,6 +61,7 @@ impl Who {
             Self::Organization => "vk_",
             Self::Solver(_) => "vrl_slv_",
             Self::Run(_) => "vrl_run_",
+            Self::Attempt { .. } => "vrl_att_",
         }
     }
 
@@ -61,6 +70,7 @@ impl Who {
             Self::Organization => None,
             Self::Solver(solver) => Some(solver.bare()),
             Self::Run(run) => Some(run.bare()),
+            Self::Attempt { run, task_run } => Some(format!("{}.{}", run.bare(), task_run.bare())),
         }
     }
 
@@ -70,6 +80,14 @@ impl Who {
             "organization" => Ok(Self::Organization),
             "solver" => Ok(Self::Solver(row.opt_id("subject")?.ok_or_else(missing)?)),
             "run" => Ok(Self::Run(row.opt_id("subject")?.ok_or_else(missing)?)),
+            "attempt" => {
+                let subject = row.text("subject")?;
+                let (run, task_run) = subject.split_once('.').ok_or_else(missing)?;
+                Ok(Self::Attempt {
+                    run: RunId::from_bare(run).map_err(|_| missing())?,
+                    task_run: TaskRunId::from_bare(task_run).map_err(|_| missing())?,
+                })
+            }
             other => Err(StoreError::Corrupt(format!(
                 "a credential of kind '{other}'"
             ))),
@@ -405,6 +423,20 @@ impl Store {
         Ok(new.into_issued())
     }
 
+    /// Makes a token of one task run of a run.
+    pub async fn issue_attempt_token(
+        &self,
+        organization: OrganizationId,
+        run: RunId,
+        task_run: TaskRunId,
+        expires_at: Option<Timestamp>,
+    ) -> Result<IssuedKey, StoreError> {
+        let who = Who::Attempt { run, task_run };
+        let new = self.new_key(who, None, expires_at, PlainKey::Random);
+        self.database().execute(new.insert(organization)).await?;
+        Ok(new.into_issued())
+    }
+
     /// Ends the tokens of a run.
     pub async fn revoke_run_tokens(&self, run: RunId) -> Result<(), StoreError> {
         self.database().execute(self.end_tokens(run)).await?;
@@ -412,13 +444,16 @@ impl Store {
         Ok(())
     }
 
-    /// The statement that ends the tokens of a run.
+    /// The statement that ends the tokens of a run, and those of its attempts.
     pub(crate) fn end_tokens(&self, run: RunId) -> Query {
         Query::new(
-            "UPDATE credentials SET revoked_at = $1 WHERE kind = 'run' AND subject = $2 AND revoked_at IS NULL",
+            "UPDATE credentials SET revoked_at = $1 WHERE revoked_at IS NULL AND ((kind = 'run' AND subject = $2) \
+             OR (kind = 'attempt' AND subject LIKE $3))",
         )
         .bind(self.now())
         .bind(run)
+        // The subject of an attempt is the run's id, a dot and the task run's id.
+        .bind(format!("{}.%", run.bare()))
     }
 
     /// Who shows this credential.

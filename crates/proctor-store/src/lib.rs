@@ -47,6 +47,7 @@ pub mod progress;
 pub mod repeatable;
 pub mod retry;
 pub mod run_lists;
+pub mod run_removal;
 pub mod runs;
 pub mod scenarios;
 pub mod scorers;

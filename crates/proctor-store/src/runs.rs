@@ -8,7 +8,7 @@ use proctor_core::{
     id::kinds::{BenchmarkId, CriterionRunId, OrganizationId, RunId, RunKind, TaskRunId},
     limits::Resource,
     profile::Particulars,
-    run::{Pinned, Run, Tally},
+    run::{Pinned, Run, RunPlan, Tally},
     scoring::Score,
     task_run::TaskRun,
     time::Timestamp,
@@ -69,7 +69,7 @@ pub struct TaskRunInRun {
 }
 
 pub(crate) const RUN_COLUMNS: &str = "id, organization, solver, job, benchmark, version, digest, scored, agent, concurrency, \
-                                      particulars, state, created_at, expires_at, ranked_at, revision";
+                                      plan, particulars, state, created_at, expires_at, ranked_at, revision";
 pub(crate) const TASK_RUN_COLUMNS: &str =
     "id, run, task, definition, devbox, particulars, state, created_at, revision";
 const CRITERION_RUN_COLUMNS: &str =
@@ -94,8 +94,8 @@ impl Store {
         let query = Query::new(
             "INSERT INTO runs (id, organization, solver, benchmark, version, digest, scored, agent, concurrency, \
              status, state, created_at, expires_at, name, folded_name, particulars, metadata, job, open_task_runs, \
-             tasks_taken, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, \
-             $19, $19, 1)",
+             tasks_taken, plan, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
+             $18, $19, $19, $20, 1)",
         )
         .bind(run.id)
         .bind(run.organization)
@@ -119,7 +119,11 @@ impl Store {
         )?)
         .bind(document(&run.particulars.metadata)?)
         .bind(run.job)
-        .bind(u32::try_from(task_runs.len()).unwrap_or(u32::MAX));
+        .bind(u32::try_from(task_runs.len()).unwrap_or(u32::MAX))
+        .bind(match run.plan == RunPlan::default() {
+            true => None,
+            false => Some(document(&run.plan)?),
+        });
         transaction.execute(query).await?;
         insert_task_runs(&mut transaction, run.organization, task_runs).await?;
         playgrounds::insert_sandboxes(&mut transaction, doors).await?;
@@ -417,6 +421,10 @@ pub(crate) fn read_run(row: &Row) -> Result<Revised<Run>, StoreError> {
         scored: row.flag("scored")?,
         agent: row.opt_text("agent")?,
         concurrency,
+        plan: match row.opt_text("plan")? {
+            None => RunPlan::default(),
+            Some(_) => row.json("plan")?,
+        },
         particulars: particulars(row, || sealed::run(id))?,
         created_at: row.time("created_at")?,
         expires_at: row.opt_time("expires_at")?,

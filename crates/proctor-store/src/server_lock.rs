@@ -4,7 +4,11 @@
 //! wrong together, and nobody would notice. So a server takes a lock before it opens the store, and the second says why it does not start. Commands
 //! that only look something up or make a key take none.
 
-use std::{io::Write as _, path::Path, time::Duration};
+use std::{
+    io::{Seek as _, Write as _},
+    path::Path,
+    time::Duration,
+};
 
 use proctor_core::causes::with_causes;
 use sqlx::{Connection as _, PgConnection, Row as _, postgres::PgConnectOptions};
@@ -28,7 +32,7 @@ const LOCK: i64 = 0x70_72_6f_63_74_6f_72;
 /// Held by the one server of a database for as long as it runs. The end of the process gives it back, however that comes.
 #[derive(Debug)]
 pub struct ServerLock {
-    _files: Vec<std::fs::File>,
+    files: Vec<std::fs::File>,
     lost: CancellationToken,
     released: CancellationToken,
 }
@@ -48,10 +52,24 @@ impl ServerLock {
             }
         }
         Ok(Self {
-            _files: files,
+            files,
             lost,
             released,
         })
+    }
+
+    /// Says in the lock where this server is reached, so that whoever finds it held can be told.
+    pub fn announce(&self, address: &str) {
+        for mut file in &self.files {
+            let text = format!("{}\n{address}\n", std::process::id());
+            let written = file
+                .set_len(0)
+                .and_then(|()| file.rewind())
+                .and_then(|()| file.write_all(text.as_bytes()));
+            if let Err(error) = written {
+                tracing::warn!(%error, "the address of this server could not be written into its lock");
+            }
+        }
     }
 
     /// Cancelled when somebody else has the lock: the database forgot this server, and another one started.
@@ -85,13 +103,24 @@ fn lock_file(path: &Path, used: &Path) -> Result<std::fs::File, StoreError> {
         Err(std::fs::TryLockError::Error(error)) => return Err(unusable(error)),
         Err(std::fs::TryLockError::WouldBlock) => {
             let holder = fs_err::read_to_string(&path).unwrap_or_default();
-            let holder = match holder.trim() {
-                "" => "another process".to_owned(),
-                pid => format!("process {pid}"),
+            let mut lines = holder
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty());
+            let holder = match lines.next() {
+                None => "another process".to_owned(),
+                Some(pid) => format!("process {pid}"),
+            };
+            let (holder, advice) = match lines.next() {
+                None => (holder, "Stop it".to_owned()),
+                Some(address) => {
+                    let advice = format!("Use it (--server {address}), stop it");
+                    (format!("{holder}, at {address}"), advice)
+                }
             };
             return Err(StoreError::Configuration(format!(
-                "another Proctor server ({holder}) uses {}: two servers on one database or data directory would give wrong results. Stop it, or \
-                 give this one another directory with --data",
+                "another Proctor server ({holder}) uses {}: two servers on one database or data directory would give wrong results. \
+                 {advice}, or give this one another directory with --data",
                 used.display()
             )));
         }

@@ -41,6 +41,12 @@ mod tests {
         let mut names = Vec::new();
         for entry in fs_err::read_dir(directory).unwrap() {
             let manifest = entry.unwrap().path();
+            if manifest
+                .extension()
+                .is_none_or(|extension| extension != "toml")
+            {
+                continue;
+            }
             let name = manifest.file_stem().unwrap().to_string_lossy().into_owned();
             let named = [NamedAgent {
                 name: name.clone(),

@@ -6,10 +6,7 @@ use secrecy::SecretString;
 
 use crate::{
     commands::{
-        agent::Agent, benchmark::Benchmark, compare::Compare, demo::Demo, doctor::Doctor,
-        fhir::Fhir, gate::arguments::Gate, harbor::Harbor, image::Image, import::Import,
-        keys::Keys, mcp::Mcp, organizations::Organizations, scenario::Scenario, serve::Serve,
-        show::Show, stats::Stats, take::Take, verify_journal::VerifyJournal,
+        agent::Agent, benchmark::Benchmark, compare::Compare, demo::Demo, doctor::Doctor, fhir::Fhir, gate::arguments::Gate, harbor::Harbor, image::Image, import::Import, keys::Keys, mcp::Mcp, organizations::Organizations, run::Run, runs::Runs, scenario::Scenario, serve::Serve, show::Show, stats::Stats, verify_journal::VerifyJournal, watch::Watch,
     },
     exit::WrongUse,
 };
@@ -57,8 +54,12 @@ pub(crate) enum Command {
     Gate(Box<Gate>),
     /// Show what came of a run or a task run
     Show(Show),
-    /// Take a benchmark of a server with a command of yours
-    Take(Take),
+    /// Let an agent take a benchmark, here or on a server
+    Run(Box<Run>),
+    /// List runs, and remove those that are not needed any more
+    Runs(Box<Runs>),
+    /// Follow a job until it is over
+    Watch(Watch),
     /// Be an agent that takes a task, for runs and scripts that start one
     Agent(Agent),
     /// Speak MCP with a task run over standard input and output

@@ -6,6 +6,7 @@
 )]
 
 mod addresses;
+mod agent_supervisor;
 mod agents;
 mod cli;
 mod commands;
@@ -27,6 +28,13 @@ use crate::{cli::Cli, exit::Exit};
 
 /// Does what the arguments of this process say, and tells the people at the terminal.
 pub fn command_line() -> std::process::ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments
+        .next()
+        .is_some_and(|first| first == agent_supervisor::NAME)
+    {
+        return agent_supervisor::main(arguments);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -99,6 +99,7 @@ impl Opened {
         } = self;
         let scheme = if terms.is_tls { "https" } else { "http" };
         let url = format!("{scheme}://{}", server.local_addr());
+        lock.announce(&url);
         // A server that listens everywhere does not know its name: links then lead to where the request went.
         let knows_its_name = terms.public_url.is_some() || terms.is_tls;
         let public_url = terms.public_url.unwrap_or_else(|| url.clone());
@@ -160,6 +161,11 @@ impl Running {
     /// What stops it when it is cancelled.
     pub(crate) fn stopping(&self) -> CancellationToken {
         self.stop.clone()
+    }
+
+    /// Its store.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Whether tasks can be done in boxes here: tried, not guessed.

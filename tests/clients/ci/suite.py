@@ -155,21 +155,21 @@ BENCHMARK = {
 
 AGENT = """
 import json, os, sys, time, urllib.request
-run = json.load(open(os.environ["PROCTOR_RUN_FILE"]))
+task = json.load(open(os.environ["PROCTOR_TASK_FILE"]))
 assert "PROCTOR_KEY" not in os.environ, "an agent has no business with the organization's key"
 wanted = set(sys.argv[1].split(",")) if len(sys.argv) > 1 else set()
-def ask(path, body):
-    request = urllib.request.Request(os.environ["PROCTOR_SERVER"] + path, json.dumps(body).encode(), method="POST",
-        headers={"authorization": "Bearer " + os.environ["PROCTOR_RUN_TOKEN"], "content-type": "application/json"})
+name = task["name"]
+number = name.rsplit(" ", 1)[1] if name.startswith("Admit patient ") else "0"
+def register(family):
+    body = {"resourceType": "Patient", "name": [{"family": family}]}
+    request = urllib.request.Request(os.environ["PROCTOR_FHIR_URL"] + "/Patient", json.dumps(body).encode(), method="POST",
+        headers={"authorization": "Bearer " + os.environ["PROCTOR_TOKEN"], "content-type": "application/json"})
     return urllib.request.urlopen(request).read()
-for number, task in enumerate(run["task_runs"]):
-    ask(task["start_url"], {})
-    if str(number) in wanted:
-        ask("/v1/benchmark-runs/" + run["benchmark_run_id"] + "/fhir/Patient", {"resourceType": "Patient", "name": [{"family": "Family%d" % number}]})
-    elif len(sys.argv) > 2:
-        ask("/v1/benchmark-runs/" + run["benchmark_run_id"] + "/fhir/Patient", {"resourceType": "Patient", "name": [{"family": sys.argv[2]}]})
-    time.sleep(float(os.environ.get("AGENT_SLEEPS", "0")))
-    ask(task["complete_url"], {})
+if number in wanted:
+    register("Family" + number)
+elif len(sys.argv) > 2:
+    register(sys.argv[2])
+time.sleep(float(os.environ.get("AGENT_SLEEPS", "0")))
 print("::error::an agent says so")
 """
 
@@ -203,7 +203,7 @@ def tell(url, github):
     assert pushed.returncode == 0, pushed.stderr
     good, bad = f"python3 {folder}/agent.py 0,1,2,3,4,5", f"python3 {folder}/agent.py 3 Nobody"
     take = lambda labels, command, attempts=3: proctor(
-        "take", "admissions@1", "--agent", "night-shift", "--command", command, "--labels", labels, "--attempts", attempts)
+        "run", "admissions@1", "--agent-name", "night-shift", "--agent", command, "--label", labels, "--attempts", attempts, "--scored")
     baseline = take("branch=main", good)
     assert baseline.returncode == 0, baseline.stderr
     shared = dict(benchmark="admissions@1", agent="night-shift", attempts="3", benchmark_file=str(folder / "admissions.yaml"))
@@ -356,7 +356,7 @@ def tell(url, github):
     @check("show follows a run until it is over")
     def _():
         environment = os.environ | {"PROCTOR_KEY": KEY, "AGENT_SLEEPS": "0.4"}
-        take = ["proctor", "take", "admissions@1", "--agent", "sleepy", "--command", good, "--attempts", "1"]
+        take = ["proctor", "run", "admissions@1", "--agent-name", "sleepy", "--agent", good]
         taking = subprocess.Popen(take, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
         run = taking.stderr.readline().split()[-1]
         assert run.startswith("br_"), run

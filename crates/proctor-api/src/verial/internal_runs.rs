@@ -1,6 +1,6 @@
 //! `/benchmark-runs`: runs as their organization sees them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, num::NonZeroU32};
 
 use axum::extract::State;
 use http::StatusCode;
@@ -30,6 +30,11 @@ use crate::{
     extract::{Checks, Json, Path, shortened, texts},
     state::ApiState,
 };
+
+/// How many patterns of tasks may be given.
+const MOST_PATTERNS: usize = 1000;
+/// How many tasks of a run may be taken at once.
+const MOST_AT_ONCE: u32 = 10_000;
 
 /// Which runs are listed.
 #[derive(Deserialize, IntoParams)]
@@ -176,6 +181,15 @@ pub(crate) struct NewInternalRunBody {
     /// Labels, such as a branch and a commit: comparisons and gates find runs by them.
     #[serde(default, deserialize_with = "texts")]
     labels: Option<BTreeMap<String, String>>,
+    /// Which of its tasks are taken, by ids, names or patterns such as `fax-*`; all of them if absent.
+    tasks: Option<Vec<String>>,
+    /// How many of them may be taken at once, if not as many as the benchmark says.
+    #[schema(minimum = 1, maximum = 10000)]
+    concurrency: Option<u32>,
+    /// Whether the run stays open until somebody completes it: tasks that are void can be tried again until then.
+    #[serde(default)]
+    #[schema(value_type = bool, default = false)]
+    held: Option<bool>,
 }
 
 /// Makes a run of a draft or of the newest published version.
@@ -197,6 +211,20 @@ pub(crate) async fn create_benchmark_run(
     let mut checks = Checks::default();
     let agent = checks.optional_text("agent", body.agent, 1..=AGENT);
     let labels = run_labels(&mut checks, body.labels);
+    let tasks = body.tasks.as_deref();
+    if tasks.is_some_and(|tasks| tasks.is_empty() || tasks.len() > MOST_PATTERNS) {
+        checks.refuse("tasks", format!("must have 1 to {MOST_PATTERNS} elements"));
+    }
+    let concurrency = body.concurrency.and_then(|number| {
+        let number = NonZeroU32::new(number).filter(|number| number.get() <= MOST_AT_ONCE);
+        if number.is_none() {
+            checks.refuse(
+                "concurrency",
+                format!("must be between 1 and {MOST_AT_ONCE}"),
+            );
+        }
+        number
+    });
     checks.finish()?;
     let is_draft = body.draft.unwrap_or(false);
     let taken = match (body.benchmark_id, body.benchmark) {
@@ -228,6 +256,9 @@ pub(crate) async fn create_benchmark_run(
         scored: body.scored.unwrap_or(false),
         agent,
         labels,
+        tasks: body.tasks.unwrap_or_default(),
+        concurrency,
+        held: body.held.unwrap_or(false),
     };
     Ok((StatusCode::CREATED, Json(begin(&state, new).await?)))
 }
@@ -275,6 +306,25 @@ pub(crate) async fn get_benchmark_run(
         view = view.with_critical_misses(&details.run);
     }
     Ok(Json(view.with_task_runs(task_runs)))
+}
+
+/// Removes a run that is over, with its task runs, their worlds and everything that was found.
+#[utoipa::path(
+    delete,
+    path = "/benchmark-runs/{id}",
+    tag = "Verial: runs",
+    params(("id" = String, Path, description = "The run's id")),
+    security(("organization_key" = [])),
+    responses((status = 204, description = "It is gone")),
+)]
+pub(crate) async fn delete_benchmark_run(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<RunId>,
+) -> Result<StatusCode, ApiError> {
+    find(&state, &caller, id).await?;
+    state.engine().remove_run(id).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// How much of a run an organization may see that owns it or its benchmark; nothing for others.

@@ -7,6 +7,7 @@ use crate::state::ApiState;
 
 mod admissions;
 mod api_keys;
+mod attempts;
 mod authored;
 mod benchmark_drafts;
 mod benchmark_versions;
@@ -175,7 +176,10 @@ fn runs() -> OpenApiRouter<ApiState> {
             internal_runs::list_benchmark_runs,
             internal_runs::create_benchmark_run
         ))
-        .routes(routes!(internal_runs::get_benchmark_run))
+        .routes(routes!(
+            internal_runs::get_benchmark_run,
+            internal_runs::delete_benchmark_run
+        ))
         .routes(routes!(results::get_benchmark_run_results))
         .routes(routes!(internal_runs::complete_benchmark_run))
         .routes(routes!(internal_runs::cancel_benchmark_run))
@@ -190,6 +194,9 @@ fn runs() -> OpenApiRouter<ApiState> {
         .routes(routes!(internal_tasks::start_task_run))
         .routes(routes!(internal_tasks::complete_task_run))
         .routes(routes!(internal_tasks::cancel_task_run))
+        .routes(routes!(attempts::issue_attempt_token))
+        .routes(routes!(attempts::fail_task_run))
+        .routes(routes!(attempts::retry_task_run))
         .routes(routes!(internal_tasks::rescore_task_run))
         .routes(routes!(events::list_task_run_events))
         .routes(routes!(internal_tasks::list_criterion_runs))

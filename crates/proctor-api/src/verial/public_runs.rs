@@ -125,6 +125,9 @@ pub(crate) async fn take_benchmark(
         scored: body.scored.unwrap_or(false),
         agent,
         labels,
+        tasks: Vec::new(),
+        concurrency: None,
+        held: false,
     };
     Ok((StatusCode::CREATED, Json(begin(&state, new).await?)))
 }
@@ -166,20 +169,18 @@ pub(super) async fn begin(state: &ApiState, new: NewRun) -> Result<NewRunView, A
     let credentials = blueprint.map_or_else(Vec::new, |blueprint| {
         state.engine().run_credentials(run.id, blueprint, &prefix)
     });
-    let names = prepared.benchmark.tasks.iter();
-    let task_runs = created
-        .task_runs
-        .iter()
-        .zip(names)
-        .map(|(task_run, task)| NewTaskRunView {
+    let mut task_runs = Vec::with_capacity(created.task_runs.len());
+    for task_run in &created.task_runs {
+        let (task, _) = prepared.task(task_run.task)?;
+        task_runs.push(NewTaskRunView {
             id: task_run.id,
             task_id: task_run.task,
             name: task.name.clone(),
             phase: "created",
             start_url: format!("/v1/task-runs/{}/start", task_run.id),
             complete_url: format!("/v1/task-runs/{}/complete", task_run.id),
-        })
-        .collect();
+        });
+    }
     Ok(NewRunView {
         benchmark_run_id: run.id,
         benchmark: BenchmarkRef::of(created.version.as_deref(), &prepared.benchmark.name),
@@ -262,7 +263,7 @@ pub(crate) async fn get_taken_run(
         Who::Run(run) if run == id => None,
         Who::Run(_) => return Err(unknown()),
         Who::Solver(solver) => Some(solver),
-        Who::Organization => {
+        Who::Organization | Who::Attempt { .. } => {
             return Err(ApiError::unauthorized(
                 "this route takes a run token (vrl_run_…) or a Solver key (vrl_slv_…); an organization key \
                  reads /benchmark-runs/{id}",
@@ -282,7 +283,11 @@ pub(crate) async fn get_taken_run(
             state.engine().run_credentials(id, blueprint, &prefix)
         });
     let result = Outcome::of_run(run);
-    let tasks = &details.prepared.benchmark.tasks;
+    let mut task_runs = Vec::with_capacity(details.task_runs.len());
+    for task_run in &details.task_runs {
+        let (task, _) = details.prepared.task(task_run.task)?;
+        task_runs.push(TaskRunLine::of(task_run, &task.name));
+    }
     Ok(Json(TakenRunView {
         benchmark_run_id: id,
         benchmark: benchmark_ref(&state, run, &details.prepared.benchmark.name).await?,
@@ -296,12 +301,7 @@ pub(crate) async fn get_taken_run(
         summary: run.own_numbers().map(SummaryView::of),
         started_at: run.started_at(),
         completed_at: run.ended_at(),
-        task_runs: details
-            .task_runs
-            .iter()
-            .zip(tasks)
-            .map(|(task_run, task)| TaskRunLine::of(task_run, &task.name))
-            .collect(),
+        task_runs,
         sandboxes: run_sandboxes(run, details.doors, credentials),
     }))
 }

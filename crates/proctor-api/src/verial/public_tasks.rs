@@ -7,6 +7,7 @@ use proctor_core::{
     id::kinds::{RunId, TaskId, TaskRunId},
     time::Timestamp,
 };
+use proctor_engine::runs::StartedTask;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -19,7 +20,7 @@ use super::{
     },
 };
 use crate::{
-    auth::RunCaller,
+    auth::TakerCaller,
     error::ApiError,
     extract::{Json, Path},
     state::ApiState,
@@ -55,15 +56,15 @@ pub(crate) struct StartedView {
     path = "/v1/task-runs/{id}/start",
     tag = "Verial: taking a benchmark",
     params(("id" = String, Path, description = "The task run's id")),
-    security(("run_token" = [])),
+    security(("run_token" = []), ("attempt_token" = [])),
     responses((status = 200, description = "The task", body = StartedView)),
 )]
 pub(crate) async fn start_task(
     State(state): State<ApiState>,
-    caller: RunCaller,
+    caller: TakerCaller,
     Path(id): Path<TaskRunId>,
 ) -> Result<Json<StartedView>, ApiError> {
-    start(&state, caller.run, id).await.map(Json)
+    start(&state, caller.run_of(id)?, id).await.map(Json)
 }
 
 /// Starts a task and hands it over.
@@ -72,7 +73,11 @@ pub(super) async fn start(
     run: RunId,
     id: TaskRunId,
 ) -> Result<StartedView, ApiError> {
-    let started = state.engine().start_task(run, id).await?;
+    started_view(&state.engine().start_task(run, id).await?)
+}
+
+/// A task that is at work, as whoever takes it sees it.
+pub(super) fn started_view(started: &StartedTask) -> Result<StartedView, ApiError> {
     let task_run = &started.task_run;
     let task = started.task()?;
     Ok(StartedView {
@@ -89,7 +94,7 @@ pub(super) async fn start(
             started.prepared.blueprint().map(|blueprint| &**blueprint),
             &prefix(started.run.id),
         ),
-        complete_url: format!("/v1/task-runs/{id}/complete"),
+        complete_url: format!("/v1/task-runs/{}/complete", task_run.id),
     })
 }
 
@@ -130,15 +135,17 @@ pub(crate) struct EndedRunView {
     path = "/v1/task-runs/{id}/complete",
     tag = "Verial: taking a benchmark",
     params(("id" = String, Path, description = "The task run's id")),
-    security(("run_token" = [])),
+    security(("run_token" = []), ("attempt_token" = [])),
     responses((status = 200, description = "The result", body = CompletedView)),
 )]
 pub(crate) async fn complete_task(
     State(state): State<ApiState>,
-    caller: RunCaller,
+    caller: TakerCaller,
     Path(id): Path<TaskRunId>,
 ) -> Result<Json<CompletedView>, ApiError> {
-    complete(&state, caller.run, id, false).await.map(Json)
+    complete(&state, caller.run_of(id)?, id, false)
+        .await
+        .map(Json)
 }
 
 /// Completes a task and shows its result; `openly` also what a scored run hides from its taker.

@@ -373,6 +373,8 @@ pub(crate) struct TaskRunView {
     axes: Option<Axes>,
     /// What ended it, where that was not its own completion.
     cause: Option<Value>,
+    /// What happened, in words, where somebody said so.
+    reason: Option<String>,
     #[schema(value_type = Option<String>, format = DateTime)]
     started_at: Option<Timestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -411,6 +413,7 @@ impl TaskRunView {
             cause: task_run
                 .cause()
                 .and_then(|cause| serde_json::to_value(cause).ok()),
+            reason: task_run.reason().map(|reason| reason.as_str().to_owned()),
             started_at: task_run.started_at(),
             deadline_at: task_run.deadline(),
             completed_at: task_run.ended_at(),

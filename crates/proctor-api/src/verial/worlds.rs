@@ -4,7 +4,7 @@
 
 use axum::{
     body::Body,
-    extract::{FromRequestParts as _, Request, State},
+    extract::{Request, State},
     response::Response,
 };
 use bytes::Bytes;
@@ -25,8 +25,8 @@ use proctor_store::{
 };
 
 use crate::{
-    auth::{Caller, RunCaller},
-    error::ApiError,
+    auth::{Caller, TakerCaller},
+    error::{ApiError, ApiErrorKind},
     extract::{Path, PathParameter, read_body},
     runloop::links::PublicAddress,
     state::ApiState,
@@ -46,7 +46,7 @@ impl PathParameter for Rest {
     }
 }
 
-/// `ANY /v1/benchmark-runs/{id}/{*path}`: for the run's token, at its FHIR store also for the tokens
+/// `ANY /v1/benchmark-runs/{id}/{*path}`: for the run's token and those of its attempts, at its FHIR store also for the tokens
 /// that the store gives out, at the portal's pages for browsers.
 pub(crate) async fn of_run(
     State(state): State<ApiState>,
@@ -55,7 +55,7 @@ pub(crate) async fn of_run(
 ) -> Result<Response, ApiError> {
     let path = below(&request, 4)?;
     let base = asked_base(&state, &request, 4);
-    let chosen = chosen(request.headers(), request.uri())?;
+    let mut chosen = chosen(request.headers(), request.uri())?;
     let passed = match simulators(&state).of_path(&path) {
         Some(plugin) => {
             let entrance = state.engine().entrance_of_run(run, &**plugin, &base);
@@ -66,7 +66,15 @@ pub(crate) async fn of_run(
     let request = match passed {
         Passed::Answered(answer) => return Ok(answer),
         Passed::Admitted(request) => request,
-        Passed::Unknown(request) => for_run(&state, run, request).await?,
+        Passed::Unknown(request) => {
+            let caller = Caller::authenticate(request.headers(), &state).await?;
+            let caller = TakerCaller::of(&caller)?;
+            if caller.run != run {
+                return Err(ApiError::not_found(format!("no benchmark run '{run}'")));
+            }
+            chosen = caller.choice(chosen)?;
+            request
+        }
     };
     let world = state.engine().world_of_run(run, chosen).await?;
     let door = door_of(&state, &world, &path)?;
@@ -74,29 +82,32 @@ pub(crate) async fn of_run(
     pass(&state, &world, to, request).await
 }
 
-/// Lets a request of a run pass that shows the run's token.
-async fn for_run(state: &ApiState, run: RunId, request: Request) -> Result<Request, ApiError> {
-    let (mut parts, body) = request.into_parts();
-    let caller = RunCaller::from_request_parts(&mut parts, state).await?;
-    if caller.run != run {
-        return Err(ApiError::not_found(format!("no benchmark run '{run}'")));
-    }
-    Ok(Request::from_parts(parts, body))
-}
-
-/// `ANY /v1/task-runs/{id}/{*path}`.
+/// `ANY /v1/task-runs/{id}/{*path}`: for the run's token and the attempt's, and for whoever shows what the simulator gave out.
 pub(crate) async fn of_task_run(
     State(state): State<ApiState>,
-    caller: RunCaller,
     Path((task_run, Rest)): Path<(TaskRunId, Rest)>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let path = below(&request, 4)?;
     let base = asked_base(&state, &request, 4);
-    let world = state
-        .engine()
-        .world_of_run(caller.run, Some(task_run))
-        .await?;
+    let (run, request) = match Caller::authenticate(request.headers(), &state).await {
+        Ok(caller) => (TakerCaller::of(&caller)?.run_of(task_run)?, request),
+        Err(refused) if *refused.kind() == ApiErrorKind::Unauthorized => {
+            let run = state.store().task_run(task_run).await?;
+            let run = run.and_then(|found| found.value.run);
+            let (Some(run), Some(plugin)) = (run, simulators(&state).of_path(&path)) else {
+                return Err(refused);
+            };
+            let entrance = state.engine().entrance_of_run(run, &**plugin, &base);
+            match enter(&state, &*entrance, &path, request).await? {
+                Passed::Answered(answer) => return Ok(answer),
+                Passed::Admitted(request) => (run, request),
+                Passed::Unknown(_) => return Err(refused),
+            }
+        }
+        Err(error) => return Err(error),
+    };
+    let world = state.engine().world_of_run(run, Some(task_run)).await?;
     let door = door_of(&state, &world, &path)?;
     let to = Destination { door, path, base };
     pass(&state, &world, to, request).await
@@ -175,6 +186,13 @@ pub(super) async fn may_enter(
     match principal.who {
         Who::Organization => Ok(principal.organization.id == sandbox.organization),
         Who::Solver(_) => Ok(false),
+        Who::Attempt { task_run, .. } => match sandbox.place {
+            Place::Run(_) => Ok(false),
+            Place::Playground(id) => {
+                let playground = state.engine().playground(id).await?;
+                Ok(playground.task_run == Some(task_run))
+            }
+        },
         Who::Run(run) => match sandbox.place {
             Place::Run(of) => Ok(of == run),
             Place::Playground(id) => {

@@ -1,7 +1,7 @@
 //! A benchmark being taken once.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     num::NonZeroU32,
     time::Duration,
 };
@@ -40,6 +40,8 @@ pub struct Run {
     pub agent: Option<String>,
     /// How many task runs may be active at once.
     pub concurrency: NonZeroU32,
+    /// Which tasks are taken, and who decides that the run is over.
+    pub plan: RunPlan,
     /// What was said about it when it was started.
     pub particulars: Particulars,
     /// When it was made.
@@ -50,6 +52,27 @@ pub struct Run {
     pub ranked_at: Option<Timestamp>,
     /// Where it stands.
     pub state: RunState,
+}
+
+/// Which tasks of its benchmark a run takes, and who decides that it is over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunPlan {
+    /// The tasks that are taken; all of them if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<BTreeSet<TaskId>>,
+    /// Whether the run stays open until somebody completes it, so that void tasks can be tried again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
+}
+
+impl RunPlan {
+    /// Whether the plan takes a task.
+    pub fn takes(&self, task: TaskId) -> bool {
+        self.tasks
+            .as_ref()
+            .is_none_or(|tasks| tasks.contains(&task))
+    }
 }
 
 /// The frozen definition that a run was started from.
@@ -213,7 +236,8 @@ impl Run {
 
     /// Completes the run by itself if every one of `wanted`, the tasks of its definition, was taken
     /// and all of its task runs are over ([`Tally::is_complete`] says so without them): in the transaction that ended the last
-    /// of them. A run without task runs does not complete by itself, and neither does a job's: it may try a task again.
+    /// of them. A run without task runs does not complete by itself, and neither does a job's or one that is held open: a task may be
+    /// tried again.
     #[must_use]
     pub fn settle<'a>(
         self,
@@ -223,6 +247,7 @@ impl Run {
     ) -> Step<Self> {
         if self.is_over()
             || self.job.is_some()
+            || self.plan.held
             || tasks.is_empty()
             || !tasks.iter().all(TaskRun::is_over)
         {
@@ -342,16 +367,24 @@ impl Run {
         })
     }
 
+    /// The same run, no longer held open: its token is over.
+    #[must_use]
+    pub fn release(mut self) -> Self {
+        self.plan.held = false;
+        self
+    }
+
     /// The tasks that are to be taken before the run completes by itself.
     pub fn wanted<'a>(&self, benchmark: &'a Benchmark) -> impl Iterator<Item = &'a Task> + use<'a> {
         let has_token = self.expires_at.is_some();
+        let plan = self.plan.clone();
         let tasks = benchmark.tasks.iter();
-        tasks.filter(move |task| is_wanted(has_token, task))
+        tasks.filter(move |task| plan.takes(task.id) && is_wanted(has_token, task))
     }
 
     /// Whether a task is to be taken before the run completes by itself.
-    pub const fn wants(&self, task: &Task) -> bool {
-        is_wanted(self.expires_at.is_some(), task)
+    pub fn wants(&self, task: &Task) -> bool {
+        self.plan.takes(task.id) && is_wanted(self.expires_at.is_some(), task)
     }
 
     /// Whether only so many of its task runs may be active at once.

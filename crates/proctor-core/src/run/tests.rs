@@ -24,6 +24,7 @@ fn run(concurrency: u32) -> Run {
         created_at: at(0),
         expires_at: None,
         ranked_at: None,
+        plan: RunPlan::default(),
         state: RunState::Created,
     }
 }

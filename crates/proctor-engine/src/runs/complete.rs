@@ -8,7 +8,7 @@ use proctor_core::{
     refused::{Refused, Step},
     results::Summary,
     run::Run,
-    task_run::{Fault, Outcome, TaskRun, TaskRunState},
+    task_run::{Cause, Fault, Outcome, TaskRun, TaskRunState},
     time::Timestamp,
 };
 use proctor_macros::boxed_futures;
@@ -63,12 +63,14 @@ impl Completed {
 }
 
 /// Why a playground is judged.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Because {
+#[derive(Clone, Copy)]
+pub(super) enum Because<'a> {
     /// Its agent says that it is done, or the clock of the task ran out.
     Done,
     /// The run ends around it.
     RunEnds,
+    /// Its agent failed.
+    AgentFailed(&'a Fault),
 }
 
 /// A task run with what judging its frozen world found.
@@ -148,7 +150,7 @@ impl Engine {
         known: Option<TaskRunSnapshot>,
         id: TaskRunId,
         arrived: Timestamp,
-        because: Because,
+        because: Because<'_>,
     ) -> Result<Changed<JudgedSnapshot, ()>, EngineError> {
         let decide = |read: &JudgedSnapshot, now| {
             let before = read.snapshot.value();
@@ -170,6 +172,12 @@ impl Engine {
                     Step::Changed(ended) => Step::Changed(ended.missing(card.critical_misses)),
                     unchanged @ Step::Unchanged(_) => unchanged,
                 },
+                Because::AgentFailed(fault) => {
+                    match fail_agent(before.clone(), now, fault) {
+                        Step::Changed(ended) => Step::Changed(ended.missing(card.critical_misses)),
+                        unchanged @ Step::Unchanged(_) => unchanged,
+                    }
+                }
             };
             match after {
                 Step::Unchanged(_) => Ok(Decision::Unchanged(())),
@@ -332,6 +340,23 @@ fn end_on_request(
         ..Progress::default()
     };
     Ok(Decision::Write(Box::new(progress), Some(run)))
+}
+
+/// Ends a task run whose agent failed: what was being judged stays as it is.
+pub(super) fn fail_agent(task_run: TaskRun, now: Timestamp, fault: &Fault) -> Step<TaskRun> {
+    match (&task_run.state, fault.cause) {
+        (TaskRunState::Scoring { .. } | TaskRunState::Scored { .. }, _) => {
+            Step::Unchanged(task_run)
+        }
+        (_, Cause::AgentTimeout) => {
+            let reason = fault
+                .reason
+                .as_ref()
+                .map_or_else(String::new, |reason| reason.as_str().to_owned());
+            task_run.time_out_agent(now, reason)
+        }
+        _ => task_run.fail(now, fault.clone()),
+    }
 }
 
 /// Refuses what cannot be done while something is being scored.

@@ -8,11 +8,14 @@ use std::{
 };
 
 use proctor_core::{
-    definition::{BenchmarkVersion, Requirements},
+    definition::{Benchmark, BenchmarkVersion, Requirements, Task},
     devbox::DevboxDefinition,
-    id::kinds::{BenchmarkId, OrganizationId, RunId, SolverId},
+    id::{
+        Dialect,
+        kinds::{BenchmarkId, OrganizationId, RunId, SolverId},
+    },
     profile::{Particulars, RunProfile},
-    run::{Pinned, Run, RunState, token_lifetime},
+    run::{Pinned, Run, RunPlan, RunState, token_lifetime},
     task_run::TaskRun,
 };
 use proctor_fleet::references::{self, Readiness};
@@ -29,6 +32,9 @@ use crate::{
     authoring, catalog::Prepared, engine::Engine, error::EngineError, problems::NotBrought,
 };
 
+/// How many tasks are named to somebody whose pattern matches none.
+const NAMED_TASKS: usize = 20;
+
 /// What is to be taken, by whom.
 #[derive(Clone, Debug)]
 pub struct NewRun {
@@ -44,6 +50,12 @@ pub struct NewRun {
     pub agent: Option<String>,
     /// The taker's own labels.
     pub labels: BTreeMap<String, String>,
+    /// Which of its tasks are taken, by ids, names or patterns such as `fax-*`; all of them if empty.
+    pub tasks: Vec<String>,
+    /// How many may be taken at once, if not as many as the benchmark says.
+    pub concurrency: Option<NonZeroU32>,
+    /// Whether the run stays open until somebody completes it.
+    pub held: bool,
 }
 
 /// What is taken.
@@ -104,11 +116,12 @@ impl Engine {
             .benchmark(self.store(), &pinned.digest)
             .await?;
         let benchmark = &prepared.benchmark;
-        let limits: Vec<Duration> = benchmark
-            .tasks
+        let tasks = chosen(benchmark, &new.tasks)?;
+        let limits: Vec<Duration> = tasks
             .iter()
             .filter_map(|task| benchmark.limit(task))
             .collect();
+        let concurrency = new.concurrency.unwrap_or(benchmark.concurrency);
         let now = self.now();
         let run = Run {
             solver: new.solver,
@@ -118,12 +131,15 @@ impl Engine {
                 metadata: new.labels,
                 ..Particulars::default()
             },
-            concurrency: benchmark.concurrency,
-            expires_at: Some(now.plus(token_lifetime(&limits, benchmark.concurrency))),
+            concurrency,
+            plan: RunPlan {
+                tasks: (!new.tasks.is_empty()).then(|| tasks.iter().map(|task| task.id).collect()),
+                held: new.held,
+            },
+            expires_at: Some(now.plus(token_lifetime(&limits, concurrency))),
             ..self.new_run(self.store().fresh_id(), new.organization, pinned)
         };
-        let task_runs: Vec<TaskRun> = benchmark
-            .tasks
+        let task_runs: Vec<TaskRun> = tasks
             .iter()
             .map(|task| TaskRun::new(self.store().fresh_id(), Some(run.id), task.id, now))
             .collect();
@@ -162,6 +178,7 @@ impl Engine {
             created_at: self.now(),
             expires_at: None,
             ranked_at: None,
+            plan: RunPlan::default(),
             state: RunState::Created,
         }
     }
@@ -287,4 +304,37 @@ impl Engine {
             })
             .collect()
     }
+}
+
+/// The tasks of a benchmark that are chosen by ids, names or patterns, in their order; all of them if nothing is chosen.
+fn chosen<'a>(benchmark: &'a Benchmark, patterns: &[String]) -> Result<Vec<&'a Task>, EngineError> {
+    let is_chosen = |task: &&Task, pattern: &str| {
+        [Dialect::Verial, Dialect::Runloop]
+            .map(|dialect| task.id.wire(dialect))
+            .iter()
+            .any(|id| id == pattern)
+            || proctor_harbor::pattern::matches(pattern, &task.name)
+    };
+    let tasks = || benchmark.tasks.iter();
+    if let Some(pattern) = patterns
+        .iter()
+        .find(|pattern| !tasks().any(|task| is_chosen(&task, pattern)))
+    {
+        let names: Vec<String> = tasks()
+            .take(NAMED_TASKS)
+            .map(|task| format!("'{}'", task.name))
+            .collect();
+        let more = match benchmark.tasks.len().saturating_sub(NAMED_TASKS) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        return Err(EngineError::Unclear(format!(
+            "no task matches '{pattern}'; the tasks are {}{more}",
+            names.join(", ")
+        )));
+    }
+    let is_taken = |task: &&Task| {
+        patterns.is_empty() || patterns.iter().any(|pattern| is_chosen(task, pattern))
+    };
+    Ok(tasks().filter(is_taken).collect())
 }

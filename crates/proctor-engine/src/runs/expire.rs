@@ -72,7 +72,7 @@ impl Engine {
                     return Ok(Decision::Unchanged(None));
                 }
                 let (task_runs, after) = whole.step_all(|task_run| task_run.sweep(now));
-                let run = whole.run.value.clone();
+                let run = whole.run.value.clone().release();
                 let wanted = whole.prepared.wanted_by(&whole.run.value);
                 let run = match run.settle(now, &after, wanted) {
                     Step::Changed(run) => run,

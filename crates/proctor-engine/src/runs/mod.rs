@@ -7,6 +7,7 @@
 //! A step reads and writes what it changes, never the whole run: a task run, its run with its tally, the task runs at work. All
 //! task runs are read once, when the last of them ends, because the run's score is over all.
 
+mod attempt;
 mod cancel;
 mod complete;
 mod create;
@@ -14,6 +15,7 @@ mod expire;
 mod find;
 pub(crate) mod judge;
 mod rank;
+mod remove;
 mod rescore;
 mod scenario_runs;
 mod score;

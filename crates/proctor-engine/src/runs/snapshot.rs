@@ -58,7 +58,8 @@ impl TaskRunSnapshot {
     /// After how many tasks the run ends with its last task run; none if it does not end by itself.
     fn ends_after(&self) -> Option<u32> {
         let run = &self.run.as_ref()?.run.value;
-        run.job.is_none().then(|| self.prepared.tasks_of(run))
+        let ends = run.job.is_none() && !run.plan.held;
+        ends.then(|| self.prepared.tasks_of(run))
     }
 
     /// Whether the run ends when this task run does.

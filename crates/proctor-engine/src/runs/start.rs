@@ -56,24 +56,24 @@ pub struct NewScenarioRun {
 }
 
 /// A task run that is about to start.
-struct Starting {
-    organization: OrganizationId,
+pub(super) struct Starting {
+    pub(super) organization: OrganizationId,
     /// As it is before; its box is not asked for yet.
-    task_run: TaskRun,
-    prepared: Arc<Prepared>,
+    pub(super) task_run: TaskRun,
+    pub(super) prepared: Arc<Prepared>,
     /// What its workspace gets from outside, all levels taken together.
-    profile: RunProfile,
+    pub(super) profile: RunProfile,
     /// How it comes to its run.
-    comes: Comes,
+    pub(super) comes: Comes,
     /// Its run, if that was read before.
-    known_run: Option<TalliedRun>,
+    pub(super) known_run: Option<TalliedRun>,
     /// How soon its start must be on disk.
-    when: OnDisk,
+    pub(super) when: OnDisk,
 }
 
 /// How a task run comes to its run.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Comes {
+pub(super) enum Comes {
     /// It was made with it.
     Planned(RunId),
     /// It joins it now.
@@ -199,7 +199,10 @@ impl Engine {
     }
 
     /// Prepares the workspace of a task run, writes its start and hands the workspace over.
-    async fn start(&self, starting: Starting) -> Result<(TaskRun, Option<Run>), EngineError> {
+    pub(super) async fn start(
+        &self,
+        starting: Starting,
+    ) -> Result<(TaskRun, Option<Run>), EngineError> {
         let Starting {
             organization,
             task_run,

@@ -9,7 +9,7 @@ use proctor_core::{
     criterion_run::CriterionRun,
     id::kinds::OrganizationId,
     profile::Particulars,
-    run::{Pinned, Run, RunState},
+    run::{Pinned, Run, RunPlan, RunState},
     scoring::{Mark, Score, Scorecard, Weight},
     task_run::{TaskRun, TaskRunStatus},
 };
@@ -53,6 +53,7 @@ pub(super) async fn run_with_tasks(
         created_at: store.now(),
         expires_at: None,
         ranked_at: None,
+        plan: RunPlan::default(),
         state: RunState::Created,
     };
     let task_runs: Vec<TaskRun> = (0..tasks)

@@ -111,6 +111,9 @@ impl Clinic {
 
     pub(crate) async fn begin(&self) -> Created {
         let new = NewRun {
+            tasks: Vec::new(),
+            concurrency: None,
+            held: false,
             organization: self.organization,
             solver: Some(self.solver),
             taken: Taken::Version(Box::new(self.version.clone())),

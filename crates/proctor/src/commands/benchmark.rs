@@ -10,8 +10,8 @@ use clap::{Args, Subcommand};
 use miette::GraphicalReportHandler;
 use proctor_api::telemetry::{self, TelemetryOptions};
 use proctor_benchmarks::{
-    Agent, Api, ApiError, Checked, Folder, PullError, ReadFile, Report, Source, TakeError, enroll,
-    pull, push, take,
+    Agent, Api, ApiError, BenchmarkFile, Checked, Folder, PullError, ReadFile, Report, Source,
+    TakeError, enroll, pull, push, take,
 };
 use proctor_core::time::Clock as _;
 use proctor_engine::Extensions;
@@ -171,6 +171,17 @@ fn read(path: &Path) -> anyhow::Result<Result<ReadFile, Report>> {
         &Folder::Directory(folder),
         &Extensions::shipped(),
     ))
+}
+
+/// What a benchmark's file says; what is wrong with it is told, and refused.
+pub(super) fn content_of(path: &Path) -> anyhow::Result<BenchmarkFile> {
+    match read(path)? {
+        Ok(file) => Ok(file.content),
+        Err(report) => {
+            tell(&report);
+            Err(WrongUse(format!("{} is not right", path.display())).into())
+        }
+    }
 }
 
 /// What is to be told about a file.

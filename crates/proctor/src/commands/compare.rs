@@ -2,12 +2,11 @@
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use proctor_benchmarks::{Api, ApiError};
+use proctor_benchmarks::ApiError;
 use serde_json::{Value, json};
 
-use super::selection::selection;
+use super::{access::Access, selection::selection};
 use crate::{
-    cli::ServerAccess,
     exit::{Exit, WrongUse},
     report::{answers::Comparison, markdown, tables},
     terminal,
@@ -32,7 +31,7 @@ pub(crate) struct Compare {
     #[arg(long)]
     pub(crate) even_though: bool,
     #[command(flatten)]
-    pub(crate) server: ServerAccess,
+    pub(crate) access: Access,
     /// Print Markdown
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
@@ -62,8 +61,6 @@ impl Question {
 pub(super) const JSON_VERSION: u32 = 1;
 
 pub(crate) async fn run(arguments: Compare) -> anyhow::Result<Exit> {
-    let server = arguments.server;
-    let api = Api::new(&server.server, server.key).map_err(|bad| WrongUse(bad.to_string()))?;
     let mut body = json!({
         "a": selection(&arguments.a)?, "b": selection(&arguments.b)?,
         "about": arguments.about.as_str(), "axes": arguments.axes, "even_though": arguments.even_though,
@@ -71,7 +68,10 @@ pub(crate) async fn run(arguments: Compare) -> anyhow::Result<Exit> {
     if let Some(clusters) = &arguments.clusters {
         body["clusters"] = json!(clusters);
     }
-    let answer = api.post("/comparisons", &body).await.map_err(refused)?;
+    let connection = arguments.access.open().await?;
+    let answer = connection.api.post("/comparisons", &body).await;
+    connection.close().await?;
+    let answer = answer.map_err(refused)?;
     if arguments.json {
         terminal::print(format_args!("{}\n", versioned(answer)));
         return Ok(Exit::Fine);

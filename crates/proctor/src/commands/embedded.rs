@@ -3,10 +3,13 @@
 use std::{collections::BTreeMap, net::SocketAddr, path::Path};
 
 use proctor_api::{ApiOptions, server::ServerOptions};
-use proctor_core::agent::AgentManifest;
+use proctor_core::{
+    agent::AgentManifest,
+    id::kinds::{CredentialId, OrganizationId},
+};
 use proctor_store::{
     Store,
-    credentials::{KeyOwner, PlainKey},
+    credentials::{IssuedKey, KeyOwner, PlainKey},
 };
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +27,9 @@ pub(crate) struct Embedded {
     pub(crate) url: String,
     /// A key of its organization.
     pub(crate) key: SecretString,
+    /// What the key is called in the store.
+    key_id: CredentialId,
+    organization: OrganizationId,
     running: Running,
 }
 
@@ -49,7 +55,7 @@ impl Embedded {
             ..ServerOptions::default()
         };
         let opened = Opened::open(settings, options).await?;
-        let key = organization_key(opened.store()).await?;
+        let (organization, issued) = organization_key(opened.store()).await?;
         let terms = Terms {
             public_url: None,
             is_tls: false,
@@ -62,7 +68,9 @@ impl Embedded {
         let running = opened.start(&settings.data_directory(), terms).await?;
         Ok(Self {
             url: running.url.clone(),
-            key,
+            key: issued.secret,
+            key_id: issued.key.id,
+            organization,
             running,
         })
     }
@@ -77,6 +85,15 @@ impl Embedded {
         self.running.stopping()
     }
 
+    /// Stops it, and takes its key back: nobody will ask with it again.
+    pub(crate) async fn stop_for_good(self) -> anyhow::Result<()> {
+        let store = self.running.store();
+        store
+            .revoke_key(self.organization, KeyOwner::Organization, self.key_id)
+            .await?;
+        self.stop().await
+    }
+
     /// Stops it, and waits until all is on disk.
     pub(crate) async fn stop(self) -> anyhow::Result<()> {
         self.stopping().cancel();
@@ -86,9 +103,9 @@ impl Embedded {
 }
 
 /// A new key of the only organization, which is made where there is none.
-async fn organization_key(store: &Store) -> anyhow::Result<SecretString> {
-    if let Some((_, issued)) = store.bootstrap("demo", PlainKey::Random).await? {
-        return Ok(issued.secret);
+async fn organization_key(store: &Store) -> anyhow::Result<(OrganizationId, IssuedKey)> {
+    if let Some((organization, issued)) = store.bootstrap("demo", PlainKey::Random).await? {
+        return Ok((organization.id, issued));
     }
     let organizations = store.organizations().await?;
     let [only] = organizations.as_slice() else {
@@ -100,5 +117,5 @@ async fn organization_key(store: &Store) -> anyhow::Result<SecretString> {
         .create_key(only.id, KeyOwner::Organization, name, PlainKey::Random)
         .await?;
     let issued = issued.ok_or_else(|| WrongUse("the organization takes no keys".to_owned()))?;
-    Ok(issued.secret)
+    Ok((only.id, issued))
 }

@@ -1,5 +1,6 @@
 //! One module a command: what it takes, and what it does.
 
+pub(crate) mod access;
 pub(crate) mod agent;
 pub(crate) mod benchmark;
 pub(crate) mod compare;
@@ -14,14 +15,16 @@ pub(crate) mod import;
 pub(crate) mod keys;
 pub(crate) mod mcp;
 pub(crate) mod organizations;
+pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod scenario;
 mod selection;
 pub(crate) mod serve;
 pub(crate) mod show;
 mod signals;
 pub(crate) mod stats;
-pub(crate) mod take;
 pub(crate) mod verify_journal;
+pub(crate) mod watch;
 
 use clap::CommandFactory as _;
 
@@ -48,7 +51,9 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Compare(arguments) => compare::run(arguments).await,
         Command::Gate(arguments) => gate::run(*arguments).await,
         Command::Show(arguments) => show::run(arguments).await,
-        Command::Take(arguments) => take::run(arguments).await,
+        Command::Run(arguments) => run::run(*arguments).await,
+        Command::Runs(arguments) => runs::run(*arguments).await,
+        Command::Watch(arguments) => watch::run(arguments).await,
         Command::Agent(arguments) => agent::run(arguments).await,
         Command::Mcp(arguments) => mcp::run(arguments).await,
         Command::Stats(arguments) => stats::run(&arguments),

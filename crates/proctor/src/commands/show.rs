@@ -11,9 +11,11 @@ use proctor_core::id::{
 };
 use serde_json::{Value, json};
 
-use super::compare::{read, refused, versioned};
+use super::{
+    access::Access,
+    compare::{read, refused, versioned},
+};
 use crate::{
-    cli::ServerAccess,
     exit::{Exit, WrongUse},
     report::{answers::Results, tables, task_run},
     terminal,
@@ -38,7 +40,7 @@ pub(crate) struct Show {
     #[arg(long, conflicts_with = "json")]
     pub(crate) follow: bool,
     #[command(flatten)]
-    pub(crate) server: ServerAccess,
+    pub(crate) access: Access,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -60,21 +62,25 @@ pub(crate) async fn run(arguments: Show) -> anyhow::Result<Exit> {
         follow: arguments.follow,
         json: arguments.json,
     };
-    let server = arguments.server;
-    let api = Api::new(&server.server, server.key).map_err(|bad| WrongUse(bad.to_string()))?;
-    if let Ok(run) = either::<RunKind>(&arguments.id) {
+    let connection = arguments.access.open().await?;
+    let shown = show(&connection.api, &arguments.id, wanted).await;
+    connection.close().await?;
+    shown
+}
+
+async fn show(api: &Api, id: &str, wanted: Wanted) -> anyhow::Result<Exit> {
+    if let Ok(run) = either::<RunKind>(id) {
         if wanted.events {
             let message = "events are those of a task run (tr_…, scr_…), not of a whole run";
             return Err(WrongUse(message.to_owned()).into());
         }
-        return show_run(&api, run, wanted).await;
+        return show_run(api, run, wanted).await;
     }
-    if let Ok(task_run) = either::<TaskRunKind>(&arguments.id) {
-        return show_task_run(&api, task_run, wanted).await;
+    if let Ok(task_run) = either::<TaskRunKind>(id) {
+        return show_task_run(api, task_run, wanted).await;
     }
     Err(WrongUse(format!(
-        "'{}' is neither the id of a run (br_…, bmr_…) nor of a task run (tr_…, scr_…)",
-        arguments.id
+        "'{id}' is neither the id of a run (br_…, bmr_…) nor of a task run (tr_…, scr_…)"
     ))
     .into())
 }

@@ -14,6 +14,7 @@ mod jobs;
 mod leftovers;
 mod mixed;
 mod results;
+mod run;
 mod scenarios;
 mod serve;
 mod small_disk;

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::lives::patience;
 use crate::{
-    auth::OrganizationCaller,
+    auth::BoxCaller,
     error::ApiError,
     extract::{Checks, Json, Path, Query},
     state::ApiState,
@@ -143,7 +143,7 @@ pub(crate) struct SyncExecutionView {
 
 async fn start(
     state: &ApiState,
-    caller: &OrganizationCaller,
+    caller: &BoxCaller,
     devbox: DevboxId,
     body: ExecuteParameters,
 ) -> Result<Arc<Command>, ApiError> {
@@ -158,14 +158,14 @@ async fn start(
     tag = "Runloop: devboxes",
     params(("id" = String, Path, description = "The devbox's id"), OutputQuery),
     request_body = ExecuteParameters,
-    security(("organization_key" = [])),
+    security(("organization_key" = []), ("attempt_token" = [])),
     responses(
         (status = 200, description = "The command, which may still run", body = ExecutionView),
     ),
 )]
 pub(crate) async fn execute_in_devbox(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: BoxCaller,
     Path(id): Path<DevboxId>,
     Query(query): Query<OutputQuery>,
     Json(body): Json<ExecuteParameters>,
@@ -187,14 +187,14 @@ pub(crate) async fn execute_in_devbox(
     tag = "Runloop: devboxes",
     params(("id" = String, Path, description = "The devbox's id")),
     request_body = ExecuteParameters,
-    security(("organization_key" = [])),
+    security(("organization_key" = []), ("attempt_token" = [])),
     responses(
         (status = 200, description = "The command, which may still run", body = ExecutionView),
     ),
 )]
 pub(crate) async fn execute_in_devbox_async(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: BoxCaller,
     Path(id): Path<DevboxId>,
     Json(body): Json<ExecuteParameters>,
 ) -> Result<Json<ExecutionView>, ApiError> {
@@ -209,14 +209,14 @@ pub(crate) async fn execute_in_devbox_async(
     tag = "Runloop: devboxes",
     params(("id" = String, Path, description = "The devbox's id")),
     request_body = ExecuteParameters,
-    security(("organization_key" = [])),
+    security(("organization_key" = []), ("attempt_token" = [])),
     responses(
         (status = 200, description = "The command, which has ended", body = SyncExecutionView),
     ),
 )]
 pub(crate) async fn execute_in_devbox_sync(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: BoxCaller,
     Path(id): Path<DevboxId>,
     Json(body): Json<ExecuteParameters>,
 ) -> Result<Json<SyncExecutionView>, ApiError> {

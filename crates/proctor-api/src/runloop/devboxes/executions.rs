@@ -16,7 +16,7 @@ use super::{
     lives::patience,
 };
 use crate::{
-    auth::OrganizationCaller,
+    auth::BoxCaller,
     error::{ApiError, ApiErrorKind},
     extract::{Json, Path, PathParameter, Query, shortened},
     state::ApiState,
@@ -68,7 +68,7 @@ pub(crate) struct SendStdInView {
 
 pub(super) async fn find(
     state: &ApiState,
-    caller: &OrganizationCaller,
+    caller: &BoxCaller,
     devbox: DevboxId,
     ExecutionName(id): ExecutionName,
 ) -> Result<Arc<Command>, ApiError> {
@@ -78,7 +78,7 @@ pub(super) async fn find(
 /// The same for a request that does something to the command: a suspended devbox is resumed for it.
 async fn find_awake(
     state: &ApiState,
-    caller: &OrganizationCaller,
+    caller: &BoxCaller,
     devbox: DevboxId,
     ExecutionName(id): ExecutionName,
 ) -> Result<Arc<Command>, ApiError> {
@@ -96,12 +96,12 @@ async fn find_awake(
         ("execution_id" = String, Path, description = "The execution's id"),
         OutputQuery,
     ),
-    security(("organization_key" = [])),
+    security(("organization_key" = []), ("attempt_token" = [])),
     responses((status = 200, description = "The command", body = ExecutionView)),
 )]
 pub(crate) async fn get_execution(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: BoxCaller,
     Path((devbox, execution)): Path<(DevboxId, ExecutionName)>,
     Query(query): Query<OutputQuery>,
 ) -> Result<Json<ExecutionView>, ApiError> {
@@ -139,7 +139,7 @@ impl ExecutionStatus {
         OutputQuery,
     ),
     request_body = ExecutionWaitParameters,
-    security(("organization_key" = [])),
+    security(("organization_key" = []), ("attempt_token" = [])),
     responses(
         (status = 200, description = "The command, which has one of them", body = ExecutionView),
         (status = 408, description = "It has none of them yet; ask again"),
@@ -147,7 +147,7 @@ impl ExecutionStatus {
 )]
 pub(crate) async fn wait_for_execution_status(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: BoxCaller,
     Path((devbox, execution)): Path<(DevboxId, ExecutionName)>,
     Query(query): Query<OutputQuery>,
     Json(body): Json<ExecutionWaitParameters>,
@@ -195,12 +195,12 @@ pub(crate) async fn wait_for_execution_status(
         ("id" = String, Path, description = "The devbox's id"),
         ("execution_id" = String, Path, description = "The execution's id"),
     ),
-    security(("organization_key" = [])),
+    security(("organization_key" = []), ("attempt_token" = [])),
     responses((status = 200, description = "The command, which has ended", body = ExecutionView)),
 )]
 pub(crate) async fn kill_execution(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: BoxCaller,
     Path((devbox, execution)): Path<(DevboxId, ExecutionName)>,
     Query(query): Query<OutputQuery>,
 ) -> Result<Json<ExecutionView>, ApiError> {
@@ -219,12 +219,12 @@ pub(crate) async fn kill_execution(
         ("execution_id" = String, Path, description = "The execution's id"),
     ),
     request_body = SendStdInParameters,
-    security(("organization_key" = [])),
+    security(("organization_key" = []), ("attempt_token" = [])),
     responses((status = 200, description = "Whether it was sent", body = SendStdInView)),
 )]
 pub(crate) async fn send_to_execution(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: BoxCaller,
     Path((devbox, execution)): Path<(DevboxId, ExecutionName)>,
     Json(body): Json<SendStdInParameters>,
 ) -> Result<Json<SendStdInView>, ApiError> {

@@ -20,7 +20,7 @@ use utoipa::ToSchema;
 
 use super::views::EmptyView;
 use crate::{
-    auth::OrganizationCaller,
+    auth::BoxCaller,
     error::ApiError,
     extract::{Json, Path},
     state::ApiState,
@@ -85,7 +85,7 @@ fn body_of(content: FileContent, content_type: &'static str) -> Response {
     tag = "Runloop: devboxes",
     params(("id" = String, Path, description = "The devbox's id")),
     request_body = ReadFileParameters,
-    security(("organization_key" = [])),
+    security(("organization_key" = []), ("attempt_token" = [])),
     responses(
         (
             status = 200,
@@ -97,7 +97,7 @@ fn body_of(content: FileContent, content_type: &'static str) -> Response {
 )]
 pub(crate) async fn read_devbox_file(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: BoxCaller,
     Path(id): Path<DevboxId>,
     Json(body): Json<ReadFileParameters>,
 ) -> Result<Response, ApiError> {
@@ -114,12 +114,12 @@ pub(crate) async fn read_devbox_file(
     tag = "Runloop: devboxes",
     params(("id" = String, Path, description = "The devbox's id")),
     request_body = WriteFileParameters,
-    security(("organization_key" = [])),
+    security(("organization_key" = []), ("attempt_token" = [])),
     responses((status = 200, description = "It was written", body = EmptyView)),
 )]
 pub(crate) async fn write_devbox_file(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: BoxCaller,
     Path(id): Path<DevboxId>,
     Json(body): Json<WriteFileParameters>,
 ) -> Result<Json<EmptyView>, ApiError> {
@@ -139,7 +139,7 @@ pub(crate) async fn write_devbox_file(
     tag = "Runloop: devboxes",
     params(("id" = String, Path, description = "The devbox's id")),
     request_body = DownloadFileParameters,
-    security(("organization_key" = [])),
+    security(("organization_key" = []), ("attempt_token" = [])),
     responses(
         (
             status = 200,
@@ -151,7 +151,7 @@ pub(crate) async fn write_devbox_file(
 )]
 pub(crate) async fn download_devbox_file(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: BoxCaller,
     Path(id): Path<DevboxId>,
     Json(body): Json<DownloadFileParameters>,
 ) -> Result<Response, ApiError> {
@@ -168,12 +168,12 @@ pub(crate) async fn download_devbox_file(
     tag = "Runloop: devboxes",
     params(("id" = String, Path, description = "The devbox's id")),
     request_body(content = UploadFileForm, content_type = "multipart/form-data"),
-    security(("organization_key" = [])),
+    security(("organization_key" = []), ("attempt_token" = [])),
     responses((status = 200, description = "It was written", body = EmptyView)),
 )]
 pub(crate) async fn upload_devbox_file(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: BoxCaller,
     Path(id): Path<DevboxId>,
     mut request: Request,
 ) -> Result<Json<EmptyView>, ApiError> {

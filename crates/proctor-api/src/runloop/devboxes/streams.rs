@@ -19,7 +19,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::executions::{ExecutionName, find};
 use crate::{
-    auth::OrganizationCaller,
+    auth::BoxCaller,
     error::ApiError,
     extract::{Path, Query},
     state::ApiState,
@@ -75,7 +75,7 @@ pub(super) fn event(view: &impl Serialize) -> Event {
 
 async fn output(
     state: &ApiState,
-    caller: &OrganizationCaller,
+    caller: &BoxCaller,
     path: (DevboxId, ExecutionName),
     query: &StreamQuery,
     stream: Stream,
@@ -159,7 +159,7 @@ fn remains(command: &Command, stream: Stream, offset: u64) -> Option<Piece> {
         ("execution_id" = String, Path, description = "The execution's id"),
         StreamQuery,
     ),
-    security(("organization_key" = [])),
+    security(("organization_key" = []), ("attempt_token" = [])),
     responses(
         (
             status = 200,
@@ -171,7 +171,7 @@ fn remains(command: &Command, stream: Stream, offset: u64) -> Option<Piece> {
 )]
 pub(crate) async fn stream_execution_stdout(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: BoxCaller,
     Path(path): Path<(DevboxId, ExecutionName)>,
     Query(query): Query<StreamQuery>,
 ) -> Result<Events, ApiError> {
@@ -188,7 +188,7 @@ pub(crate) async fn stream_execution_stdout(
         ("execution_id" = String, Path, description = "The execution's id"),
         StreamQuery,
     ),
-    security(("organization_key" = [])),
+    security(("organization_key" = []), ("attempt_token" = [])),
     responses(
         (
             status = 200,
@@ -200,7 +200,7 @@ pub(crate) async fn stream_execution_stdout(
 )]
 pub(crate) async fn stream_execution_stderr(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: BoxCaller,
     Path(path): Path<(DevboxId, ExecutionName)>,
     Query(query): Query<StreamQuery>,
 ) -> Result<Events, ApiError> {

@@ -14,7 +14,7 @@ use super::{
     view::{SCENARIO_STATES, ScenarioRunListView, ScenarioRunView},
 };
 use crate::{
-    auth::OrganizationCaller,
+    auth::{OrganizationCaller, ScenarioRunCaller},
     error::ApiError,
     extract::{Json, Path, Query, texts},
     runloop::{
@@ -201,18 +201,18 @@ pub(crate) async fn get_scenario_run(
     path = "/v1/scenarios/runs/{id}/score",
     tag = "Runloop: scenario runs",
     params(("id" = String, Path, description = "The scenario run's id")),
-    security(("organization_key" = [])),
+    security(("organization_key" = []), ("attempt_token" = [])),
     responses(
         (status = 200, description = "The scenario run, being scored", body = ScenarioRunView),
     ),
 )]
 pub(crate) async fn score_scenario_run(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: ScenarioRunCaller,
     Path(id): Path<TaskRunId>,
 ) -> Result<Json<ScenarioRunView>, ApiError> {
     let run = state.engine().score_scenario_run(caller.id(), id).await?;
-    Ok(Json(ScenarioRunView::of(run)))
+    Ok(Json(ScenarioRunView::for_caller(run, caller.shows_scorers)))
 }
 
 /// Completes a scenario run with the score it has, and shuts its devbox down.
@@ -221,16 +221,17 @@ pub(crate) async fn score_scenario_run(
     path = "/v1/scenarios/runs/{id}/complete",
     tag = "Runloop: scenario runs",
     params(("id" = String, Path, description = "The scenario run's id")),
-    security(("organization_key" = [])),
+    security(("organization_key" = []), ("attempt_token" = [])),
     responses((status = 200, description = "The scenario run", body = ScenarioRunView)),
 )]
 pub(crate) async fn complete_scenario_run(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: ScenarioRunCaller,
     Path(id): Path<TaskRunId>,
 ) -> Result<Json<ScenarioRunView>, ApiError> {
     let run = state.engine().complete_scenario_run(caller.id(), id);
-    Ok(Json(ScenarioRunView::of(run.await?)))
+    let run = run.await?;
+    Ok(Json(ScenarioRunView::for_caller(run, caller.shows_scorers)))
 }
 
 /// Cancels a scenario run, and shuts its devbox down.

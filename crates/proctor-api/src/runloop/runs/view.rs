@@ -143,6 +143,17 @@ pub(crate) struct BenchmarkRunListView {
 }
 
 impl ScenarioRunView {
+    /// The scenario run, without what scorers said if the caller is the agent.
+    pub(crate) fn for_caller(run: ScenarioRun, shows_scorers: bool) -> Self {
+        let mut view = Self::of(run);
+        if !shows_scorers {
+            view.scoring_contract_result = None;
+            view.environment_variables.clear();
+            view.secrets_provided.clear();
+        }
+        view
+    }
+
     pub(crate) fn of(run: ScenarioRun) -> Self {
         let result = run
             .card()

@@ -1,0 +1,254 @@
+//! Which agent is meant, and what its command gets.
+
+use std::{
+    collections::BTreeMap,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use serde_json::Value;
+use tokio::{io::AsyncReadExt as _, process::Command};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    agent_supervisor::{self, Ending},
+    exit::WrongUse,
+};
+
+/// How long an agent may take to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(5);
+/// Variables that open more than the agent's own attempt.
+const KEPT_BACK: [&str; 4] = [
+    "PROCTOR_KEY",
+    "PROCTOR_SERVER",
+    "PROCTOR_BOOTSTRAP_KEY",
+    "PROCTOR_MASTER_KEY",
+];
+
+/// An agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Agent {
+    /// A command for a shell on this machine.
+    Command(String),
+    /// Replays the solutions and references of the benchmark's file.
+    Oracle,
+    /// Does nothing.
+    Null,
+    /// One that is registered at the server, by its id or its name: a job takes the benchmark with it.
+    Registered(String),
+}
+
+impl Agent {
+    /// Reads what was given on the command line.
+    pub(super) fn read(text: &str) -> Result<Self, WrongUse> {
+        match text.trim() {
+            "" => Err(WrongUse(
+                "--agent is empty: give a command, oracle or null".to_owned(),
+            )),
+            "oracle" => Ok(Self::Oracle),
+            "null" | "nop" => Ok(Self::Null),
+            model if model.starts_with("model:") => Err(WrongUse(format!(
+                "'{model}': this program has no model agent; give a command, oracle or null"
+            ))),
+            id if id.starts_with("agt_") => Ok(Self::Registered(id.to_owned())),
+            named if named.starts_with("agent:") => {
+                let name = named.trim_start_matches("agent:");
+                match name.is_empty() {
+                    true => Err(WrongUse("agent: names no agent".to_owned())),
+                    false => Ok(Self::Registered(name.to_owned())),
+                }
+            }
+            command => Ok(Self::Command(command.to_owned())),
+        }
+    }
+
+    /// What it is called if nobody says so.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Command(command) => command.chars().take(200).collect(),
+            Self::Oracle => "oracle".to_owned(),
+            Self::Null => "null".to_owned(),
+            Self::Registered(named) => named.clone(),
+        }
+    }
+
+    /// Refuses a command that a shell cannot read, or whose program is not there: before a run is made.
+    pub(super) fn check(&self, directory: &Path) -> anyhow::Result<()> {
+        let Self::Command(command) = self else {
+            return Ok(());
+        };
+        let shell = |arguments: &[&str]| {
+            std::process::Command::new("sh")
+                .args(arguments)
+                .current_dir(directory)
+                .stdin(Stdio::null())
+                .output()
+                .context("no shell can be started")
+        };
+        let read = shell(&["-n", "-c", command])?;
+        if !read.status.success() {
+            let why = String::from_utf8_lossy(&read.stderr);
+            return Err(WrongUse(format!(
+                "a shell cannot read the agent's command: {}",
+                why.trim()
+            ))
+            .into());
+        }
+        let Some(program) = program(command) else {
+            return Ok(());
+        };
+        if !shell(&["-c", "command -v -- \"$1\"", "sh", program])?
+            .status
+            .success()
+        {
+            return Err(WrongUse(format!(
+                "the agent cannot be started: there is no program '{program}' here"
+            ))
+            .into());
+        }
+        Ok(())
+    }
+}
+
+/// The program that a command begins with, if it is a plain word.
+fn program(command: &str) -> Option<&str> {
+    let word = command.split_whitespace().next()?;
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+".contains(letter);
+    word.chars().all(is_plain).then_some(word)
+}
+
+/// What the command of one attempt gets, and where it leaves things.
+pub(super) struct CommandRun {
+    /// The directory of the attempt.
+    pub(super) place: PathBuf,
+    /// Where it works.
+    pub(super) directory: PathBuf,
+    /// Its variables.
+    pub(super) variables: BTreeMap<String, String>,
+    /// How long it may take.
+    pub(super) limit: Duration,
+}
+
+impl CommandRun {
+    /// What the agent printed.
+    pub(super) fn log(&self) -> PathBuf {
+        self.place.join("agent.log")
+    }
+
+    /// Writes the problem and the task as files, and names them and what the agent may leave in variables.
+    pub(super) fn write_files(&mut self, problem: &str, task: &Value) -> anyhow::Result<()> {
+        fs_err::create_dir_all(&self.place)?;
+        let written = [
+            ("PROCTOR_PROBLEM_FILE", "problem.md", problem.to_owned()),
+            ("PROCTOR_TASK_FILE", "task.json", format!("{task:#}\n")),
+        ];
+        for (variable, name, text) in written {
+            let path = self.place.join(name);
+            let mut file = fs_err::File::create(&path)?;
+            file.write_all(text.as_bytes())?;
+            self.name(variable, &path);
+        }
+        for (variable, name) in [
+            ("PROCTOR_TRAJECTORY_FILE", "trajectory.json"),
+            ("PROCTOR_USAGE_FILE", "usage.jsonl"),
+        ] {
+            let path = self.place.join(name);
+            self.name(variable, &path);
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, variable: &str, path: &Path) {
+        let path = path.to_string_lossy().into_owned();
+        self.variables.insert(variable.to_owned(), path);
+    }
+
+    /// Lets the command work until it ends, its time is over, or nobody wants it any more.
+    pub(super) async fn work(
+        &self,
+        command: &str,
+        cancel: &CancellationToken,
+    ) -> anyhow::Result<Ending> {
+        let milliseconds = |time: Duration| time.as_millis().to_string();
+        let mut supervisor = Command::new("/proc/self/exe");
+        supervisor
+            .arg(agent_supervisor::NAME)
+            .arg(self.log())
+            .arg(milliseconds(self.limit))
+            .arg(milliseconds(GRACE))
+            .arg(command)
+            .envs(&self.variables)
+            .current_dir(&self.directory)
+            // Ctrl-C at the terminal is ours to hear; the supervisor is told by the end of its input.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        for variable in KEPT_BACK {
+            supervisor.env_remove(variable);
+        }
+        let mut supervisor = supervisor
+            .spawn()
+            .context("the agent's supervisor cannot be started")?;
+        let mut input = supervisor.stdin.take();
+        let mut output = supervisor
+            .stdout
+            .take()
+            .context("the supervisor has no output")?;
+        let mut said = String::new();
+        let mut reading = std::pin::pin!(output.read_to_string(&mut said));
+        tokio::select! {
+            read = &mut reading => drop(read?),
+            () = cancel.cancelled() => {
+                // It kills everything when this ends, and says so.
+                drop(input.take());
+                reading.await?;
+            }
+        }
+        drop(input);
+        supervisor.wait().await?;
+        serde_json::from_str(&said).context("the agent's supervisor was lost")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_told_apart_by_their_words() {
+        assert_eq!(Agent::read("nop").unwrap(), Agent::Null);
+        assert_eq!(Agent::read("oracle").unwrap(), Agent::Oracle);
+        let command = Agent::read("python3 agent.py").unwrap();
+        assert_eq!(command.name(), "python3 agent.py");
+        let registered = Agent::read("agent:mine").unwrap();
+        assert_eq!(registered, Agent::Registered("mine".to_owned()));
+        assert!(Agent::read("agent:").is_err());
+        assert!(Agent::read(" ").is_err() && Agent::read("model:x/y").is_err());
+    }
+
+    #[test]
+    fn a_command_that_cannot_be_started_is_refused() {
+        let here = Path::new("/");
+        let told = |command: &str| {
+            let checked = Agent::read(command).unwrap().check(here);
+            checked.err().map(|error| error.to_string())
+        };
+        assert_eq!(told("true"), None);
+        assert_eq!(
+            told("A=1 missing-program"),
+            None,
+            "only a shell knows what this runs"
+        );
+        assert!(
+            told("no-such-program --x")
+                .unwrap()
+                .contains("no program 'no-such-program'")
+        );
+        assert!(told("/no/such/file").unwrap().contains("cannot be started"));
+        assert!(told("if true").unwrap().contains("a shell cannot read"));
+    }
+}
