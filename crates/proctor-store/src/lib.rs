@@ -61,6 +61,8 @@ mod suite;
 pub mod tasks;
 mod vault;
 mod versions;
+pub mod web_sessions;
+mod web_versions;
 pub mod whole_benchmark;
 
 pub use database::{DatabaseCounts, OnDisk};

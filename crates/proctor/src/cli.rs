@@ -8,8 +8,8 @@ use crate::{
     commands::{
         benchmark::Benchmark, compare::Compare, demo::Demo, doctor::Doctor, fhir::Fhir,
         gate::arguments::Gate, harbor::Harbor, image::Image, import::Import, keys::Keys,
-        organizations::Organizations, scenario::Scenario, serve::Serve, show::Show, stats::Stats,
-        take::Take, verify_journal::VerifyJournal,
+        open::Open, organizations::Organizations, scenario::Scenario, serve::Serve, show::Show,
+        stats::Stats, take::Take, verify_journal::VerifyJournal,
     },
     exit::WrongUse,
 };
@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Gate(Box<Gate>),
     /// Show what came of a run or a task run
     Show(Show),
+    /// Print a link that signs a browser in to the pages
+    Open(Open),
     /// Take a benchmark of a server with a command of yours
     Take(Take),
     /// Print a completion script for a shell

@@ -11,6 +11,7 @@ pub(crate) mod harbor;
 pub(crate) mod image;
 pub(crate) mod import;
 pub(crate) mod keys;
+pub(crate) mod open;
 pub(crate) mod organizations;
 pub(crate) mod scenario;
 mod selection;
@@ -46,6 +47,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Compare(arguments) => compare::run(arguments).await,
         Command::Gate(arguments) => gate::run(*arguments).await,
         Command::Show(arguments) => show::run(arguments).await,
+        Command::Open(arguments) => open::run(arguments).await,
         Command::Take(arguments) => take::run(arguments).await,
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Completions { shell } => {
