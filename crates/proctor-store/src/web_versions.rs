@@ -33,7 +33,7 @@ impl Store {
         ))
     }
 
-    /// The version of a task run with the events of its world.
+    /// The version of a task run. The events of its world are in its journal.
     pub async fn task_run_version(&self, task_run: TaskRunId) -> Result<String, StoreError> {
         let query =
             Query::new("SELECT COALESCE(MAX(revision), 0) AS own FROM task_runs WHERE id = $1")

@@ -79,9 +79,7 @@ pub struct Cell {
 
 /// Task runs that lost points on a criterion for the same reason.
 pub struct Loss {
-    /// The criterion.
-    pub criterion: CriterionId,
-    /// What people call it.
+    /// What people call the criterion. Tasks have criteria of their own, which are one to the reader if they are called the same.
     pub label: String,
     /// Whether missing it fails the task.
     pub is_critical: bool,
@@ -276,7 +274,7 @@ fn assemble(
         of_task.entry(task_run.task).or_default().push(task_run);
     }
     let mut rows = Vec::new();
-    let mut losses: BTreeMap<(CriterionId, String), Loss> = BTreeMap::new();
+    let mut losses: BTreeMap<(String, String), Loss> = BTreeMap::new();
     for task in run.wanted(&prepared.benchmark) {
         let taken = of_task.remove(&task.id).unwrap_or_default();
         if taken.is_empty() {
@@ -416,7 +414,7 @@ fn is_held_back(score: &CriterionScore) -> bool {
 }
 
 fn add_losses(
-    losses: &mut BTreeMap<(CriterionId, String), Loss>,
+    losses: &mut BTreeMap<(String, String), Loss>,
     task: &Task,
     found: &[&CriterionScore],
     place: usize,
@@ -429,7 +427,7 @@ fn add_losses(
         };
         let reason = without_values(&score.details);
         let loss = losses
-            .entry((criterion.id, reason))
+            .entry((criterion.label.clone(), reason))
             .or_insert_with(|| begin_loss(criterion, &score.details));
         loss.places.push(place);
         loss.weight += criterion.weight.value() * (1.0 - score.score);
@@ -438,7 +436,6 @@ fn add_losses(
 
 fn begin_loss(criterion: &Criterion, details: &str) -> Loss {
     Loss {
-        criterion: criterion.id,
         label: criterion.label.clone(),
         is_critical: criterion.critical,
         details: details.to_owned(),

@@ -79,6 +79,17 @@ pub struct Account {
     pub form_token: String,
 }
 
+impl Account {
+    /// The first letter of the organization's name.
+    pub fn initial(&self) -> html::Html {
+        let first = self
+            .organization
+            .chars()
+            .find(|letter| letter.is_alphanumeric());
+        html::text(first.unwrap_or('P').to_string())
+    }
+}
+
 /// What is around the content of a page.
 #[derive(Clone, Debug)]
 pub struct Shell {

@@ -27,3 +27,4 @@ mod server_lock;
 mod shelf;
 mod solvers;
 mod versions;
+mod web_sessions;

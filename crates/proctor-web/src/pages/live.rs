@@ -16,7 +16,7 @@ use axum::{
 };
 use futures::{Stream, stream};
 use http::{HeaderMap, StatusCode};
-use proctor_core::id::kinds::{RunId, TaskRunId};
+use proctor_core::id::kinds::{RunId, TaskRunId, WorldId};
 use serde::Deserialize;
 
 use crate::{error::PageError, session::Visitor, state::WebState};
@@ -64,7 +64,11 @@ impl Topic {
         Ok(match self {
             Self::Runs => store.runs_version(visitor.organization()).await?,
             Self::Run(id) => store.run_version(id).await?,
-            Self::TaskRun(id) => store.task_run_version(id).await?,
+            Self::TaskRun(id) => {
+                let world = WorldId::from_uuid(id.uuid());
+                let events = store.journal().head(world).await?.next;
+                format!("{}.{events}", store.task_run_version(id).await?)
+            }
         })
     }
 

@@ -22,6 +22,8 @@ use crate::{
 
 /// How many runs are looked at for what needs attention.
 const LOOKED_AT: u32 = 60;
+/// How many things that need somebody are listed.
+const NEEDS: usize = 6;
 /// How many are listed.
 const LISTED: usize = 10;
 
@@ -45,21 +47,22 @@ struct Attention {
     href: String,
     what: html::Html,
     why: String,
+    score: String,
 }
 
 fn attention(row: &RunRow) -> Option<Attention> {
+    let critical = match row.critical() {
+        1 => "1 critical criterion missed".to_owned(),
+        many => format!("{many} critical criteria missed"),
+    };
     let why = match (row.void(), row.critical()) {
-        (void @ 1.., _) => format!(
-            "{} void: the platform broke {}, so the score says nothing about {}",
-            html::counted(void as usize, "task"),
-            if void == 1 { "it" } else { "them" },
-            if void == 1 { "it" } else { "them" }
+        (1, _) => {
+            "1 task is void: the platform broke it, so it says nothing about the agent".to_owned()
+        }
+        (void @ 2.., _) => format!(
+            "{void} tasks are void: the platform broke them, so they say nothing about the agent"
         ),
-        (0, critical @ 1..) => format!(
-            "{} missed although the score is {}",
-            html::counted(critical, "critical criterion").replace("criterions", "criteria"),
-            row.score()
-        ),
+        (0, 1..) => format!("{critical}; the score alone would be {}", row.score()),
         (0, 0) => return None,
     };
     Some(Attention {
@@ -71,6 +74,7 @@ fn attention(row: &RunRow) -> Option<Attention> {
         href: format!("/ui/runs/{}", row.run.id),
         what: html::short(format!("{} on {}", row.taker, row.benchmark), 90),
         why,
+        score: row.score(),
     })
 }
 
@@ -89,7 +93,15 @@ async fn overview(State(state): State<WebState>, visitor: Visitor) -> Result<Res
         .find_runs(visitor.organization(), &filter, request)
         .await?;
     let all = rows(&state, found.items).await?;
-    let attention: Vec<Attention> = all.iter().filter_map(attention).take(LISTED).collect();
+    // Void first; then what looks best and still failed, which is missed most easily.
+    let mut attention: Vec<Attention> = all.iter().filter_map(attention).collect();
+    attention.sort_by(|one, other| {
+        let rank = |one: &Attention| one.mark != Mark::Void;
+        rank(one)
+            .cmp(&rank(other))
+            .then_with(|| other.score.cmp(&one.score))
+    });
+    attention.truncate(NEEDS);
     let is_open =
         |row: &RunRow| matches!(row.run.status(), RunStatus::Created | RunStatus::Started);
     let (running, mut done): (Vec<RunRow>, Vec<RunRow>) = all.into_iter().partition(is_open);

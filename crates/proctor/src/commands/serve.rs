@@ -160,12 +160,12 @@ fn announce(json: bool, running: &Running, first: Option<&FirstKeys>) {
     }
     match pages {
         Some(link) => {
-            println!("The pages, by a link that works once and for ten minutes:\n\n    {link}\n")
+            println!("The pages, by a link that works once and for ten minutes:\n\n    {link}\n");
         }
-        None => println!(
-            "The pages are at {}/ui/ (`proctor open` prints a link that signs you in)",
-            running.public_url
-        ),
+        None => {
+            let url = &running.public_url;
+            println!("The pages are at {url}/ui/ (`proctor open` prints a link that signs you in)");
+        }
     }
     if let Some(ssh) = ssh {
         println!("Devboxes are reached by SSH on {ssh}");

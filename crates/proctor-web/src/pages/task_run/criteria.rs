@@ -2,7 +2,7 @@
 
 use proctor_core::{
     criterion_run::CriterionRun,
-    definition::Task,
+    definition::{Check, Task},
     id::kinds::{CriterionRunId, EventId},
 };
 use proctor_playground::world::WorldEvent;
@@ -114,6 +114,7 @@ pub(crate) fn views(
             continue;
         };
         let read = evidence::read(&run.evidence);
+        let is_scorer = matches!(criterion.check, Check::Scorer(_));
         let score = run.score.value();
         let is_held_back = score < 1.0 && !run.is_missed();
         let links = links(&run.evidence, events);
@@ -142,14 +143,20 @@ pub(crate) fn views(
             is_failed: run.is_missed(),
             is_held_back,
             score,
-            details: html::short(&run.details, 400),
+            details: match is_scorer {
+                true => html::short(run.details.lines().next().unwrap_or_default(), 200),
+                false => html::short(&run.details, 400),
+            },
             differences: failing.into_iter().take(DIFFERENCES).collect(),
             more,
             never_said: never_said
                 .take(DIFFERENCES)
                 .map(|one| html::short(&one.phrase, 120))
                 .collect(),
-            output: read.output.map(|output| html::short(tail(&output), 4000)),
+            output: match is_scorer {
+                true => Some(html::text(tail(&run.details))),
+                false => read.output.map(|output| html::text(tail(&output))),
+            },
             events: links
                 .events
                 .iter()
