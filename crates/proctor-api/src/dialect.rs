@@ -23,6 +23,11 @@ pub fn of_path(path: &str) -> Dialect {
     }
 }
 
+/// Whether a path belongs to the pages for people.
+pub(crate) fn is_page(path: &str) -> bool {
+    path == "/ui" || path.starts_with("/ui/")
+}
+
 /// The dialect of a request that may already be inside a nested router.
 pub(crate) fn of_parts(parts: &Parts) -> Dialect {
     match parts.extensions.get::<OriginalUri>() {

@@ -32,6 +32,12 @@ impl RequestId {
         value.to_str().unwrap_or_default()
     }
 
+    /// A copy for a request that is passed on.
+    pub(crate) fn as_header(&self) -> HeaderValue {
+        let (Self::Given(value) | Self::Fresh(value)) = self;
+        value.clone()
+    }
+
     /// The id for the answer's head. It is given away, because a copy would cost every request
     /// an allocation; what is left is empty.
     pub(crate) fn take_header(&mut self) -> HeaderValue {

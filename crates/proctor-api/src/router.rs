@@ -5,7 +5,13 @@
 
 use std::collections::HashSet;
 
-use axum::{Router, extract::Request};
+use axum::{
+    Router,
+    extract::Request,
+    response::{IntoResponse as _, Redirect, Response},
+    routing::get,
+};
+use http::header;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
@@ -23,6 +29,7 @@ use crate::{
 /// The routes of a server, before they are bound to their state.
 pub struct Api {
     routes: OpenApiRouter<ApiState>,
+    pages: Option<Router>,
     unhurried: HashSet<String>,
     streaming: HashSet<String>,
 }
@@ -47,6 +54,7 @@ impl Api {
         let among = |templates: &[&str]| templates.iter().map(|&text| text.to_owned()).collect();
         Self {
             routes,
+            pages: None,
             unhurried: among(&runloop::devboxes::UNHURRIED),
             streaming: among(&runloop::devboxes::STREAMING),
         }
@@ -66,6 +74,13 @@ impl Api {
     #[must_use]
     pub fn with_routes(mut self, routes: OpenApiRouter<ApiState>) -> Self {
         self.routes = self.routes.merge(routes);
+        self
+    }
+
+    /// Adds the pages for people, which are below `/ui/`. Browsers that ask for `/` are led to them.
+    #[must_use]
+    pub fn with_pages(mut self, pages: Router) -> Self {
+        self.pages = Some(pages.route("/", get(pages_or_nothing)));
         self
     }
 
@@ -106,6 +121,7 @@ impl Api {
             .with_state(state.clone())
             .merge(tunnels::routes(state))
             .merge(about.with_state(Description::of(&document)))
+            .merge(self.pages.unwrap_or_default())
             .fallback(no_such_route)
             .method_not_allowed_fallback(no_such_method)
             .layer(frame);
@@ -118,6 +134,16 @@ impl Api {
 
 async fn no_such_route(request: Request) -> ApiError {
     ApiError::no_such_route(request.method(), request.uri().path())
+}
+
+/// Browsers see the pages; programs are told that there is nothing.
+async fn pages_or_nothing(request: Request) -> Response {
+    let accepted = request.headers().get(header::ACCEPT);
+    let accepted = accepted.and_then(|value| value.to_str().ok());
+    match accepted.is_some_and(|list| list.contains("text/html")) {
+        true => Redirect::to("/ui/").into_response(),
+        false => no_such_route(request).await.into_response(),
+    }
 }
 
 /// The router adds the `Allow` header.

@@ -74,7 +74,7 @@ impl Who {
         }
     }
 
-    fn read(row: &Row) -> Result<Self, StoreError> {
+    pub(crate) fn read(row: &Row) -> Result<Self, StoreError> {
         let missing = || StoreError::Corrupt("a credential without a subject".to_owned());
         match row.text("kind")?.as_str() {
             "organization" => Ok(Self::Organization),
@@ -234,7 +234,7 @@ impl NewKey {
     }
 }
 
-fn hash(text: &str) -> Hash {
+pub(crate) fn hash(text: &str) -> Hash {
     Sha256::digest(text.as_bytes()).into()
 }
 

@@ -63,6 +63,8 @@ pub mod tasks;
 pub mod trajectories;
 mod vault;
 mod versions;
+pub mod web_sessions;
+mod web_versions;
 pub mod whole_benchmark;
 
 pub use database::{DatabaseCounts, OnDisk};

@@ -6,7 +6,7 @@ use secrecy::SecretString;
 
 use crate::{
     commands::{
-        agent::Agent, benchmark::Benchmark, compare::Compare, demo::Demo, doctor::Doctor, fhir::Fhir, gate::arguments::Gate, harbor::Harbor, image::Image, import::Import, keys::Keys, mcp::Mcp, organizations::Organizations, run::Run, runs::Runs, scenario::Scenario, serve::Serve, show::Show, stats::Stats, verify_journal::VerifyJournal, watch::Watch,
+        agent::Agent, benchmark::Benchmark, compare::Compare, demo::Demo, doctor::Doctor, fhir::Fhir, gate::arguments::Gate, harbor::Harbor, image::Image, import::Import, keys::Keys, mcp::Mcp, open::Open, organizations::Organizations, run::Run, runs::Runs, scenario::Scenario, serve::Serve, show::Show, stats::Stats, verify_journal::VerifyJournal, watch::Watch,
     },
     exit::WrongUse,
 };
@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Agent(Agent),
     /// Speak MCP with a task run over standard input and output
     Mcp(Mcp),
+    /// Print a link that signs a browser in to the pages
+    Open(Open),
     /// Print a completion script for a shell
     Completions {
         /// The shell

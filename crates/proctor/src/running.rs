@@ -13,6 +13,7 @@ use proctor_engine::{Engine, Extensions, text_judge::TextJudge};
 use proctor_fleet::{Fleet, SshService};
 use proctor_ssh::{SshOptions, SshServer};
 use proctor_store::{ServerLock, Store};
+use proctor_web::{WebOptions, WebState};
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -57,6 +58,8 @@ pub(crate) struct Terms {
 pub(crate) struct Running {
     /// Where it listens.
     pub(crate) url: String,
+    /// Where people reach it.
+    pub(crate) public_url: String,
     /// Where it speaks SSH, if it does.
     pub(crate) ssh: Option<SocketAddr>,
     speaking_ssh: Option<JoinHandle<()>>,
@@ -108,6 +111,11 @@ impl Opened {
             listen: Some(server.local_addr()),
             ..terms.api
         };
+        let web = WebOptions {
+            public_url: api.public_url.clone(),
+            listen: api.listen,
+            is_tls: terms.is_tls,
+        };
         let devboxes = Devboxes::open(data, &storage, terms.supplies).await?;
         let workshop = Some(devboxes.workshop());
         let store = storage.store;
@@ -135,8 +143,14 @@ impl Opened {
         });
         let state = ApiState::new(api, engine.clone(), offered, storage.ids, metrics);
         engine.run().await?;
-        let router = Api::new().into_router(state.clone());
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let pages = proctor_web::router(WebState::new(
+            engine.clone(),
+            Some(devboxes.fleet.clone()),
+            web,
+            stop.clone(),
+        ));
+        let router = Api::new().with_pages(pages).into_router(state.clone());
         tasks.spawn(sweep(store.clone(), stop.clone()));
         tasks.spawn(stop_waiting(devboxes.fleet.clone(), stop.clone()));
         tasks.spawn(stop_when_lost(lock.lost(), stop.clone()));
@@ -144,6 +158,7 @@ impl Opened {
         let speaking_ssh = ssh.map(|ssh| tasks.spawn(ssh.serve(stop.clone())));
         Ok(Running {
             url,
+            public_url,
             ssh: ssh_address,
             speaking_ssh,
             store,
@@ -209,6 +224,9 @@ async fn sweep(store: Store, stop: CancellationToken) {
     while tokio::time::timeout(SWEEP, stop.cancelled()).await.is_err() {
         if let Err(error) = store.forget_old_requests().await {
             tracing::warn!(error = %with_causes(&error), "old answers could not be forgotten");
+        }
+        if let Err(error) = store.forget_old_web_sessions().await {
+            tracing::warn!(error = %with_causes(&error), "sessions that are over stay for now");
         }
         if let Err(error) = proctor_fleet::objects::sweep(&store).await {
             tracing::warn!(error = %with_causes(&error), "objects whose time is over stay for now");

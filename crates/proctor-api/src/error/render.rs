@@ -50,6 +50,27 @@ pub(crate) fn response(error: &ApiError, dialect: Dialect) -> Response {
     response
 }
 
+/// The response that tells `error` to somebody who looks at a page: for what the pages themselves could not tell, such as a time-out.
+pub(crate) fn page(error: &ApiError, dialect: Dialect, request_id: &str) -> Response {
+    let escape = |text: &str| {
+        let text = text.replace('&', "&amp;").replace('<', "&lt;");
+        text.replace('>', "&gt;").replace('"', "&quot;")
+    };
+    let message = escape(&error.message);
+    let body = format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\"><title>Proctor</title>\
+         <h1>This page could not be shown</h1><p>{message}</p><p>Request id: <code>{}</code></p><p><a href=\"/ui/\">Overview</a></p></html>",
+        escape(request_id)
+    );
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status(&error.kind, dialect);
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/html; charset=utf-8"),
+    );
+    response
+}
+
 /// The status that `dialect` gives to a kind of error.
 pub(crate) fn status(kind: &ApiErrorKind, dialect: Dialect) -> StatusCode {
     match kind {

@@ -101,8 +101,13 @@ impl Service<Request> for Frame {
         Service::<Request>::poll_ready(&mut self.route, context)
     }
 
-    fn call(&mut self, request: Request) -> Framed {
+    fn call(&mut self, mut request: Request) -> Framed {
         let exchange = Exchange::begin(&self.around, &request);
+        if exchange.is_page {
+            // A page that tells of a problem names the request.
+            let id = exchange.id.as_header();
+            request.headers_mut().insert(REQUEST_ID, id);
+        }
         let time_out = exchange.time_out();
         let answer = match exchange.idempotency_key() {
             None => Either::Left(self.route.call(request)),
@@ -152,6 +157,7 @@ struct Exchange {
     began: Instant,
     id: RequestId,
     dialect: Dialect,
+    is_page: bool,
     method: Method,
     route: Route,
     span: Span,
@@ -176,6 +182,7 @@ impl Exchange {
             began: Instant::now(),
             id,
             dialect,
+            is_page: dialect::is_page(path),
             method: request.method().clone(),
             route,
             span,
@@ -212,12 +219,18 @@ impl Exchange {
         let mut cause = None;
         if let Some(problem) = response.extensions_mut().remove::<ApiError>() {
             cause = problem.causes();
-            response = render::response(&problem, self.dialect);
+            response = match self.is_page {
+                true => render::page(&problem, self.dialect, self.id.as_str()),
+                false => render::response(&problem, self.dialect),
+            };
             if matches!(problem.kind(), ApiErrorKind::Unauthorized) {
                 response.extensions_mut().insert(NotLetIn);
             }
         }
         let status = response.status();
+        if self.is_page && status == StatusCode::UNAUTHORIZED {
+            response.extensions_mut().insert(NotLetIn);
+        }
         let took = self.began.elapsed();
         self.log(status, took, cause.as_deref());
         security::secure(response.headers_mut());

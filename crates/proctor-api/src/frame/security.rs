@@ -4,9 +4,11 @@
 
 use http::{HeaderMap, HeaderValue, header};
 
-/// For pages of our own: styles and pictures from here, forms to here, and no scripts.
+/// For what is HTML: styles and pictures from here, forms to here, no scripts, and as if it came from elsewhere: people are signed in to the
+/// pages of this origin (`/ui/`), which nothing that others wrote may read or ask.
 const PAGE: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; form-action 'self'; base-uri 'none'; \
+     frame-ancestors 'none'; sandbox allow-forms",
 );
 /// For everything else: nothing, and as if it came from elsewhere.
 const FILE: HeaderValue =
@@ -19,13 +21,9 @@ pub(super) fn secure(headers: &mut HeaderMap) {
     let kind = headers
         .get(header::CONTENT_TYPE)
         .map_or(&b""[..], HeaderValue::as_bytes);
-    let policy = if kind.starts_with(b"text/html") {
-        PAGE
-    } else if kind.starts_with(b"application/json") {
-        // Nothing in it can be run.
-        return;
-    } else {
-        FILE
+    let policy = match kind.starts_with(b"text/html") {
+        true => PAGE,
+        false => FILE,
     };
     headers
         .entry(header::CONTENT_SECURITY_POLICY)
@@ -56,12 +54,14 @@ mod tests {
             "application/octet-stream",
             "image/svg+xml",
             "application/zip",
+            "application/json",
+            "application/fhir+json",
         ] {
             assert!(policy(kind, None).unwrap().contains("sandbox"), "{kind}");
         }
         let page = policy("text/html; charset=utf-8", None).unwrap();
-        assert!(page.contains("default-src 'none'") && !page.contains("sandbox"));
-        assert_eq!(policy("application/json", None), None);
+        assert!(page.contains("default-src 'none'") && page.contains("sandbox"));
+        assert!(!page.contains("allow-scripts") && !page.contains("allow-same-origin"));
         assert_eq!(
             policy("text/html", Some("script-src 'self'")).unwrap(),
             "script-src 'self'"

@@ -28,3 +28,4 @@ mod shelf;
 mod solvers;
 mod trajectories;
 mod versions;
+mod web_sessions;

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    commands::{embedded::Embedded, signals},
+    commands::{embedded::Embedded, open, signals},
     exit::Exit,
     settings::address,
     terminal,
@@ -65,7 +65,11 @@ pub(crate) async fn run(arguments: Demo) -> anyhow::Result<Exit> {
         terminal::print(format_args!("{}\n", to_json(&results, &server, &place)));
     } else {
         println!("{}", table(&results));
-        where_to_look(&results, &server, &place, arguments.exit);
+        let pages = match arguments.exit {
+            true => None,
+            false => Some(pages(&results, &server).await?),
+        };
+        where_to_look(&results, &server, &place, pages);
     }
     if !arguments.exit {
         let waiting = TaskTracker::new();
@@ -285,14 +289,29 @@ fn table(results: &[Outcome]) -> comfy_table::Table {
     table
 }
 
-fn where_to_look(results: &[Outcome], server: &Embedded, place: &Place, exit: bool) {
+/// A one-time link to the failure that is most worth a look: the task whose score looks best although something critical was missed.
+async fn pages(results: &[Outcome], server: &Embedded) -> anyhow::Result<String> {
+    let tasks = results.iter().flat_map(|one| &one.taken.tasks);
+    let failed = tasks.filter(|task| !task.critical_misses.is_empty());
+    let worth = failed.max_by(|one, other| one.score.total_cmp(&other.score));
+    let page = worth.map(|task| format!("/ui/task-runs/{}", task.task_run_id));
+    open::one_time_link(&server.url, server.key.expose_secret(), page.as_deref()).await
+}
+
+fn where_to_look(results: &[Outcome], server: &Embedded, place: &Place, pages: Option<String>) {
     let (url, key) = (&server.url, server.key.expose_secret());
     let data = place.path().display();
     let first = results.first().and_then(|one| one.taken.tasks.first());
     let evidence = first.map(|task| format!("criterion-runs?task_run_id={}", task.task_run_id));
     let evidence = evidence.unwrap_or_else(|| "benchmark-runs".to_owned());
-    if !exit {
-        println!("\nEvery score has its evidence. While this runs, look at it:\n");
+    if let Some(pages) = pages {
+        println!(
+            "\nEvery score has its evidence. Why a careless agent failed with a score that looks good:\n"
+        );
+        println!("    {pages}\n");
+        println!(
+            "(the link works once, for ten minutes; `proctor open` prints another). The same by the API:\n"
+        );
         println!("    curl -H 'Authorization: Bearer {key}' '{url}/{evidence}'\n");
         println!("The API is described at {url}/docs");
         println!("Everything is kept in {data}");

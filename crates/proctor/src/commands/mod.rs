@@ -14,6 +14,7 @@ pub(crate) mod image;
 pub(crate) mod import;
 pub(crate) mod keys;
 pub(crate) mod mcp;
+pub(crate) mod open;
 pub(crate) mod organizations;
 pub(crate) mod run;
 pub(crate) mod runs;
@@ -56,6 +57,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Watch(arguments) => watch::run(arguments).await,
         Command::Agent(arguments) => agent::run(arguments).await,
         Command::Mcp(arguments) => mcp::run(arguments).await,
+        Command::Open(arguments) => open::run(arguments).await,
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(

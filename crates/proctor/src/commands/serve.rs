@@ -16,6 +16,7 @@ use proctor_store::{
     Store,
     credentials::{GivenKey, PlainKey},
 };
+use proctor_web::pages::sign_in::ticket_path;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use tokio_util::task::TaskTracker;
@@ -106,6 +107,8 @@ struct FirstKeys {
     organization: Option<SecretString>,
     /// The operator's.
     operator: SecretString,
+    /// A one-time link into the pages, below the server's address.
+    pages: String,
 }
 
 /// On an empty store makes the first organization with its key, and a key for whoever runs the server.
@@ -126,9 +129,11 @@ async fn first_start(store: &Store) -> anyhow::Result<Option<FirstKeys>> {
     };
     let name = Some("first start".to_owned());
     let operator = store.create_operator_key(name, PlainKey::Random).await?;
+    let ticket = store.issue_web_ticket(issued.key.id).await?;
     Ok(Some(FirstKeys {
         organization: show.then_some(issued.secret),
         operator: operator.secret,
+        pages: ticket_path(&ticket, None),
     }))
 }
 
@@ -137,10 +142,11 @@ fn announce(json: bool, running: &Running, first: Option<&FirstKeys>) {
     let first_key = first.and_then(|keys| keys.organization.as_ref());
     let first_key = first_key.map(|key| key.expose_secret());
     let operator_key = first.map(|keys| keys.operator.expose_secret());
+    let pages = first.map(|keys| format!("{}{}", running.public_url, keys.pages));
     if json {
         println!(
             "{}",
-            json!({"ready": true, "url": url, "ssh": ssh, "first_key": first_key, "operator_key": operator_key})
+            json!({"ready": true, "url": url, "ssh": ssh, "first_key": first_key, "operator_key": operator_key, "pages": pages})
         );
         return;
     }
@@ -155,6 +161,15 @@ fn announce(json: bool, running: &Running, first: Option<&FirstKeys>) {
         println!(
             "The operator's key, for {url}/organizations only, shown only now:\n\n    {key}\n"
         );
+    }
+    match pages {
+        Some(link) => {
+            println!("The pages, by a link that works once and for ten minutes:\n\n    {link}\n");
+        }
+        None => {
+            let url = &running.public_url;
+            println!("The pages are at {url}/ui/ (`proctor open` prints a link that signs you in)");
+        }
     }
     if let Some(ssh) = ssh {
         println!("Devboxes are reached by SSH on {ssh}");
