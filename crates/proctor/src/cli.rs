@@ -6,7 +6,11 @@ use secrecy::SecretString;
 
 use crate::{
     commands::{
-        agent::Agent, benchmark::Benchmark, compare::Compare, demo::Demo, doctor::Doctor, fhir::Fhir, gate::arguments::Gate, harbor::Harbor, image::Image, import::Import, keys::Keys, mcp::Mcp, open::Open, organizations::Organizations, run::Run, runs::Runs, scenario::Scenario, serve::Serve, show::Show, stats::Stats, verify_journal::VerifyJournal, watch::Watch,
+        agent::Agent, benchmark::Benchmark, compare::Compare, demo::Demo, doctor::Doctor,
+        fhir::Fhir, gate::arguments::Gate, harbor::Harbor, image::Image, import::Import,
+        keys::Keys, mcp::Mcp, open::Open, organizations::Organizations, run::Run, runs::Runs,
+        scenario::Scenario, serve::Serve, show::Show, stats::Stats, verify_journal::VerifyJournal,
+        watch::Watch,
     },
     exit::WrongUse,
 };

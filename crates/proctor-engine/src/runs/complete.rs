@@ -172,12 +172,10 @@ impl Engine {
                     Step::Changed(ended) => Step::Changed(ended.missing(card.critical_misses)),
                     unchanged @ Step::Unchanged(_) => unchanged,
                 },
-                Because::AgentFailed(fault) => {
-                    match fail_agent(before.clone(), now, fault) {
-                        Step::Changed(ended) => Step::Changed(ended.missing(card.critical_misses)),
-                        unchanged @ Step::Unchanged(_) => unchanged,
-                    }
-                }
+                Because::AgentFailed(fault) => match fail_agent(before.clone(), now, fault) {
+                    Step::Changed(ended) => Step::Changed(ended.missing(card.critical_misses)),
+                    unchanged @ Step::Unchanged(_) => unchanged,
+                },
             };
             match after {
                 Step::Unchanged(_) => Ok(Decision::Unchanged(())),

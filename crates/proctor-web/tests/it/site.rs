@@ -41,7 +41,9 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
     }
 
     /// The cookie that it sets, without its attributes.
@@ -63,7 +65,13 @@ impl Site {
         let store = store.await.unwrap();
         let made = store.bootstrap("Clinic", PlainKey::Random).await.unwrap();
         let (organization, key) = made.unwrap();
-        let engine = Engine::new(store.clone(), clock, "http://x", None, Extensions::shipped());
+        let engine = Engine::new(
+            store.clone(),
+            clock,
+            "http://x",
+            None,
+            Extensions::shipped(),
+        );
         let state = WebState::new(engine, None, options, CancellationToken::new());
         Self {
             store,
