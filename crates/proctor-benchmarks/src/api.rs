@@ -264,10 +264,12 @@ fn reasons(text: &str) -> String {
     };
     for (field, messages) in error["details"].as_object().into_iter().flatten() {
         for message in messages.as_array().into_iter().flatten() {
-            said.push_str(&format!(
-                "\n  {field}: {}",
-                message.as_str().unwrap_or_default()
-            ));
+            let message = message.as_str().unwrap_or_default();
+            // A server whose message names every field has said it already.
+            let is_said = said.contains(&format!("{field}: ")) && said.contains(message);
+            if !is_said {
+                said.push_str(&format!("\n  {field}: {message}"));
+            }
         }
     }
     said
@@ -281,6 +283,8 @@ mod tests {
     fn an_error_tells_its_details() {
         let text = r#"{"error":{"code":"VALIDATION_ERROR","message":"not valid","details":{"name":["is required"]}}}"#;
         assert_eq!(reasons(text), "not valid\n  name: is required");
+        let text = r#"{"error":{"message":"a: is required; b: too long, not so","details":{"a":["is required"],"b":["too long","not so"]}}}"#;
+        assert_eq!(reasons(text), "a: is required; b: too long, not so");
         let text = r#"{"message":"not so","code":"BAD_REQUEST"}"#;
         assert_eq!(reasons(text), "not so");
         assert_eq!(reasons("<html>"), "<html>");

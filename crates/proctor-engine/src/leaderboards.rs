@@ -47,8 +47,12 @@ pub struct RankedRun {
 }
 
 /// Where an agent stands among those of the same version.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AgentRank {
+    /// The mean of all runs of the agent, pooled by task: what ranks are made of. A single run of several may have another score.
+    pub mean: f64,
+    /// How many attempts that count the mean is made of.
+    pub attempts: usize,
     /// The best rank that it may have.
     pub low: usize,
     /// The worst rank that it may have.
@@ -224,7 +228,10 @@ impl Engine {
             else {
                 continue;
             };
+            let counted = side.attempts.iter().filter(|one| one.score().is_some());
             let standing = AgentRank {
+                mean: rank.mean,
+                attempts: counted.count(),
                 low: rank.rank_low,
                 high: rank.rank_high,
                 letters: rank.letters,

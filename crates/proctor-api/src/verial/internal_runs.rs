@@ -27,7 +27,7 @@ use super::{
 use crate::{
     auth::OrganizationCaller,
     error::ApiError,
-    extract::{Checks, Json, Path, shortened, texts},
+    extract::{Checks, Json, Path, shortened},
     state::ApiState,
 };
 
@@ -179,7 +179,6 @@ pub(crate) struct NewInternalRunBody {
     #[schema(max_length = 200)]
     agent: Option<String>,
     /// Labels, such as a branch and a commit: comparisons and gates find runs by them.
-    #[serde(default, deserialize_with = "texts")]
     labels: Option<BTreeMap<String, String>>,
     /// Which of its tasks are taken, by ids, names or patterns such as `fax-*`; all of them if absent.
     tasks: Option<Vec<String>>,

@@ -112,6 +112,10 @@ pub(crate) struct RankedView {
 /// A rank as an interval: what pairs of agents, compared over the tasks that both took, can tell apart (paired test, Holm over all pairs, 5 %).
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RankView {
+    /// The agent's score over all its runs here, pooled by task: what ranks are made of. `score` is that of this run alone.
+    mean: f64,
+    /// How many attempts that count the mean is made of.
+    attempts: usize,
     /// The best rank that it may have.
     low: usize,
     /// The worst rank that it may have.
@@ -146,6 +150,8 @@ impl RankedView {
             completed_at: run.ended_at(),
             summary: run.own_numbers().map(SummaryView::of),
             rank: row.standing.map(|rank| RankView {
+                mean: rank.mean,
+                attempts: rank.attempts,
                 low: rank.low,
                 high: rank.high,
                 letters: rank.letters,

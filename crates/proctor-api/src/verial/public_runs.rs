@@ -26,7 +26,7 @@ use super::run_views::{
 use crate::{
     auth::{Caller, SolverCaller},
     error::ApiError,
-    extract::{Checks, Json, Path, shortened, texts},
+    extract::{Checks, Json, Path, shortened},
     results::SummaryView,
     runloop::{check_own_labels, labels},
     state::ApiState,
@@ -48,7 +48,6 @@ pub(crate) struct NewRunBody {
     #[schema(max_length = 200)]
     agent: Option<String>,
     /// The taker's own labels, such as a branch and a commit: comparisons and gates find runs by them.
-    #[serde(default, deserialize_with = "texts")]
     labels: Option<BTreeMap<String, String>>,
 }
 

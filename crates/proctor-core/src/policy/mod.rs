@@ -80,8 +80,19 @@ pub enum Rule {
 pub const MOST_RUNS: u32 = 100;
 /// The most lines of a policy.
 const MOST_LINES: usize = 100;
-/// How far a misspelt name may be from a known one to be taken for it.
-const NEAR: usize = 3;
+/// Other words for members, which no count of letters finds.
+const SYNONYMS: [(&str, &str); 10] = [
+    ("margin", "at"),
+    ("threshold", "at"),
+    ("limit", "at"),
+    ("min", "at"),
+    ("criterion", "keys"),
+    ("criteria", "keys"),
+    ("dimension", "axis"),
+    ("question", "about"),
+    ("against", "baseline"),
+    ("rules", "line"),
+];
 
 impl Policy {
     /// Whether a line needs a baseline.
@@ -160,22 +171,36 @@ fn read_line(node: &Node<'_>) -> Option<PolicyLine> {
     let axis = left_out_or(object.optional("axis"), Node::filled_text);
     let tags = texts(&object, "tags");
     let keys = texts(&object, "keys");
+    // The criteria of a line that says `never` are a word or a list of keys.
+    let named = match kind {
+        Kind::Change | Kind::Level => None,
+        Kind::Never => object.optional("criteria"),
+    };
+    let named_keys = named.as_ref().filter(|node| node.value().is_array());
+    let named_keys = left_out_or(named_keys.cloned(), read_texts);
     let rule = match kind {
         Kind::Change => threshold(&object, -1.0).map(|at| Rule::Change { at }),
         Kind::Level => threshold(&object, 0.0).map(|at| Rule::Level { at }),
         Kind::Never => read_never(&object),
     };
-    let (axis, tags, keys) = (axis?.map(str::to_owned), tags?, keys?);
-    if let Some(Rule::Never { critical, .. }) = rule {
-        if critical && !keys.is_empty() {
-            object.refuse("keys", "cannot be given together with criteria");
-        }
-        if !critical && keys.is_empty() && axis.is_none() {
-            object.refuse(
-                "criteria",
-                "is required: criteria = \"critical\", or keys = [\"…\"], or an axis",
-            );
-        }
+    let (axis, tags, mut keys) = (axis?.map(str::to_owned), tags?, keys?);
+    if named.is_some() && !keys.is_empty() {
+        object.refuse("keys", "cannot be given together with criteria");
+    }
+    keys.extend(named_keys?.unwrap_or_default());
+    let names_nothing = keys.is_empty() && axis.is_none();
+    if matches!(
+        rule,
+        Some(Rule::Never {
+            critical: false,
+            ..
+        })
+    ) && names_nothing
+    {
+        object.refuse(
+            "criteria",
+            "is required: criteria = \"critical\", or keys = [\"…\"], or an axis",
+        );
     }
     Some(PolicyLine {
         rule: rule?,
@@ -196,8 +221,10 @@ fn threshold(object: &Object<'_>, least: f64) -> Option<f64> {
 }
 
 fn read_never(object: &Object<'_>) -> Option<Rule> {
-    let words = [("critical", ())];
-    let critical = left_out_or(object.optional("criteria"), |node| node.word(&words));
+    let word = object
+        .optional("criteria")
+        .filter(|node| !node.value().is_array());
+    let critical = left_out_or(word, |node| node.word(&[("critical", ())]));
     let max_rate = left_out_or(either(object, "max-rate", "max_rate"), |node| {
         share(node, false)
     });
@@ -230,15 +257,17 @@ pub fn read_about<X>(node: &Node<'_, X>) -> Option<About> {
 }
 
 fn texts(object: &Object<'_>, name: &'static str) -> Option<Vec<String>> {
-    let texts = left_out_or(object.optional(name), |node| {
-        let texts: Vec<Option<String>> = node
-            .list()?
-            .iter()
-            .map(|one| one.filled_text().map(str::to_owned))
-            .collect();
-        texts.into_iter().collect::<Option<Vec<String>>>()
-    });
+    let texts = left_out_or(object.optional(name), read_texts);
     texts.map(Option::unwrap_or_default)
+}
+
+fn read_texts(node: &Node<'_>) -> Option<Vec<String>> {
+    let texts: Vec<Option<String>> = node
+        .list()?
+        .iter()
+        .map(|one| one.filled_text().map(str::to_owned))
+        .collect();
+    texts.into_iter().collect()
 }
 
 /// A member under its name in files or under its name in requests.
@@ -357,32 +386,70 @@ pub fn refuse_unknown<X>(object: &Object<'_, X>, known: &[&str]) {
 }
 
 fn unknown(name: &str, known: &[&str]) -> String {
-    let nearest = known
-        .iter()
-        .map(|one| (distance(&name.to_lowercase(), one), *one))
-        .min();
-    match nearest {
-        Some((far, one)) if far <= NEAR && far < one.len() => {
-            format!("is not known here: did you mean '{one}'?")
-        }
-        _ => format!("is not known here; known are {}", known.join(", ")),
+    match nearest(name, known) {
+        Some(one) => format!("is not known here: did you mean '{one}'?"),
+        None => format!("is not known here; known are {}", known.join(", ")),
     }
 }
 
-/// How many letters must be changed, added or taken away to make one text the other.
+/// The known name that somebody meant: another word for it, one that shares a word with it, or one that few letters turn into it.
+fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    let name = name.to_lowercase().replace('_', "-");
+    let synonym = SYNONYMS
+        .iter()
+        .find(|(other, _)| *other == name)
+        .and_then(|(_, meant)| known.iter().find(|one| *one == meant));
+    let by_letters = || {
+        let near = known.iter().map(|one| (distance(&name, one), *one)).min();
+        near.filter(|(far, one)| {
+            let longer = name.chars().count().max(one.chars().count());
+            // Two letters of five: below that, names have nothing in common.
+            far * 5 <= longer * 2
+        })
+        .map(|(_, one)| one)
+    };
+    let by_words = || {
+        let shares = |one: &&&str| {
+            let mut words = one.split('-');
+            words.any(|word| {
+                name.split('-')
+                    .any(|own| own == word || own == format!("{word}s"))
+            })
+        };
+        let mut sharing = known.iter().filter(shares);
+        let first = sharing.next();
+        // A word that several names share says nothing.
+        first.filter(|_| sharing.next().is_none())
+    };
+    synonym
+        .copied()
+        .or_else(by_letters)
+        .or_else(|| by_words().copied())
+}
+
+/// How many letters must be changed, added, taken away or swapped with their neighbour to make one text the other.
 fn distance(one: &str, other: &str) -> usize {
+    let one: Vec<char> = one.chars().collect();
     let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (line, letter) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (place, wanted) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *wanted);
-            diagonal = row[place + 1];
-            row[place + 1] = changed.min(row[place] + 1).min(diagonal + 1);
+    // The distances between the beginnings of both, by their lengths.
+    let mut far: Vec<Vec<usize>> = vec![vec![0; other.len() + 1]; one.len() + 1];
+    for i in 0..=one.len() {
+        for j in 0..=other.len() {
+            if i == 0 || j == 0 {
+                far[i][j] = i.max(j);
+                continue;
+            }
+            let changed = far[i - 1][j - 1] + usize::from(one[i - 1] != other[j - 1]);
+            let mut least = changed.min(far[i - 1][j] + 1).min(far[i][j - 1] + 1);
+            let is_swapped =
+                i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1];
+            if is_swapped {
+                least = least.min(far[i - 2][j - 2] + 1);
+            }
+            far[i][j] = least;
         }
     }
-    row[other.len()]
+    far[one.len()][other.len()]
 }
 
 /// The problems of a member of a request, as seen from the request.

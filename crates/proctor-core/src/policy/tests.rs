@@ -74,6 +74,30 @@ fn a_misspelt_member_is_refused_with_the_nearest_known_name() {
             json!({"about": "suite", "threshold-of-everything": 1, "line": [{"kind": "level", "at": 0.5}]}),
             "threshold-of-everything: is not known here; known are about, max-void, baseline, line",
         ),
+        (
+            json!({"about": "suite", "maximum_void": 0.1, "line": [{"kind": "level", "at": 0.5}]}),
+            "maximum_void: is not known here: did you mean 'max-void'?",
+        ),
+        (
+            json!({"about": "suite", "voids": 0.1, "line": [{"kind": "level", "at": 0.5}]}),
+            "voids: is not known here: did you mean 'max-void'?",
+        ),
+        (
+            json!({"about": "suite", "line": [{"kind": "never", "keys": ["a"], "rate": 0.5}]}),
+            "line.0.rate: is not known here: did you mean 'max-rate'?",
+        ),
+        (
+            json!({"about": "suite", "line": [{"kind": "level", "at": 0.5, "margin": 1}]}),
+            "line.0.margin: is not known here: did you mean 'at'?",
+        ),
+        (
+            json!({"about": "suite", "line": [{"kind": "level", "at": 0.5, "criteria": ["a"]}]}),
+            "line.0.criteria: is not known here: did you mean 'keys'?",
+        ),
+        (
+            json!({"about": "suite", "line": [{"kind": "level", "at": 0.5, "colour": "red"}]}),
+            "line.0.colour: is not known here; known are kind, at, axis, tags, keys",
+        ),
     ] {
         assert_eq!(read(&document).unwrap_err(), said);
     }
@@ -101,6 +125,18 @@ fn what_cannot_be_meant_is_refused_where_it_stands() {
             "line.0.keys: cannot be given together with criteria",
         ),
         (
+            with(json!({"kind": "never", "criteria": ["b"], "keys": ["a"]})),
+            "line.0.keys: cannot be given together with criteria",
+        ),
+        (
+            with(json!({"kind": "never", "criteria": []})),
+            "line.0.criteria: is required: criteria = \"critical\", or keys = [\"…\"], or an axis",
+        ),
+        (
+            with(json!({"kind": "never", "criteria": [5]})),
+            "line.0.criteria.0: must be a text",
+        ),
+        (
             with(json!({"kind": "sometimes"})),
             "line.0.kind: 'sometimes' is none of change, level, never",
         ),
@@ -119,6 +155,24 @@ fn what_cannot_be_meant_is_refused_where_it_stands() {
     ] {
         assert_eq!(read(&document).unwrap_err(), said);
     }
+}
+
+#[test]
+fn criteria_are_a_word_or_a_list_of_keys() {
+    let read = |line: Value| read(&json!({"about": "tasks", "line": [line]})).unwrap();
+    let listed = read(json!({"kind": "never", "criteria": ["p0", "p1"], "max-rate": 0.1}));
+    let keyed = read(json!({"kind": "never", "keys": ["p0", "p1"], "max-rate": 0.1}));
+    assert_eq!(listed, keyed);
+    assert_eq!(listed.lines[0].keys, ["p0", "p1"]);
+}
+
+#[test]
+fn labels_without_a_text_choose_no_runs() {
+    let document = json!({"about": "tasks", "baseline": {"labels": {"branch": null}}, "line": [{"kind": "level", "at": 0.5}]});
+    assert_eq!(
+        read(&document).unwrap_err(),
+        "baseline.labels.branch: must be a text"
+    );
 }
 
 #[test]

@@ -48,10 +48,11 @@ pub fn summary(summary: &Summary, alpha: Alpha) -> String {
     }
     if summary.void > 0 {
         said += &format!(
-            ", {} void: between {} and {} whatever they would have been",
+            ", {} void: between {} and {} whatever {} would have been",
             summary.void,
             percent(summary.worst),
-            percent(summary.best)
+            percent(summary.best),
+            if summary.void == 1 { "it" } else { "they" }
         );
     }
     said.push('.');
@@ -112,9 +113,11 @@ pub fn comparison(found: &Comparison, about: About, alpha: Alpha) -> String {
     let voids = found.void_a + found.void_b;
     if voids > 0 {
         said += &format!(
-            " {voids} void attempts: between {} and {} pp whatever they would have been.",
+            " {}: between {} and {} pp whatever {} would have been.",
+            void_attempts(voids),
             points(found.low_if_voids_worst),
-            points(found.high_if_voids_best)
+            points(found.high_if_voids_best),
+            if voids == 1 { "it" } else { "they" }
         );
     }
     if found.unpaired + found.left_out > 0 {
@@ -241,7 +244,19 @@ fn level(
 }
 
 fn run_voids_again(voids: usize) -> String {
-    format!("INCONCLUSIVE  {voids} void attempts could decide: run them again.")
+    let which = if voids == 1 { "it" } else { "them" };
+    format!(
+        "INCONCLUSIVE  {} could decide: run {which} again.",
+        void_attempts(voids)
+    )
+}
+
+/// So many void attempts.
+fn void_attempts(count: usize) -> String {
+    match count {
+        1 => "1 void attempt".to_owned(),
+        count => format!("{count} void attempts"),
+    }
 }
 
 fn never(asked: &Never, found: &NeverResult, name: &str, alpha: Alpha) -> String {

@@ -30,7 +30,7 @@ fn a_run_is_a_sentence_with_its_voids() {
     assert_eq!(
         summary(&found, Alpha::FIVE_PERCENT),
         "75.0 % (95 % interval 52.4 to 89.1) over 10 tasks, 21 attempts, for tasks like these; 20 of 21 scored, 1 void: between \
-         73.3 and 76.7 whatever they would have been. These very tasks, run again: 43.7 to 100.0 %."
+         73.3 and 76.7 whatever it would have been. These very tasks, run again: 43.7 to 100.0 %."
     );
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{access::Access, selection::selection};
 use crate::{
     exit::{Exit, WrongUse},
-    report::{answers::Comparison, markdown, tables},
+    report::{answers::Comparison, markdown, marks, tables},
     terminal,
 };
 
@@ -32,6 +32,9 @@ pub(crate) struct Compare {
     pub(crate) even_though: bool,
     #[command(flatten)]
     pub(crate) access: Access,
+    /// Use ASCII for marks and arrows
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) ascii: bool,
     /// Print Markdown
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
@@ -77,10 +80,11 @@ pub(crate) async fn run(arguments: Compare) -> anyhow::Result<Exit> {
         return Ok(Exit::Fine);
     }
     let found: Comparison = read(answer)?;
-    match arguments.markdown {
-        true => terminal::print(markdown::comparison(&found)),
-        false => terminal::print(tables::comparison(&found)),
-    }
+    let said = match arguments.markdown {
+        true => markdown::comparison(&found),
+        false => tables::comparison(&found),
+    };
+    terminal::print(marks::shown(said, arguments.ascii));
     Ok(Exit::Fine)
 }
 

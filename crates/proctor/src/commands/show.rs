@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     exit::{Exit, WrongUse},
-    report::{answers::Results, tables, task_run},
+    report::{answers::Results, markdown, marks, run::axes, tables, task_run},
     terminal,
 };
 
@@ -41,6 +41,12 @@ pub(crate) struct Show {
     pub(crate) follow: bool,
     #[command(flatten)]
     pub(crate) access: Access,
+    /// Use ASCII for marks, bars and arrows
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) ascii: bool,
+    /// Print Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -52,7 +58,15 @@ struct Wanted {
     failed: bool,
     events: bool,
     follow: bool,
+    ascii: bool,
+    markdown: bool,
     json: bool,
+}
+
+impl Wanted {
+    fn print(self, text: String) {
+        terminal::print(marks::shown(text, self.ascii));
+    }
 }
 
 pub(crate) async fn run(arguments: Show) -> anyhow::Result<Exit> {
@@ -60,6 +74,8 @@ pub(crate) async fn run(arguments: Show) -> anyhow::Result<Exit> {
         failed: arguments.failed,
         events: arguments.events,
         follow: arguments.follow,
+        ascii: arguments.ascii,
+        markdown: arguments.markdown,
         json: arguments.json,
     };
     let connection = arguments.access.open().await?;
@@ -94,7 +110,7 @@ pub(crate) fn either<K: Kind>(text: &str) -> Result<Id<K>, BadId> {
 async fn show_run(api: &Api, run: RunId, wanted: Wanted) -> anyhow::Result<Exit> {
     let path = format!("/benchmark-runs/{run}/results?criteria=true");
     if wanted.follow {
-        follow_run(api, run, &path).await?;
+        follow_run(api, run, &path, wanted.ascii).await?;
     }
     let answer = api.get(&path).await.map_err(refused)?;
     if wanted.json {
@@ -102,12 +118,18 @@ async fn show_run(api: &Api, run: RunId, wanted: Wanted) -> anyhow::Result<Exit>
         return Ok(Exit::Fine);
     }
     let found: Results = read(answer)?;
-    terminal::print(tables::results(&run.to_string(), &found, wanted.failed));
+    let whole = api.get(&format!("/benchmark-runs/{run}")).await;
+    let axes = axes(&whole.map_err(refused)?);
+    let name = run.to_string();
+    wanted.print(match wanted.markdown {
+        true => markdown::results(&name, &found, &axes, wanted.failed),
+        false => tables::results(&name, &found, &axes, wanted.failed),
+    });
     Ok(Exit::Fine)
 }
 
 /// Tells of each attempt of a run when it is over, until the run is.
-async fn follow_run(api: &Api, run: RunId, results: &str) -> anyhow::Result<()> {
+async fn follow_run(api: &Api, run: RunId, results: &str, ascii: bool) -> anyhow::Result<()> {
     let mut told = BTreeSet::new();
     loop {
         // In this order: what ends in between is told the next time.
@@ -117,7 +139,7 @@ async fn follow_run(api: &Api, run: RunId, results: &str) -> anyhow::Result<()> 
         for attempt in found.agents.iter().flat_map(|agent| &agent.attempts) {
             let is_known = attempt.score.is_some() || attempt.cause.is_some();
             if is_known && told.insert(attempt.task.clone()) {
-                eprintln!("{}", tables::attempt(attempt));
+                eprintln!("{}", marks::shown(tables::attempt(attempt), ascii));
             }
         }
         if is_over {
@@ -136,7 +158,7 @@ async fn show_task_run(api: &Api, id: TaskRunId, wanted: Wanted) -> anyhow::Resu
             if wanted.events {
                 for event in events_from(api, id, next, u64::MAX).await? {
                     next = next.max(seq(&event).saturating_add(1));
-                    terminal::print(task_run::event(&event));
+                    wanted.print(task_run::event(&event));
                 }
             }
             if is_over(&answer) {
@@ -160,15 +182,15 @@ async fn show_task_run(api: &Api, id: TaskRunId, wanted: Wanted) -> anyhow::Resu
         terminal::print(format_args!("{}\n", versioned(answer)));
         return Ok(Exit::Fine);
     }
-    terminal::print(task_run::told(
-        &id.to_string(),
-        &answer,
-        &found,
-        wanted.failed,
-    ));
+    let name = id.to_string();
+    let mut said = task_run::told(&name, &answer, &found, wanted.failed);
     if let Some(events) = events {
-        terminal::print(task_run::events(&events));
+        said += &task_run::events(&events);
     }
+    wanted.print(match wanted.markdown {
+        true => markdown::task_run(&name, &said),
+        false => said,
+    });
     Ok(Exit::Fine)
 }
 

@@ -205,6 +205,11 @@ pub(crate) struct Details {
 /// What a criterion scored.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Criterion {
+    #[serde(default)]
+    pub(crate) criterion_id: String,
+    /// Whether missing it fails the task.
+    #[serde(default)]
+    pub(crate) critical: bool,
     pub(crate) label: String,
     pub(crate) axis: Option<String>,
     pub(crate) weight: f64,
@@ -253,8 +258,9 @@ pub(crate) fn score_in_words(summary: &Summary) -> String {
     }
     if let (1.., Some(worst), Some(best)) = (summary.void, summary.worst, summary.best) {
         let void = summary.void;
+        let which = if void == 1 { "it" } else { "they" };
         said += &format!(
-            ", {void} void, not counted: between {worst:.3} and {best:.3} whatever they would have been"
+            ", {void} void, not counted: between {worst:.3} and {best:.3} whatever {which} would have been"
         );
     }
     said

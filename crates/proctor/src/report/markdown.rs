@@ -1,9 +1,11 @@
 //! Markdown for step summaries and pull requests.
 
 use super::{
-    answers::{Comparison, Gate, Summary},
-    tables::p_value,
-    text::{code, cut, line},
+    answers::{AgentResults, Comparison, Gate, Results, Summary},
+    marks,
+    run::{bar, counts as verdicts, losses, sentence},
+    tables::{axes_note, p_value, taken, why},
+    text::{block, code, cut, line},
 };
 
 /// The most of a step summary: GitHub refuses what is above 1 MiB.
@@ -12,6 +14,9 @@ pub(crate) const LONGEST_SUMMARY: usize = 900 << 10;
 pub(crate) const LONGEST_COMMENT: usize = 60_000;
 const FLIPS_IN_SUMMARY: usize = 50;
 const FLIPS_IN_COMMENT: usize = 20;
+/// How many tasks of a run are listed.
+const TASKS_IN_SUMMARY: usize = 500;
+const LOSSES_IN_SUMMARY: usize = 20;
 const NAME: usize = 120;
 const FINDING: usize = 300;
 
@@ -27,6 +32,108 @@ pub(crate) fn comparison(found: &Comparison) -> String {
     said += &flips(found, FLIPS_IN_SUMMARY);
     said += &apart(found);
     bounded(said, LONGEST_SUMMARY)
+}
+
+/// What came of a run.
+pub(crate) fn results(
+    run: &str,
+    found: &Results,
+    axes: &[(String, f64)],
+    failed_only: bool,
+) -> String {
+    let mut said = String::new();
+    for agent in &found.agents {
+        let name = agent.name.as_deref().unwrap_or("agent");
+        said += &format!(
+            "### Proctor: {}\n\n{} · {} · {}\n\n",
+            sentence(agent),
+            code(run, NAME),
+            code(name, NAME),
+            verdicts(agent)
+        );
+        if !axes.is_empty() {
+            said += &format!("| axis{} | | score |\n|---|---|---|\n", axes_note(agent));
+            for (name, score) in axes {
+                said += &format!("| {} | {} | {score:.3} |\n", code(name, NAME), bar(*score));
+            }
+            said.push('\n');
+        }
+        said += &lost(agent);
+        said += &tasks(agent, failed_only);
+    }
+    bounded(said, LONGEST_SUMMARY)
+}
+
+/// A task run as it is told on a terminal.
+pub(crate) fn task_run(id: &str, told: &str) -> String {
+    let told = block(told.trim_end(), LONGEST_SUMMARY / 4);
+    bounded(
+        format!("### Proctor: task run {}\n\n{told}\n", code(id, NAME)),
+        LONGEST_SUMMARY,
+    )
+}
+
+fn lost(agent: &AgentResults) -> String {
+    let losses = losses(agent);
+    if losses.is_empty() {
+        return String::new();
+    }
+    let mut said =
+        "| why points were lost | times | criterion | found |\n|---|---|---|---|\n".to_owned();
+    for one in losses.iter().take(LOSSES_IN_SUMMARY) {
+        said += &format!(
+            "| {:.1} pp | {} × | {} | {} |\n",
+            100.0 * one.score,
+            one.times,
+            code(&one.what, NAME),
+            code_or_nothing(&one.found)
+        );
+    }
+    let more = losses.len().saturating_sub(LOSSES_IN_SUMMARY);
+    if more > 0 {
+        said += &format!("\nand {more} more reasons\n");
+    }
+    said + "\n"
+}
+
+fn tasks(agent: &AgentResults, failed_only: bool) -> String {
+    let listed: Vec<_> = agent
+        .attempts
+        .iter()
+        .filter(|one| !failed_only || one.verdict.as_deref() != Some("pass"))
+        .collect();
+    if listed.is_empty() {
+        return String::new();
+    }
+    let mut said = "| task | verdict | score | why |\n|---|---|---|---|\n".to_owned();
+    for attempt in listed.iter().take(TASKS_IN_SUMMARY) {
+        let (mark, word) = marks::of_attempt(attempt);
+        let score = attempt
+            .score
+            .map_or_else(|| "-".to_owned(), |score| format!("{score:.3}"));
+        said += &format!(
+            "| {} | {mark} {word} | {score} | {} |\n",
+            code(attempt.name(), NAME),
+            code_or_nothing(&why(attempt))
+        );
+    }
+    let more = listed.len().saturating_sub(TASKS_IN_SUMMARY);
+    if more > 0 {
+        said += &format!("\nand {more} more attempts\n");
+    }
+    said + "\n"
+}
+
+fn code_or_nothing(text: &str) -> String {
+    match text.trim().is_empty() {
+        true => String::new(),
+        false => code(text, FINDING),
+    }
+}
+
+/// Why there is no verdict.
+pub(crate) fn refusal(why: &str) -> String {
+    format!("### Proctor: no verdict\n\n{}\n", block(why, 2000))
 }
 
 /// A gate, as a step summary.
@@ -126,13 +233,15 @@ fn score(summary: &Summary) -> String {
 
 fn counts(found: &Comparison) -> String {
     let numbers = &found.comparison;
+    let void = numbers.void_a + numbers.void_b;
     format!(
-        "{} tasks compared · {} better · {} worse · {} the same · {} void attempts · difference {:+.3} ({:+.3} … {:+.3}), p {}, about {}",
+        "{} tasks compared · {} better · {} worse · {} the same · {} void {} · difference {:+.3} ({:+.3} … {:+.3}), p {}, about {}",
         numbers.tasks,
         numbers.better,
         numbers.worse,
         numbers.same,
-        numbers.void_a + numbers.void_b,
+        void,
+        if void == 1 { "attempt" } else { "attempts" },
         numbers.difference,
         numbers.low,
         numbers.high,
@@ -176,23 +285,20 @@ fn flips(found: &Comparison, most: usize) -> String {
             let change = |score: Option<f64>| {
                 score.map_or_else(|| "-".to_owned(), |score| format!("{score:.2}"))
             };
-            format!(
+            let said = format!(
                 "{} {} → {} {}",
                 code(&one.label, NAME),
                 change(one.a),
                 change(one.b),
-                code(&one.details, FINDING)
-            )
+                code_or_nothing(&one.details)
+            );
+            said.trim_end().to_owned()
         });
         said += &format!(
-            "| {} | {:.2} ({}/{}) | {:.2} ({}/{}) | {criterion} |\n",
+            "| {} | {} | {} | {criterion} |\n",
             code(&flip.name, NAME),
-            flip.a,
-            flip.passes_a.0,
-            flip.passes_a.1,
-            flip.b,
-            flip.passes_b.0,
-            flip.passes_b.1,
+            taken(flip.a, flip.passes_a),
+            taken(flip.b, flip.passes_b),
         );
     }
     let more = found
@@ -258,6 +364,20 @@ fn bounded(text: String, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_is_told_in_markdown_that_no_name_can_leave() {
+        let found: Results = serde_json::from_value(serde_json::json!({"agents": [{
+            "name": "@admin", "summary": {"score": 0.0, "planned": 1, "scored": 1, "void": 0, "agent_faults": 0},
+            "attempts": [{"task": "t", "tries": 1, "score": 0.0, "verdict": "fail", "details": {"name": "a|b #12", "criteria": [
+                {"label": "said <b>", "axis": null, "weight": 1.0, "score": 0.0, "details": ""}]}}],
+        }]}))
+        .unwrap();
+        let said = results("br_1", &found, &[("safety".to_owned(), 0.5)], true);
+        insta::assert_snapshot!(said);
+        let text = task_run("tr_1", "```\nleft\n");
+        assert!(text.contains("````text\n```\nleft\n````"), "{text}");
+    }
 
     #[test]
     fn a_long_text_is_cut_at_a_line_and_says_so() {

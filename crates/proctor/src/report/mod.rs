@@ -8,6 +8,8 @@ pub(crate) mod badge;
 pub(crate) mod github;
 pub(crate) mod junit;
 pub(crate) mod markdown;
+pub(crate) mod marks;
+pub(crate) mod run;
 pub(crate) mod tables;
 pub(crate) mod task_run;
 pub(crate) mod text;

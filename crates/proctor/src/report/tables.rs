@@ -1,13 +1,17 @@
 //! What people read on a terminal or in a log: one sentence first, then tables.
 
 use super::{
-    answers::{Attempt, Comparison, Gate, Results, Side, score_in_words},
-    text::line,
+    answers::{AgentResults, Attempt, Comparison, Gate, Results, Side, score_in_words},
+    marks,
+    run::{bar, counts, losses, sentence},
+    text::{line, told},
 };
 use crate::terminal::table;
 
 /// How many tasks are listed.
 const LISTED: usize = 30;
+/// How many reasons for lost points are listed.
+const LISTED_LOSSES: usize = 10;
 /// How much of a name or a finding is shown.
 const NAME: usize = 60;
 const FINDING: usize = 100;
@@ -92,12 +96,12 @@ fn flips(found: &Comparison) -> String {
     for flip in found.flips.iter().take(LISTED) {
         let criterion = flip.criteria.as_deref().unwrap_or_default().first();
         let criterion = criterion.map_or_else(String::new, |one| {
-            line(&format!("{}: {}", one.label, one.details), FINDING)
+            line(&told(&one.label, &one.details), FINDING)
         });
         rows.add_row([
             line(&flip.name, NAME),
-            format!("{:.2} ({}/{})", flip.a, flip.passes_a.0, flip.passes_a.1),
-            format!("{:.2} ({}/{})", flip.b, flip.passes_b.0, flip.passes_b.1),
+            taken(flip.a, flip.passes_a),
+            taken(flip.b, flip.passes_b),
             format!("{:+.2}", flip.difference),
             criterion,
         ]);
@@ -108,6 +112,12 @@ fn flips(found: &Comparison) -> String {
         more => format!("and {more} more\n"),
     };
     format!("\nflips, worse first:\n{rows}\n{more}")
+}
+
+/// The mean of a task with its mark, and how many attempts passed.
+pub(super) fn taken(mean: f64, passes: (usize, usize)) -> String {
+    let mark = marks::of_task(passes, mean);
+    format!("{mark} {mean:.2} ({}/{})", passes.0, passes.1)
 }
 
 fn apart(found: &Comparison) -> String {
@@ -157,16 +167,20 @@ pub(crate) fn gate(found: &Gate) -> String {
     said
 }
 
-/// What came of a run.
-pub(crate) fn results(run: &str, found: &Results, failed_only: bool) -> String {
+/// What came of a run: the sentence first, then its axes, why points were lost, and its tasks.
+pub(crate) fn results(
+    run: &str,
+    found: &Results,
+    axes: &[(String, f64)],
+    failed_only: bool,
+) -> String {
     let mut said = String::new();
     for agent in &found.agents {
         let name = agent.name.as_deref().unwrap_or("-");
-        said += &format!(
-            "{run}  {}  {}\n",
-            line(name, NAME),
-            score_in_words(&agent.summary)
-        );
+        said += &format!("{}\n{run}  {}\n", sentence(agent), line(name, NAME));
+        said += &format!("{}\n", counts(agent));
+        said += &axis_bars(axes, agent);
+        said += &lost(agent);
         let mut rows = table(&["TASK", "VERDICT", "SCORE", "TRIES", "WHY"]);
         let mut hidden = 0;
         for attempt in &agent.attempts {
@@ -183,11 +197,53 @@ pub(crate) fn results(run: &str, found: &Results, failed_only: bool) -> String {
             ]);
         }
         said += &format!("\n{rows}\n");
-        if hidden > 0 {
-            said += &format!("{hidden} passed tasks are not listed\n");
+        match hidden {
+            0 => {}
+            1 => said += "1 passed task is not listed\n",
+            hidden => said += &format!("{hidden} passed tasks are not listed\n"),
         }
     }
     said
+}
+
+/// What the numbers of the axes are, where they differ from the score in the sentence.
+pub(super) fn axes_note(agent: &AgentResults) -> &'static str {
+    match agent.summary.void {
+        0 => "",
+        _ => " (as the API counts: void = 0)",
+    }
+}
+
+fn axis_bars(axes: &[(String, f64)], agent: &AgentResults) -> String {
+    if axes.is_empty() {
+        return String::new();
+    }
+    let mut rows = table(&["AXIS", "", "SCORE"]);
+    for (name, score) in axes {
+        rows.add_row([line(name, NAME), bar(*score), format!("{score:.3}")]);
+    }
+    format!("\naxes{}:\n{rows}\n", axes_note(agent))
+}
+
+fn lost(agent: &AgentResults) -> String {
+    let losses = losses(agent);
+    if losses.is_empty() {
+        return String::new();
+    }
+    let mut rows = table(&["LOST", "TIMES", "CRITERION", "FOUND"]);
+    for one in losses.iter().take(LISTED_LOSSES) {
+        rows.add_row([
+            format!("{:.1} pp", 100.0 * one.score),
+            format!("{} ×", one.times),
+            line(&one.what, NAME),
+            line(&one.found, FINDING),
+        ]);
+    }
+    let more = match losses.len().saturating_sub(LISTED_LOSSES) {
+        0 => String::new(),
+        more => format!("and {more} more\n"),
+    };
+    format!("\nwhy points were lost:\n{rows}\n{more}")
 }
 
 /// An attempt in one line.
@@ -203,11 +259,8 @@ pub(crate) fn attempt(attempt: &Attempt) -> String {
 }
 
 fn verdict(attempt: &Attempt) -> String {
-    match &attempt.verdict {
-        Some(verdict) => verdict.clone(),
-        None if attempt.is_void() => "void".to_owned(),
-        None => "-".to_owned(),
-    }
+    let (mark, word) = marks::of_attempt(attempt);
+    format!("{mark} {word}")
 }
 
 fn score(attempt: &Attempt) -> String {
@@ -216,25 +269,64 @@ fn score(attempt: &Attempt) -> String {
 }
 
 /// What an attempt lost its points by, or why it has none.
-fn why(attempt: &Attempt) -> String {
+pub(super) fn why(attempt: &Attempt) -> String {
     if let Some(cause) = &attempt.cause {
         let reason = attempt.reason.as_deref().unwrap_or_default();
-        return line(&format!("{cause}: {reason}"), FINDING);
+        return line(&told(cause, reason), FINDING);
     }
     let critical = attempt.critical_misses.as_deref().unwrap_or_default();
-    let critical = match critical.is_empty() {
-        true => String::new(),
-        false => format!("CRITICAL {}; ", critical.join(", ")),
-    };
+    let critical = (!critical.is_empty()).then(|| format!("CRITICAL {}", critical.join(", ")));
     let missed = attempt.criteria().iter().filter(|one| one.score < 1.0);
-    let missed: Vec<String> = missed
-        .map(|one| {
-            let axis = one
-                .axis
-                .as_deref()
-                .map_or_else(String::new, |axis| format!(" [{axis}]"));
-            format!("{}{axis} {:.2}: {}", one.label, one.score, one.details)
-        })
-        .collect();
-    line(&format!("{critical}{}", missed.join("; ")), FINDING)
+    let missed = missed.map(|one| {
+        let axis = one
+            .axis
+            .as_deref()
+            .map_or_else(String::new, |axis| format!(" [{axis}]"));
+        told(
+            &format!("{}{axis} {:.2}", one.label, one.score),
+            &one.details,
+        )
+    });
+    let all: Vec<String> = critical.into_iter().chain(missed).collect();
+    line(&all.join("; "), FINDING)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found() -> Results {
+        let criteria = |score: f64, details: &str| json!([{"label": "answer", "axis": "safety", "weight": 1.0, "score": score, "details": details}]);
+        serde_json::from_value(json!({"agents": [{
+            "name": "night-\u{1b}shift",
+            "summary": {"score": 0.5, "low": 0.1, "high": 0.9, "planned": 4, "scored": 2, "void": 2, "agent_faults": 0, "worst": 0.25, "best": 0.75},
+            "attempts": [
+                {"task": "t1", "tries": 1, "score": 1.0, "verdict": "pass", "details": {"name": "one", "criteria": criteria(1.0, "")}},
+                {"task": "t2", "tries": 1, "score": 0.0, "verdict": "fail", "critical_misses": ["answer"],
+                 "details": {"name": "two", "criteria": criteria(0.0, "")}},
+                {"task": "t3", "tries": 3, "cause": "infrastructure", "reason": "the box was lost"},
+                {"task": "t4", "tries": 1, "cause": "cancelled"},
+            ],
+        }]}))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_run_is_told_with_the_sentence_first() {
+        let axes = [("safety".to_owned(), 0.25)];
+        insta::assert_snapshot!(results("br_1", &found(), &axes, true));
+    }
+
+    #[test]
+    fn nothing_ends_with_a_colon_and_nothing_else() {
+        let told = results("br_1", &found(), &[], false);
+        for line in told.lines().map(str::trim_end) {
+            let is_heading = line == "why points were lost:";
+            assert!(!line.ends_with(':') || is_heading, "{line}");
+        }
+        let ascii = marks::shown(told, true);
+        assert!(ascii.is_ascii(), "{ascii}");
+    }
 }

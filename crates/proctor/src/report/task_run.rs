@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::text::line;
+use super::text::{self, line};
 use crate::terminal::table;
 
 /// How much of a name, a finding, a value and an event is shown.
@@ -30,11 +30,8 @@ pub(crate) fn told(id: &str, task_run: &Value, found: &[Value], failed_only: boo
     for miss in list(&task_run["critical_misses"]) {
         let name = miss["key"].as_str().or(miss["label"].as_str());
         let why = miss["why"].as_str().unwrap_or_default();
-        said += &format!(
-            "CRITICAL {}: {}\n",
-            line(name.unwrap_or("-"), NAME),
-            line(why, FINDING)
-        );
+        let name = format!("CRITICAL {}", line(name.unwrap_or("-"), NAME));
+        said += &format!("{}\n", text::told(&name, &line(why, FINDING)));
     }
     let mut rows = table(&["CRITERION", "AXIS", "WEIGHT", "SCORE"]);
     let mut missed = String::new();
@@ -53,7 +50,10 @@ pub(crate) fn told(id: &str, task_run: &Value, found: &[Value], failed_only: boo
         let record = found.iter().find(|record| record["id"] == one["id"]);
         if let (true, Some(record)) = (score < 1.0, record) {
             let details = record["details"].as_str().unwrap_or_default();
-            missed += &format!("\n{}: {}\n", member("label"), line(details, FINDING));
+            missed += &format!(
+                "\n{}\n",
+                text::told(&member("label"), &line(details, FINDING))
+            );
             missed += &differences(&record["evidence"]);
         }
     }

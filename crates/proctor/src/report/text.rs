@@ -27,6 +27,14 @@ pub(crate) fn line(text: &str, most: usize) -> String {
     cut(&visible(text, false), most)
 }
 
+/// A name with what is said about it, if anything is.
+pub(crate) fn told(name: &str, said: &str) -> String {
+    match said.trim().is_empty() {
+        true => name.to_owned(),
+        false => format!("{name}: {said}"),
+    }
+}
+
 /// Several lines of visible text, at most so many characters.
 pub(crate) fn lines(text: &str, most: usize) -> String {
     cut(&visible(text, true), most)
@@ -121,6 +129,12 @@ mod tests {
         assert_eq!(tail("abcdefgh", 8), "abcdefgh");
         assert_eq!(tail("abcdéfghi", 7), "…fghi");
         assert_eq!(tail("äöü", 5), "…ü");
+    }
+
+    #[test]
+    fn a_name_without_words_has_no_colon() {
+        assert_eq!(told("answer", "is 41"), "answer: is 41");
+        assert_eq!(told("cancelled", " "), "cancelled");
     }
 
     #[test]

@@ -72,6 +72,9 @@ pub(crate) struct GateRun {
     pub(crate) benchmark_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) server: OptionalAccess,
+    /// Use ASCII for marks and arrows on the terminal
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) ascii: bool,
     /// Print Markdown
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,

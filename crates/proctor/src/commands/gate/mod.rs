@@ -4,6 +4,8 @@ pub(crate) mod arguments;
 mod init;
 mod logs;
 
+use std::collections::BTreeMap;
+
 use anyhow::Context as _;
 use proctor_benchmarks::Api;
 use proctor_core::{id::kinds::RunKind, policy::Policy, reader::Wording};
@@ -23,8 +25,10 @@ use crate::{
         answers::{Gate, Results, Verdict},
         badge,
         github::{Annotation, Comment, Workflow, annotations, inert, marker},
-        junit, markdown, tables,
-        text::block,
+        junit, markdown, marks,
+        run::axes,
+        tables,
+        text::{block, told},
     },
     terminal,
 };
@@ -51,9 +55,9 @@ async fn decide(run: &str, options: GateRun) -> anyhow::Result<Exit> {
         Ok(decided) => decided,
         Err(error) => {
             // Whoever looks at the build sees why there is no verdict.
+            write_refusal(run, &options, &error)?;
             if let Some(workflow) = &workflow {
-                let said = block(&format!("{error:#}"), 2000);
-                workflow.summarize(&format!("### Proctor: no verdict\n\n{said}\n"))?;
+                workflow.summarize(&markdown::refusal(&format!("{error:#}")))?;
                 let code = Exit::of(&error).code().to_string();
                 workflow.set_outputs(&[("verdict", "REFUSED".to_owned()), ("exit-code", code)])?;
             }
@@ -63,18 +67,44 @@ async fn decide(run: &str, options: GateRun) -> anyhow::Result<Exit> {
     let exit = exit(found.verdict, options.inconclusive);
     if options.json {
         terminal::print(format_args!("{}\n", versioned(answer)));
-    } else if options.markdown {
-        terminal::print(markdown::gate(&found));
-    } else if options.github {
-        terminal::print(inert(&tables::gate(&found)));
     } else {
-        terminal::print(tables::gate(&found));
+        let said = match options.markdown {
+            true => markdown::gate(&found),
+            false => tables::gate(&found),
+        };
+        let said = marks::shown(said, options.ascii);
+        match options.github && !options.markdown {
+            true => terminal::print(inert(&said)),
+            false => terminal::print(said),
+        }
     }
     write_files(&options, &found).await?;
     if let Some(workflow) = &workflow {
         tell_github(workflow, &options, &found, exit).await?;
     }
     Ok(exit)
+}
+
+/// Writes why there is no verdict into the files that were asked for, so that none of an earlier gate is taken for this one's.
+fn write_refusal(run: &str, options: &GateRun, error: &anyhow::Error) -> anyhow::Result<()> {
+    let why = format!("{error:#}");
+    if let Some(path) = &options.junit {
+        let kind = match Exit::of(error) {
+            Exit::WrongUse => "refused",
+            _ => "platform",
+        };
+        let xml = junit::refusal(run, kind, &why)?;
+        fs_err::write(path, xml).context("the JUnit report cannot be written")?;
+    }
+    if let Some(path) = &options.summary {
+        let text = markdown::refusal(&why);
+        fs_err::write(path, text).context("the summary cannot be written")?;
+    }
+    if let Some(path) = &options.badge {
+        let svg = badge::badge("proctor", "no verdict", "#5f6368");
+        fs_err::write(path, svg).context("the badge cannot be written")?;
+    }
+    Ok(())
 }
 
 /// Asks the server for a verdict.
@@ -126,12 +156,21 @@ async fn write_files(options: &GateRun, found: &Gate) -> anyhow::Result<()> {
     if let Some(path) = &options.junit {
         let api = api(options)?;
         let mut runs: Vec<(String, Results)> = Vec::new();
+        let mut on_axes: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for run in &found.b.runs {
             let id = either::<RunKind>(run).map_err(|bad| WrongUse(bad.to_string()))?;
             let path = format!("/benchmark-runs/{id}/results?criteria=true");
             let answer = api.get(&path).await.map_err(refused)?;
             runs.push((run.clone(), read(answer)?));
+            let whole = api.get(&format!("/benchmark-runs/{id}")).await;
+            for (axis, score) in axes(&whole.map_err(refused)?) {
+                on_axes.entry(axis).or_default().push(score);
+            }
         }
+        let on_axes: Vec<(String, f64)> = on_axes
+            .into_iter()
+            .map(|(axis, scores)| (axis, scores.iter().sum::<f64>() / scores.len() as f64))
+            .collect();
         let logs = logs::of_failures(&api, &runs).await;
         let of = junit::Of {
             benchmark: &found.b.benchmark,
@@ -140,6 +179,9 @@ async fn write_files(options: &GateRun, found: &Gate) -> anyhow::Result<()> {
             runs: &runs,
             score: found.b.summary.score,
             verdict: Some(found.verdict.as_str()),
+            axes: &on_axes,
+            server: &options.server.server,
+            gate: Some(&found.id),
             logs: &logs,
         };
         let level = match options.junit_level {
@@ -264,8 +306,10 @@ fn to_annotate(options: &GateRun, found: &Gate) -> Vec<Annotation> {
         all.push(Annotation {
             title: format!("Proctor: {} is worse", flip.name),
             message: format!(
-                "{:.2} before, {:.2} now. {label}: {details}",
-                flip.a, flip.b
+                "{:.2} before, {:.2} now. {}",
+                flip.a,
+                flip.b,
+                told(label, details)
             ),
             place,
         });

@@ -88,6 +88,43 @@ async fn a_draft_can_be_run_as_it_stands() {
 }
 
 #[tokio::test]
+async fn a_label_without_a_text_is_refused() {
+    let clinic = Clinic::open(1, 1).await;
+    let body =
+        json!({"benchmark_id": clinic.benchmark, "labels": {"branch": "main", "commit": null}});
+    let made = clinic
+        .server
+        .ask(Method::POST, "/benchmark-runs", body)
+        .await;
+    assert_eq!(made.status, 400, "{}", made.body);
+    let message = made.body["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("labels.commit: "), "{message}");
+}
+
+#[tokio::test]
+async fn a_trend_is_drawn_with_the_names_of_its_agents() {
+    let clinic = Clinic::open(1, 1).await;
+    for agent in ["night-shift", "day <b>"] {
+        let body = json!({"benchmark_id": clinic.benchmark, "agent": agent});
+        let made = clinic
+            .server
+            .ask(Method::POST, "/benchmark-runs", body)
+            .await;
+        let path = format!("/benchmark-runs/{}/complete", made.text("benchmark_run_id"));
+        let completed = clinic.server.ask(Method::POST, &path, json!({})).await;
+        assert_eq!(completed.status, 200, "{}", completed.body);
+    }
+    let path = format!("/benchmarks/{}/trend.svg", clinic.benchmark);
+    let drawn = clinic.server.own(Method::GET, &path).send().await.unwrap();
+    assert_eq!(drawn.headers()["content-type"], "image/svg+xml");
+    let svg = drawn.text().await.unwrap();
+    for name in [">night-shift</text>", ">day &lt;b&gt;</text>"] {
+        // Beside its line and in the legend.
+        assert_eq!(svg.matches(name).count(), 2, "{name} in {svg}");
+    }
+}
+
+#[tokio::test]
 async fn a_finished_task_run_can_be_scored_again() {
     let clinic = Clinic::open(1, 1).await;
     let run = clinic.begin_open().await;

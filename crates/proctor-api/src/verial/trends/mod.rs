@@ -1,5 +1,7 @@
 //! `/benchmarks/{id}/trend`: scores over time, as numbers and as a drawing.
 
+mod drawing;
+
 use std::collections::BTreeMap;
 
 use axum::{
@@ -9,12 +11,12 @@ use axum::{
 use http::{HeaderValue, header};
 use proctor_core::{
     id::kinds::{BenchmarkId, RunId},
-    run::Run,
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use self::drawing::{Point, drawn};
 use super::page::Parameters;
 use crate::{
     auth::OrganizationCaller,
@@ -85,7 +87,7 @@ pub(crate) async fn get_trend(
     }))
 }
 
-/// Draws the organization's scores of a benchmark over time.
+/// Draws the organization's scores of a benchmark over time, a line for each agent.
 #[utoipa::path(
     get,
     path = "/benchmarks/{id}/trend.svg",
@@ -101,65 +103,6 @@ pub(crate) async fn draw_trend(
     Parameters(query): Parameters<TrendQuery>,
 ) -> Result<Response, ApiError> {
     let runs = state.engine().trend(caller.id(), id, query.agent).await?;
-    Ok(([(header::CONTENT_TYPE, SVG)], drawn(&runs)).into_response())
-}
-
-const WIDTH: f64 = 800.0;
-const HEIGHT: f64 = 300.0;
-const LEFT: f64 = 40.0;
-const TOP: f64 = 20.0;
-const BOTTOM: f64 = 30.0;
-
-/// Points with their intervals, in the order of time; a dashed line wherever another version of the benchmark begins.
-fn drawn(runs: &[Run]) -> String {
-    let scored: Vec<_> = runs
-        .iter()
-        .filter_map(|run| Some((run, run.own_numbers()?, run.own_numbers()?.score?)))
-        .collect();
-    let step = (WIDTH - LEFT - 20.0) / scored.len().max(2).saturating_sub(1) as f64;
-    let x = |place: usize| LEFT + place as f64 * step;
-    let y = |score: f64| TOP + (1.0 - score) * (HEIGHT - TOP - BOTTOM);
-    let mut drawing = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" font-family=\"sans-serif\" font-size=\"11\">\
-         <title>Scores of {} runs over time, with 95 % intervals</title>",
-        scored.len()
-    );
-    for score in [0.0, 0.25, 0.5, 0.75, 1.0] {
-        drawing += &format!(
-            "<line x1=\"{LEFT}\" x2=\"{WIDTH}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#ddd\"/><text x=\"4\" y=\"{text:.1}\">{score:.2}</text>",
-            at = y(score),
-            text = y(score) + 4.0
-        );
-    }
-    let mut version = None;
-    for (place, (run, numbers, score)) in scored.iter().enumerate() {
-        let at = x(place);
-        let is_other = version.replace(run.pinned.digest) != Some(run.pinned.digest);
-        if is_other && place > 0 {
-            drawing += &format!(
-                "<line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{TOP}\" y2=\"{:.1}\" stroke=\"#999\" stroke-dasharray=\"4\"/>",
-                HEIGHT - BOTTOM
-            );
-        }
-        if let Some(interval) = numbers.interval {
-            drawing += &format!(
-                "<line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{:.1}\" y2=\"{:.1}\" stroke=\"#1565c0\" stroke-width=\"2\"/>",
-                y(interval.high),
-                y(interval.low)
-            );
-        }
-        let named = run.pinned.version.map_or_else(
-            || "draft".to_owned(),
-            |version| format!("version {version}"),
-        );
-        drawing += &format!(
-            "<circle cx=\"{at:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"#1565c0\"><title>{} {named}: {score:.3}, {} of {} scored, {} void</title></circle>",
-            y(*score),
-            run.id,
-            numbers.scored,
-            numbers.planned,
-            numbers.void
-        );
-    }
-    drawing + "</svg>\n"
+    let points: Vec<Point> = runs.iter().filter_map(Point::of).collect();
+    Ok(([(header::CONTENT_TYPE, SVG)], drawn(&points)).into_response())
 }

@@ -3,6 +3,8 @@
 //!
 //! What the agent did wrong is a failure, what the platform broke an error, what somebody stopped is skipped.
 
+mod criteria;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Context as _;
@@ -10,7 +12,8 @@ use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, Te
 
 use super::{
     answers::{Attempt, Criterion, Results},
-    text::{line, lines, tail},
+    marks,
+    text::{line, lines, tail, told},
 };
 
 type Logs = BTreeMap<String, String>;
@@ -18,6 +21,7 @@ type Logs = BTreeMap<String, String>;
 /// How much of a name, a message and a description is written.
 const NAME: usize = 300;
 const MESSAGE: usize = 500;
+const PROPERTY: usize = 10_000;
 const DESCRIPTION: usize = 8 << 10;
 /// How much of what an agent did is written of a task that failed: the last of it, in bytes.
 const LOG: usize = 8 << 10;
@@ -45,15 +49,32 @@ pub(crate) struct Of<'a> {
     pub(crate) score: Option<f64>,
     /// The verdict of the gate, if there is one.
     pub(crate) verdict: Option<&'a str>,
+    /// The scores on the axes, over all runs.
+    pub(crate) axes: &'a [(String, f64)],
+    /// The address of the server that has all of it.
+    pub(crate) server: &'a str,
+    /// The id of the gate, if there is one.
+    pub(crate) gate: Option<&'a str>,
     /// What agents did or printed in task runs that failed, by their ids.
     pub(crate) logs: &'a BTreeMap<String, String>,
 }
 
-/// The task run whose log is told of a task: that of its first attempt that failed.
+/// The task run whose log is told of a task: that of its worst attempt that failed.
 pub(crate) fn told_of<'a>(attempts: impl IntoIterator<Item = &'a Attempt>) -> Option<&'a str> {
-    let mut attempts = attempts.into_iter();
-    let failed = attempts.find(|one| one.score.is_some() && !is_pass(one))?;
-    failed.details.as_ref()?.task_run_id.as_deref()
+    worst(attempts)?.details.as_ref()?.task_run_id.as_deref()
+}
+
+/// The worst attempt of those that count and did not pass: by verdict first, because a critical miss fails a task whatever its score.
+fn worst<'a>(attempts: impl IntoIterator<Item = &'a Attempt>) -> Option<&'a Attempt> {
+    attempts
+        .into_iter()
+        .filter(|one| one.score.is_some() && !is_pass(one))
+        .min_by(|one, other| {
+            let is_partial = |one: &Attempt| one.verdict.as_deref() == Some("partial");
+            let by_verdict = is_partial(one).cmp(&is_partial(other));
+            let score = |one: &Attempt| one.score.unwrap_or_default();
+            by_verdict.then(score(one).total_cmp(&score(other)))
+        })
 }
 
 /// The report as XML.
@@ -80,7 +101,7 @@ pub(crate) fn write(of: &Of<'_>, level: Level) -> anyhow::Result<String> {
         Level::Task => {
             let mut suite = suite_of(&name, of);
             for (task, attempts) in tasks {
-                suite.add_test_case(task_case(&slug, task, attempts, of.logs));
+                suite.add_test_case(task_case(&slug, task, attempts, of));
             }
             finish(&mut suite);
             report.add_test_suite(suite);
@@ -88,14 +109,33 @@ pub(crate) fn write(of: &Of<'_>, level: Level) -> anyhow::Result<String> {
         Level::Criterion => {
             for (task, attempts) in tasks {
                 let mut suite = suite_of(&format!("{name} {}", case_name(task, attempts)), of);
-                for case in criterion_cases(&slug, task, attempts, of.logs) {
+                for case in criteria::cases(&slug, task, attempts, of) {
                     suite.add_test_case(case);
                 }
-                finish(&mut suite);
+                suite.set_time(time(attempts));
                 report.add_test_suite(suite);
             }
         }
     }
+    as_xml(&report)
+}
+
+/// The report of a gate that was not decided: one test case with an error.
+pub(crate) fn refusal(run: &str, kind: &str, why: &str) -> anyhow::Result<String> {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+    status.set_type(kind.to_owned());
+    status.set_message(line(&format!("no verdict: {why}"), MESSAGE));
+    status.set_description(lines(why, DESCRIPTION));
+    let mut case = TestCase::new(format!("gate of {}", line(run, NAME)), status);
+    case.set_classname("proctor");
+    let mut suite = TestSuite::new("proctor gate");
+    suite.add_test_case(case);
+    let mut report = Report::new("proctor");
+    report.add_test_suite(suite);
+    as_xml(&report)
+}
+
+fn as_xml(report: &Report) -> anyhow::Result<String> {
     let xml = report
         .to_string()
         .context("the JUnit report cannot be written")?;
@@ -135,8 +175,22 @@ fn suite_of(name: &str, of: &Of<'_>) -> TestSuite {
     if let Some(verdict) = of.verdict {
         properties.push(("proctor.verdict", verdict.to_owned()));
     }
+    let server = of.server.trim_end_matches('/');
+    let urls: Vec<String> = runs
+        .iter()
+        .map(|run| format!("{server}/benchmark-runs/{run}"))
+        .collect();
+    properties.push(match of.gate {
+        Some(gate) => ("proctor.url", format!("{server}/gates/{gate}")),
+        None => ("proctor.url", urls.join(",")),
+    });
+    properties.push(("proctor.run-url", urls.join(",")));
     for (name, value) in properties {
-        suite.add_property(Property::new(name, line(&value, NAME)));
+        suite.add_property(Property::new(name, line(&value, PROPERTY)));
+    }
+    for (axis, score) in of.axes {
+        let name = format!("proctor.axis.{}", line(axis, NAME));
+        suite.add_property(Property::new(name, score.to_string()));
     }
     suite
 }
@@ -151,41 +205,58 @@ fn case_name(task: &str, attempts: &[&Attempt]) -> String {
     format!("{} ({task})", line(name, NAME))
 }
 
-fn task_case(slug: &str, task: &str, attempts: &[&Attempt], logs: &Logs) -> TestCase {
-    let passes = attempts.iter().filter(|one| is_pass(one)).count();
-    let scored: Vec<&&Attempt> = attempts.iter().filter(|one| one.score.is_some()).collect();
-    let mut case = TestCase::new(case_name(task, attempts), status(attempts, passes));
-    case.set_classname(slug.to_owned());
+/// How long the agent took over all attempts.
+fn time(attempts: &[&Attempt]) -> Duration {
     let seconds: f64 = attempts
         .iter()
         .filter_map(|one| one.details.as_ref()?.seconds)
         .sum();
-    case.set_time(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
+fn task_case(slug: &str, task: &str, attempts: &[&Attempt], of: &Of<'_>) -> TestCase {
+    let passes = attempts.iter().filter(|one| is_pass(one)).count();
+    let scored: Vec<&&Attempt> = attempts.iter().filter(|one| one.score.is_some()).collect();
+    let mut case = TestCase::new(
+        case_name(task, attempts),
+        status(attempts, passes, of.server),
+    );
+    case.set_classname(slug.to_owned());
+    case.set_time(time(attempts));
     // Readers that follow the older schema to the letter know no properties of test cases: only repeats have them.
     if attempts.len() > 1 {
-        case.add_property(Property::new("attempts", attempts.len().to_string()));
-        case.add_property(Property::new("passes", passes.to_string()));
         let void = attempts.len() - scored.len();
-        if void > 0 {
-            case.add_property(Property::new("void", void.to_string()));
-        }
-        if passes > 0 && passes < scored.len() {
-            case.add_property(Property::new("flaky", "true"));
-        }
+        add_repeats(&mut case, attempts.len(), passes, void);
     }
+    add_log(&mut case, attempts, of.logs);
+    case
+}
+
+fn add_repeats(case: &mut TestCase, attempts: usize, passes: usize, void: usize) {
+    case.add_property(Property::new("attempts", attempts.to_string()));
+    case.add_property(Property::new("passes", passes.to_string()));
+    if void > 0 {
+        case.add_property(Property::new("void", void.to_string()));
+    }
+    if passes > 0 && passes < attempts - void {
+        case.add_property(Property::new("flaky", "true"));
+    }
+}
+
+/// The end of what the agent did in the worst attempt, if the task failed.
+fn add_log(case: &mut TestCase, attempts: &[&Attempt], logs: &Logs) {
     let log = told_of(attempts.iter().copied()).and_then(|task_run| logs.get(task_run));
     if let Some(log) = log {
         // Characters that XML does not have are told by their codes before the end of it is taken.
         case.set_system_out(tail(&lines(log, usize::MAX), LOG));
     }
-    case
 }
 
 fn is_pass(attempt: &Attempt) -> bool {
     attempt.verdict.as_deref() == Some("pass")
 }
 
-fn status(attempts: &[&Attempt], passes: usize) -> TestCaseStatus {
+fn status(attempts: &[&Attempt], passes: usize, server: &str) -> TestCaseStatus {
     let scored: Vec<&Attempt> = attempts
         .iter()
         .copied()
@@ -198,13 +269,8 @@ fn status(attempts: &[&Attempt], passes: usize) -> TestCaseStatus {
         return TestCaseStatus::success();
     }
     let mean = scored.iter().filter_map(|one| one.score).sum::<f64>() / scored.len() as f64;
-    let worst = scored.iter().find(|one| !is_pass(one));
-    let fault = worst.and_then(|one| one.cause.as_deref());
-    let kind = match (fault, mean > 0.0) {
-        (Some(cause), _) => cause,
-        (None, true) => "partial",
-        (None, false) => "fail",
-    };
+    let worst = worst(scored.iter().copied());
+    let kind = worst.map_or("fail", kind);
     let criteria = worst.map_or(&[][..], |one| one.criteria());
     let met = criteria.iter().filter(|one| one.score >= 1.0).count();
     let mut message = match scored.len() {
@@ -214,14 +280,39 @@ fn status(attempts: &[&Attempt], passes: usize) -> TestCaseStatus {
         1 => format!("score {mean:.2}"),
         attempts => format!("{passes} of {attempts} attempts passed; score {mean:.2}"),
     };
+    let critical = worst.and_then(|one| one.critical_misses.as_deref());
+    let critical = critical.filter(|missed| !missed.is_empty());
+    if let Some(missed) = critical {
+        message += &format!("; critical: {}", missed.join(", "));
+    }
     if let Some(reason) = worst.and_then(|one| one.reason.as_deref()) {
         message += &format!("; {reason}");
     }
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
     status.set_type(kind.to_owned());
     status.set_message(line(&message, MESSAGE));
-    status.set_description(lines(&description(criteria), DESCRIPTION));
+    let mut said = lines(&description(criteria), DESCRIPTION);
+    if let Some(url) = worst.and_then(|one| url(one, server)) {
+        said += &format!("{url}\n");
+    }
+    status.set_description(said);
     status
+}
+
+/// Of which kind the failure of an attempt is.
+fn kind(attempt: &Attempt) -> &str {
+    match (attempt.cause.as_deref(), attempt.verdict.as_deref()) {
+        (Some(cause), _) => cause,
+        (None, Some("partial")) => "partial",
+        (None, _) => "fail",
+    }
+}
+
+/// Where an attempt can be looked at.
+fn url(attempt: &Attempt, server: &str) -> Option<String> {
+    let task_run = attempt.details.as_ref()?.task_run_id.as_deref()?;
+    let server = server.trim_end_matches('/');
+    Some(line(&format!("{server}/task-runs/{task_run}"), NAME))
 }
 
 /// A task of which no attempt says anything about the agent.
@@ -246,7 +337,11 @@ fn without_score(attempts: &[&Attempt]) -> TestCaseStatus {
         .unwrap_or_default();
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
     status.set_type(cause.to_owned());
-    status.set_message(line(&format!("void: {reason}; not counted"), MESSAGE));
+    let message = match reason.is_empty() {
+        true => "void, not counted".to_owned(),
+        false => format!("void: {reason}; not counted"),
+    };
+    status.set_message(line(&message, MESSAGE));
     status
 }
 
@@ -254,150 +349,16 @@ fn without_score(attempts: &[&Attempt]) -> TestCaseStatus {
 fn description(criteria: &[Criterion]) -> String {
     let mut said = String::new();
     for one in criteria {
-        let mark = match one.score {
-            score if score >= 1.0 => "✔",
-            score if score > 0.0 => "◐",
-            _ => "✘",
-        };
-        let details = match one.details.is_empty() {
-            true => String::new(),
-            false => format!(": {}", line(&one.details, MESSAGE)),
-        };
-        said += &format!(
-            "{mark} {} ({:.2}){details}\n",
+        let name = format!(
+            "{} {} ({:.2})",
+            marks::of_score(one.score),
             line(&one.label, NAME),
             one.weight
         );
+        said += &format!("{}\n", told(&name, &line(&one.details, MESSAGE)));
     }
     said
 }
 
-/// The criteria of a task, each as a test case; a task without any is one.
-fn criterion_cases(slug: &str, task: &str, attempts: &[&Attempt], logs: &Logs) -> Vec<TestCase> {
-    let judged = attempts.iter().find(|one| !one.criteria().is_empty());
-    let Some(judged) = judged else {
-        return vec![task_case(slug, task, attempts, logs)];
-    };
-    let cases = judged.criteria().iter().map(|one| {
-        let status = if one.score >= 1.0 {
-            TestCaseStatus::success()
-        } else {
-            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            status.set_type(if one.score > 0.0 { "partial" } else { "fail" });
-            status.set_message(line(
-                &format!("score {:.2}: {}", one.score, one.details),
-                MESSAGE,
-            ));
-            status
-        };
-        let mut case = TestCase::new(line(&one.label, NAME), status);
-        case.set_classname(slug.to_owned());
-        case
-    });
-    cases.collect()
-}
-
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn written(attempts: &serde_json::Value, level: Level) -> String {
-        written_with(attempts, level, &BTreeMap::new())
-    }
-
-    fn written_with(attempts: &serde_json::Value, level: Level, logs: &Logs) -> String {
-        let results: Results = serde_json::from_value(json!({"agents": [{
-            "name": "night-shift", "attempts": attempts,
-            "summary": {"score": 0.5, "planned": 3, "scored": 2, "void": 1, "agent_faults": 0},
-        }]}))
-        .unwrap();
-        let of = Of {
-            benchmark: "critical-lab@3",
-            agent: "night-shift",
-            digest: "abc",
-            runs: &[("br_1".to_owned(), results)],
-            score: Some(0.5),
-            verdict: None,
-            logs,
-        };
-        write(&of, level).unwrap()
-    }
-
-    fn attempt(
-        task: &str,
-        score: Option<f64>,
-        verdict: Option<&str>,
-        cause: Option<&str>,
-    ) -> serde_json::Value {
-        json!({"task": task, "tries": 1, "score": score, "verdict": verdict, "cause": cause, "reason": cause.map(|_| "the box was lost"),
-               "details": {"name": format!("Task \u{1b}{task} <&>"), "task_run_id": "tr_1", "seconds": 1.5, "criteria": [
-                   {"label": "said it", "axis": null, "weight": 0.4, "score": score.unwrap_or(0.0), "details": "expected ]]> found \u{0}"}]}})
-    }
-
-    #[test]
-    fn failures_errors_and_skips_are_told_apart() {
-        let xml = written(
-            &json!([
-                attempt("task_1", Some(1.0), Some("pass"), None),
-                attempt("task_2", Some(0.6), Some("partial"), None),
-                attempt("task_3", None, None, Some("infrastructure")),
-                attempt("task_4", None, None, Some("cancelled")),
-                attempt("task_5", Some(0.0), Some("fail"), Some("agent_crash")),
-            ]),
-            Level::Task,
-        );
-        insta::assert_snapshot!("junit", xml);
-    }
-
-    #[test]
-    fn only_what_failed_has_the_end_of_its_log() {
-        let log = format!("{}the \u{1b}end", "x".repeat(10_000));
-        let xml = written_with(
-            &json!([
-                attempt("task_1", Some(1.0), Some("pass"), None),
-                attempt("task_2", Some(0.6), Some("partial"), None),
-                attempt("task_3", None, None, Some("infrastructure")),
-            ]),
-            Level::Task,
-            &BTreeMap::from([("tr_1".to_owned(), log)]),
-        );
-        assert_eq!(xml.matches("<system-out>").count(), 1, "{xml}");
-        let (_, log) = xml.split_once("<system-out>").unwrap();
-        let (log, _) = log.split_once("</system-out>").unwrap();
-        assert!(log.ends_with("xthe &lt;U+001B&gt;end"), "{log}");
-        assert!(log.starts_with('…') && log.len() < 9000, "{}", log.len());
-    }
-
-    #[test]
-    fn repeats_are_one_test_case_with_properties() {
-        let xml = written(
-            &json!([
-                attempt("task_1", Some(1.0), Some("pass"), None),
-                attempt("task_1", Some(0.0), Some("fail"), None),
-                attempt("task_1", None, None, Some("infrastructure")),
-            ]),
-            Level::Task,
-        );
-        for expected in [
-            r#"tests="1""#,
-            r#"name="attempts" value="3""#,
-            r#"name="passes" value="1""#,
-            r#"name="flaky""#,
-            r#"name="void" value="1""#,
-            "1 of 2 attempts passed; score 0.50",
-        ] {
-            assert!(xml.contains(expected), "{expected} is not in {xml}");
-        }
-    }
-
-    #[test]
-    fn criteria_can_be_test_cases() {
-        let xml = written(
-            &json!([attempt("task_1", Some(0.5), Some("partial"), None)]),
-            Level::Criterion,
-        );
-        assert!(xml.contains(r#"<testcase name="said it""#), "{xml}");
-    }
-}
+mod tests;
