@@ -28,13 +28,21 @@ async fn without_a_session_every_page_leads_to_sign_in_and_back() {
         for cookie in ["", "proctor=made-up", "__Host-proctor="] {
             let answer = site.get(path, cookie).await;
             assert_eq!(answer.status, StatusCode::SEE_OTHER, "{path}");
-            assert!(answer.header("location").starts_with("/ui/login?next=%2Fui%2F"), "{path}");
+            assert!(
+                answer
+                    .header("location")
+                    .starts_with("/ui/login?next=%2Fui%2F"),
+                "{path}"
+            );
         }
     }
     let form = format!("key={}&next=%2Fui%2Fruns%3Fstatus%3Dfailed", site.secret());
     let answer = site.post("/ui/login", "", &form).await;
     assert_eq!(answer.header("location"), "/ui/runs?status=failed");
-    let away = format!("key={}&next=https%3A%2F%2Fevil.example%2Fui%2F", site.secret());
+    let away = format!(
+        "key={}&next=https%3A%2F%2Fevil.example%2Fui%2F",
+        site.secret()
+    );
     let answer = site.post("/ui/login", "", &away).await;
     assert_eq!(answer.header("location"), "/ui/");
 }
@@ -58,7 +66,9 @@ async fn the_cookie_is_as_safe_as_the_way(
     let answer = site.send(request, format!("key={}", site.secret())).await;
     let cookie = answer.header("set-cookie");
     assert!(cookie.starts_with(begins), "{cookie}");
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax") && cookie.contains("Path=/"));
+    assert!(
+        cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax") && cookie.contains("Path=/")
+    );
     assert_eq!(cookie.contains("Secure"), is_secure, "{cookie}");
     assert!(!cookie.contains(site.secret()));
 }
@@ -79,7 +89,11 @@ async fn over_a_network_without_tls_nobody_is_signed_in() {
 #[tokio::test]
 async fn the_kind_of_a_wrong_key_is_named() {
     let site = Site::open(WebOptions::default()).await;
-    let operator = site.store.create_operator_key(None, PlainKey::Random).await.unwrap();
+    let operator = site
+        .store
+        .create_operator_key(None, PlainKey::Random)
+        .await
+        .unwrap();
     let operator = operator.secret.expose_secret().to_owned();
     for (key, words) in [
         (operator.as_str(), "operator key"),
@@ -104,7 +118,10 @@ async fn a_one_time_link_is_not_spent_by_looking() {
     let form = format!("ticket={}&next=%2Fui%2Fruns", ticket.expose_secret());
     let answer = site.post("/ui/login", "", &form).await;
     assert_eq!(answer.header("location"), "/ui/runs");
-    assert_eq!(site.get("/ui/runs", &answer.cookie()).await.status, StatusCode::OK);
+    assert_eq!(
+        site.get("/ui/runs", &answer.cookie()).await.status,
+        StatusCode::OK
+    );
     let again = site.post("/ui/login", "", &form).await;
     assert_eq!(again.status, StatusCode::UNAUTHORIZED);
 }
@@ -134,12 +151,20 @@ async fn a_session_ends_with_its_key_and_by_signing_out() {
     let form = format!("token={}", token(&page.body));
     let out = site.post("/ui/logout", &cookie, &form).await;
     assert_eq!(out.status, StatusCode::SEE_OTHER);
-    assert_eq!(site.get("/ui/", &cookie).await.status, StatusCode::SEE_OTHER);
+    assert_eq!(
+        site.get("/ui/", &cookie).await.status,
+        StatusCode::SEE_OTHER
+    );
     let cookie = site.sign_in().await;
     assert_eq!(site.get("/ui/", &cookie).await.status, StatusCode::OK);
-    let revoked = site.store.revoke_key(site.organization, KeyOwner::Organization, site.key.key.id);
+    let revoked = site
+        .store
+        .revoke_key(site.organization, KeyOwner::Organization, site.key.key.id);
     assert!(revoked.await.unwrap());
-    assert_eq!(site.get("/ui/", &cookie).await.status, StatusCode::SEE_OTHER);
+    assert_eq!(
+        site.get("/ui/", &cookie).await.status,
+        StatusCode::SEE_OTHER
+    );
 }
 
 #[rstest]
@@ -160,7 +185,9 @@ async fn a_form_from_elsewhere_changes_nothing(#[case] headers: &[(&str, &str)])
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    let answer = site.send(request, format!("token={}", token(&page.body))).await;
+    let answer = site
+        .send(request, format!("token={}", token(&page.body)))
+        .await;
     assert_eq!(answer.status, StatusCode::FORBIDDEN);
     assert_eq!(site.get("/ui/", &cookie).await.status, StatusCode::OK);
     let forged = site.post("/ui/logout", &cookie, "token=forged").await;
@@ -172,17 +199,35 @@ async fn a_form_from_elsewhere_changes_nothing(#[case] headers: &[(&str, &str)])
 async fn every_answer_has_the_policy_and_unknown_hosts_get_nothing() {
     let site = Site::open(WebOptions::default()).await;
     let cookie = site.sign_in().await;
-    for path in PAGES.iter().take(6).chain(&["/ui/login", "/ui/nothing", "/ui/runs?status=nonsense"]) {
+    for path in
+        PAGES
+            .iter()
+            .take(6)
+            .chain(&["/ui/login", "/ui/nothing", "/ui/runs?status=nonsense"])
+    {
         let answer = site.get(path, &cookie).await;
         let policy = answer.header("content-security-policy");
-        assert!(policy.contains("default-src 'none'; script-src 'self'"), "{path}: {policy}");
-        assert!(policy.ends_with("trusted-types proctor"), "{path}: {policy}");
+        assert!(
+            policy.contains("default-src 'none'; script-src 'self'"),
+            "{path}: {policy}"
+        );
+        assert!(
+            policy.ends_with("trusted-types proctor"),
+            "{path}: {policy}"
+        );
         assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
         assert_eq!(answer.header("referrer-policy"), "same-origin", "{path}");
-        assert_eq!(answer.header("cross-origin-opener-policy"), "same-origin", "{path}");
+        assert_eq!(
+            answer.header("cross-origin-opener-policy"),
+            "same-origin",
+            "{path}"
+        );
         assert_eq!(answer.header("x-robots-tag"), "noindex", "{path}");
         assert!(!answer.status.is_server_error(), "{path}");
-        assert!(!answer.body.contains("style=\"") && !answer.body.contains("onclick"), "{path}");
+        assert!(
+            !answer.body.contains("style=\"") && !answer.body.contains("onclick"),
+            "{path}"
+        );
     }
     for host in ["evil.example", "127.0.0.1.evil.example:7070"] {
         let request = Request::get("/ui/login").header(header::HOST, host);
