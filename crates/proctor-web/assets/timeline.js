@@ -13,7 +13,7 @@ bind('f', () => {
 });
 
 bind('e', () => {
-  const here = document.activeElement.closest('.ev, .crit');
+  const here = document.activeElement.closest('.ev, .crit') ?? document.querySelector('.ev[aria-current]');
   if (here?.classList.contains('ev')) {
     const because = here.querySelector('.because a') ?? document.querySelector('.crit[aria-current] a');
     if (because?.matches('.because a')) because.click();
@@ -38,5 +38,7 @@ function reveal() {
   target.scrollIntoView({ block: 'center' });
   target.querySelector('a')?.focus({ preventScroll: true });
 }
-reveal();
-addEventListener('hashchange', reveal);
+// The browser moves the focus itself when it goes to a fragment, so ours comes after.
+if (document.readyState === 'complete') reveal();
+else addEventListener('load', () => setTimeout(reveal));
+addEventListener('hashchange', () => setTimeout(reveal));

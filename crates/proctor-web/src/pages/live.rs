@@ -160,7 +160,7 @@ fn changes(follow: Follow) -> impl Stream<Item = Result<Event, Infallible>> {
             let event = Event::default()
                 .event(kind)
                 .id(version)
-                .data("")
+                .data("1")
                 .retry(RETRY);
             return Some((Ok(event), follow));
         }

@@ -50,12 +50,16 @@ pub fn links(evidence: &Value, events: &[WorldEvent]) -> Links {
             }));
         }
         Some(Lane::Portal) => {
-            let key = key_text(&evidence["row_key"]);
-            let resource = evidence["resource"].as_str().unwrap_or_default();
-            found.extend(ids(events, |event| {
-                key.as_ref()
-                    .is_some_and(|key| touched_row(event, resource, key))
-            }));
+            if let Some(key) = key_text(&evidence["row_key"]) {
+                let touched: Vec<EventId> = ids(events, |event| touched_row(event, &key)).collect();
+                let resource = evidence["resource"].as_str().unwrap_or_default();
+                let sent: Vec<EventId> = ids(events, |event| may_make(event, resource)).collect();
+                match (touched.is_empty(), sent.as_slice()) {
+                    // An interchange does not name the row that it makes: it is known only where a single one can have made it.
+                    (true, [only]) => drop(found.insert(*only)),
+                    _ => found.extend(touched),
+                }
+            }
         }
         Some(Lane::Files) => {
             let paths: Vec<&str> = list(&evidence["matchedPaths"])
@@ -148,7 +152,11 @@ fn ids<'e>(
 }
 
 fn nearest(events: &[WorldEvent], lane: Lane) -> Vec<EventId> {
-    let of_lane = |event: &&WorldEvent| Lane::of_kind(&event.kind) == lane;
+    // What is in the payer's records also comes by interchanges.
+    let of_lane = |event: &&WorldEvent| {
+        let own = Lane::of_kind(&event.kind);
+        own == lane || (lane == Lane::Portal && own == Lane::X12)
+    };
     let told = |event: &WorldEvent| {
         let line = line(event);
         line.is_write || line.is_error
@@ -229,8 +237,8 @@ fn key_text(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether a request changed this row of the payer's records: in the portal, or by an interchange that made it.
-fn touched_row(event: &WorldEvent, resource: &str, key: &str) -> bool {
+/// Whether a request changed this row of the payer's records, or an interchange names it.
+fn touched_row(event: &WorldEvent, key: &str) -> bool {
     let payload = &event.payload;
     let is_row = |row: &Value| {
         let members = row.as_object().into_iter();
@@ -244,14 +252,20 @@ fn touched_row(event: &WorldEvent, resource: &str, key: &str) -> bool {
             let names = changes && path.split('/').any(|part| part == key);
             names || is_row(&payload["after"]) || is_row(&payload["before"])
         }
-        Lane::X12 => {
-            let text = payload.to_string();
-            text.contains(key)
-                || (resource == "prior_auth_requests" && text.contains("ST*278*"))
-                || (resource == "claims" && text.contains("ST*837*"))
-        }
+        Lane::X12 => payload.to_string().contains(key),
         _ => false,
     }
+}
+
+/// Whether an interchange may have made a row of this kind.
+fn may_make(event: &WorldEvent, resource: &str) -> bool {
+    let transaction = match resource {
+        "prior_auth_requests" => "ST*278*",
+        "claims" => "ST*837*",
+        _ => return false,
+    };
+    let raw = event.payload["request_raw"].as_str();
+    Lane::of_kind(&event.kind) == Lane::X12 && raw.is_some_and(|raw| raw.contains(transaction))
 }
 
 /// The path of a file that an event wrote, removed or brought.
@@ -385,6 +399,18 @@ mod tests {
             }
         );
         assert_eq!(links(&json!({"output": "x"}), &world()).lane, None);
+    }
+
+    #[test]
+    fn which_of_two_interchanges_made_a_row_is_not_guessed() {
+        let mut world = world();
+        let x12 = world[5].payload.clone();
+        world.push(event(12, "x12_exchange", x12));
+        let evidence =
+            json!({"assertionResults": [], "resource": "prior_auth_requests", "row_key": "pa_9"});
+        let found = links(&evidence, &world);
+        assert!(found.events.is_empty());
+        assert_eq!(found.nearest, [id(5), id(6), id(12)]);
     }
 
     #[test]

@@ -57,12 +57,11 @@ impl Site {
     pub(crate) async fn open(options: WebOptions) -> Self {
         let data = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_790_000_000_000)));
-        let store = Store::open(
-            &StoreOptions::embedded(data.path()),
-            clock.clone(),
-            Arc::new(RandomIds::default()),
-        );
-        let store = store.await.unwrap();
+        let options_of_store = StoreOptions::embedded(data.path());
+        let ids = Arc::new(RandomIds::default());
+        let store = Store::open(&options_of_store, clock.clone(), ids)
+            .await
+            .unwrap();
         let made = store.bootstrap("Clinic", PlainKey::Random).await.unwrap();
         let (organization, key) = made.unwrap();
         let engine = Engine::new(

@@ -54,11 +54,13 @@ pub(crate) struct EventLink {
 impl CriterionView {
     /// What is said where no event did it.
     pub(crate) fn no_event(&self) -> String {
-        match self.links.lane {
+        // Only where nothing of the protocol was written or refused is it known that the agent left it alone.
+        match self.links.lane.filter(|_| self.nearest.is_empty()) {
             Some(lane) => format!(
                 "Nothing in the journal did this; the agent left {} as it was",
                 name(lane)
             ),
+            None if self.links.lane.is_some() => "Nothing in the journal did this".to_owned(),
             None => "This rests on no single event".to_owned(),
         }
     }
