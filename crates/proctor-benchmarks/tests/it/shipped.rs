@@ -35,7 +35,9 @@ fn every_shipped_benchmark_is_a_real_one() {
             "critical-lab",
             "prior-auth-mri",
             "eligibility-check",
-            "payer-call"
+            "payer-call",
+            "late-result",
+            "denied-claim",
         ]
     );
     for file in all() {

@@ -132,8 +132,8 @@ fn portal_x12_and_rest_agree_on_one_row() {
     let mut other = asked("70450");
     other["diagnosis_codes"] = json!(["R51.9"]);
     assert_ne!(
-        bench.post("clearinghouse/prior-auth", &other).1["auth_number"],
-        denied["auth_number"]
+        bench.post("clearinghouse/prior-auth", &other).1["request_id"],
+        denied["request_id"]
     );
     assert_eq!(bench.rows("prior_auth_requests").len(), 3);
     bench.assert_replays();

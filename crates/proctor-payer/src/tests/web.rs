@@ -278,7 +278,7 @@ fn drafts_are_discarded_and_unknown_requests_are_not_found() {
         Value::Null
     );
     browser.click("Requests");
-    browser.click(sent["auth_number"].as_str().unwrap());
+    browser.click(sent["request_id"].as_str().unwrap());
     browser.shows("Not medically necessary.");
     browser.click("Requests");
     browser.press("Search", &[("member_id", ""), ("status", "approved")]);

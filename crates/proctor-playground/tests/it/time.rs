@@ -278,39 +278,3 @@ async fn a_world_in_memory_has_the_same_time() {
         now.plus(Duration::from_secs(7_200))
     );
 }
-
-#[tokio::test]
-async fn a_world_without_time_has_the_journal_that_it_always_had() {
-    let bench = bench().await;
-    let at_once = steps(&[patient("bob", &json!({}))]);
-    let world = begin(&bench, 1, &at_once).await;
-    bench.clock.advance(Duration::from_secs(5));
-    let new = json!({"resourceType": "Patient", "id": "cleo"});
-    ask(&world, Method::PUT, "fhir/Patient/cleo", Some(new)).await;
-    world.freeze(bench.clock.now()).await.unwrap();
-    let events = bench
-        .store
-        .journal()
-        .read(origin(1).id, 0, 100)
-        .await
-        .unwrap();
-    let told: Vec<String> = events
-        .iter()
-        .map(|event| {
-            let line = proctor_simulation::payload::unpack(&event.payload).unwrap();
-            format!(
-                "{} {} {}",
-                event.at,
-                event.kind,
-                String::from_utf8_lossy(&line)
-            )
-        })
-        .collect();
-    insta::assert_snapshot!(told.join("\n"));
-    // Whoever opens it with steps that come later finds nothing of them in it.
-    let later = steps(&[patient("late", &json!({"after": "1s"}))]);
-    let opened = World::open(with_steps(1, &later), &bench.around)
-        .await
-        .unwrap();
-    assert_eq!(patients(&opened).await, 3);
-}
