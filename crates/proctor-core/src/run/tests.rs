@@ -262,3 +262,35 @@ fn only_a_completed_run_can_be_ranked() {
     assert_eq!(off.ranked_at, None);
     assert!(!off.unrank().is_changed());
 }
+
+#[test]
+fn a_run_that_is_held_ends_when_somebody_completes_it() {
+    let held = Run {
+        plan: RunPlan {
+            tasks: None,
+            held: true,
+        },
+        ..run(1)
+    };
+    let done = [completed(1, 1.0), completed(2, 0.0)];
+    assert!(!held.clone().settle(at(3), &done, &tasks(2)).is_changed());
+    let released = held.clone().release().settle(at(3), &done, &tasks(2));
+    assert!(released.is_changed(), "its token is over");
+    let completed = held.complete(at(3), &done, &tasks(2)).unwrap().into_inner();
+    assert_eq!(completed.card().unwrap().score.value(), 0.5);
+}
+
+#[test]
+fn a_run_wants_the_tasks_of_its_plan() {
+    let all = tasks(3);
+    let chosen = Run {
+        plan: RunPlan {
+            tasks: Some(BTreeSet::from([all[1].id])),
+            held: false,
+        },
+        ..run(1)
+    };
+    let wanted: Vec<bool> = all.iter().map(|task| chosen.wants(task)).collect();
+    assert_eq!(wanted, [false, true, false]);
+    assert!(all.iter().all(|task| run(1).wants(task)));
+}
