@@ -47,7 +47,7 @@ impl Visitor {
     pub fn solver(&self) -> Option<SolverId> {
         match self.principal.who {
             Who::Solver(solver) => Some(solver),
-            Who::Organization | Who::Run(_) => None,
+            Who::Organization | Who::Run(_) | Who::Attempt { .. } => None,
         }
     }
 
@@ -91,6 +91,7 @@ impl Visitor {
                     Who::Organization => "organization key",
                     Who::Solver(_) => "Solver key",
                     Who::Run(_) => "run token",
+                    Who::Attempt { .. } => "attempt token",
                 },
                 form_token: self.form_token.clone(),
             }),

@@ -528,8 +528,10 @@ fn check_rules(config: &JobConfig, found: &[FoundTask], notes: &mut Notes) {
         }
     }
     if config.verifier.is_disabled {
-        let told = "trials are not verified: they have no score";
-        notes.warn("verifier.disable", told);
+        notes.refuse(
+            "verifier.disable",
+            "trials without a verifier have no score, and are not offered",
+        );
     }
     for one in found {
         let place = one.from.clone();

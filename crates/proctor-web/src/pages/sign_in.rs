@@ -138,7 +138,7 @@ async fn by_key(state: &WebState, key: &str) -> Opened {
                 let session = state.store().open_web_session(principal.credential).await?;
                 return Ok(Ok(session));
             }
-            Who::Run(_) => {
+            Who::Run(_) | Who::Attempt { .. } => {
                 "This is the token of one run. Sign in with a key of the organization (vk_…) or of a Solver (vrl_slv_…)."
             }
         },

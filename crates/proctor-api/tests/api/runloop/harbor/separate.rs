@@ -1,4 +1,4 @@
-//! Verifiers in boxes of their own, trials without any, and tasks in repositories.
+//! Verifiers in boxes of their own, and tasks in repositories.
 
 use std::process::Command;
 
@@ -32,12 +32,12 @@ async fn a_separate_verifier_meets_the_artifacts_only() {
         .without("tests/test.sh");
     harbor.task("own-image", &own_image);
     let named = SEPARATE.to_owned()
-        + "[verifier.environment]\ndocker_image = \"base\"\nworkdir = \"/srv\"\n[verifier.environment.env]\nKIND = \"own\"\n";
+        + "[verifier.environment]\nworkdir = \"/srv\"\n[verifier.environment.env]\nKIND = \"own\"\n";
     let named = separate().with("task.toml", &named).with(
         "tests/test.sh",
         "#!/bin/sh\n[ \"$KIND\" = own ] && [ \"$(pwd)\" = /srv ] && [ -e /app/answer ] && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt\n",
     );
-    harbor.task("named-image", &named);
+    harbor.task("own-settings", &named);
     let yaml = "agents: [{name: oracle}, {name: nop}]\ndatasets:\n  - path: tasks:own\n";
     let job = harbor.job(yaml).await;
     assert_eq!(job["state"], "completed", "{job:#}");
@@ -47,23 +47,6 @@ async fn a_separate_verifier_meets_the_artifacts_only() {
         [Ok(1.0), Ok(1.0), Ok(1.0), Ok(0.0), Ok(0.0), Ok(0.0)],
         "{job:#}"
     );
-    harbor.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_job_may_do_without_verifiers() {
-    let Some(harbor) = Harbor::start().await else {
-        return;
-    };
-    harbor.task("plain", &Files::plain());
-    let yaml = "verifier: {disable: true}\ntasks:\n  - path: tasks:own/plain\n";
-    let job = harbor.job(yaml).await;
-    assert_eq!(job["state"], "completed", "{job:#}");
-    let outcome = &outcomes(&job)[0];
-    assert_eq!(outcome["state"], "COMPLETED", "{job:#}");
-    assert!(outcome["score"].is_null(), "{job:#}");
-    let warnings = harbor.results(&job).await["warnings"].to_string();
-    assert!(warnings.contains("trials are not verified"), "{warnings}");
     harbor.end().await;
 }
 
@@ -146,7 +129,7 @@ async fn what_a_repository_does_not_have_is_told() {
     );
     let missing = format!(
         "tasks:\n  - git_url: {url}\n    path: tasks/plain\n    git_commit_id: {}\n",
-        "0".repeat(40)
+        "ab".repeat(20)
     );
     let refused = harbor.refused(&missing).await;
     assert!(
