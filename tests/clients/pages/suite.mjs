@@ -236,26 +236,6 @@ const checks = {
     await page.context().close();
   },
 
-  async 'a run under way follows by itself, also over a crash of the server'() {
-    const page = await visitor();
-    const { run, token, tasks } = seed.live;
-    await page.goto(`${url}/ui/runs/${run}`);
-    assert((await page.textContent('#head')).includes('0 of 4'), 'nothing is done');
-    await page.evaluate(() => { window.kept = true; });
-    await api(tasks[0].complete_url, { key: token, method: 'POST', body: '{}' });
-    await eventually('the first task is done', async () => (await page.textContent('#head')).includes('1 of 4'));
-    process.kill(seed.pid, 'SIGKILL');
-    const again = spawn(seed.restart[0], seed.restart.slice(1), { stdio: 'ignore' });
-    restarted = again;
-    await eventually('the server is back', async () => (await fetch(`${url}/healthz`)).ok, 60000);
-    await api(tasks[1].start_url, { key: token, method: 'POST', body: '{}' });
-    await api(tasks[1].complete_url, { key: token, method: 'POST', body: '{}' });
-    await eventually('the second task is done', async () => (await page.textContent('#head')).includes('2 of 4'), 40000);
-    assert(await page.evaluate(() => window.kept), 'the page was not loaded again');
-    equal(await page.$$eval('#tasks tbody tr', (rows) => rows.length), 4);
-    await page.context().close();
-  },
-
   async 'an address restores what it showed'() {
     const task = careless.tasks[0].task_run_id;
     const [first] = await evidenceOf(task);
@@ -350,6 +330,26 @@ const checks = {
     console.log(`  first visit: ${bytes} bytes`);
     await page.context().close();
     await fresh.context().close();
+  },
+
+  async 'a run under way follows by itself, also over a crash of the server'() {
+    const page = await visitor();
+    const { run, token, tasks } = seed.live;
+    await page.goto(`${url}/ui/runs/${run}`);
+    assert((await page.textContent('#head')).includes('0 of 4'), 'nothing is done');
+    await page.evaluate(() => { window.kept = true; });
+    await api(tasks[0].complete_url, { key: token, method: 'POST', body: '{}' });
+    await eventually('the first task is done', async () => (await page.textContent('#head')).includes('1 of 4'));
+    process.kill(seed.pid, 'SIGKILL');
+    const again = spawn(seed.restart[0], seed.restart.slice(1), { stdio: ['ignore', 'ignore', 'inherit'] });
+    restarted = again;
+    await eventually('the server is back', async () => (await fetch(`${url}/healthz`)).ok, 60000);
+    await api(tasks[1].start_url, { key: token, method: 'POST', body: '{}' });
+    await api(tasks[1].complete_url, { key: token, method: 'POST', body: '{}' });
+    await eventually('the second task is done', async () => (await page.textContent('#head')).includes('2 of 4'), 40000);
+    assert(await page.evaluate(() => window.kept), 'the page was not loaded again');
+    equal(await page.$$eval('#tasks tbody tr', (rows) => rows.length), 4);
+    await page.context().close();
   },
 };
 
