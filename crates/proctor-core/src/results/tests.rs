@@ -153,7 +153,7 @@ fn failing_on_purpose_is_worth_no_more_than_an_honest_zero() {
 fn any_result() -> impl Strategy<Value = TryResult> {
     prop_oneof![
         (0.0..=1.0f64).prop_map(|value| TryResult::scored(Score::new(value).unwrap())),
-        prop::sample::select(Cause::ALL.to_vec()).prop_map(|cause| TryResult::faulted(cause)),
+        prop::sample::select(Cause::ALL.to_vec()).prop_map(TryResult::faulted),
         Just(TryResult::Pending),
     ]
 }

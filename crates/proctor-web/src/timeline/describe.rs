@@ -347,7 +347,7 @@ pub(crate) mod tests {
         };
         WorldEvent {
             id: id(number),
-            door: 0,
+            door: Some(0),
             seq: number,
             kind: kind.to_owned(),
             direction: direction.to_owned(),

@@ -50,7 +50,7 @@ async fn watch(api: &Api, job: &str, json: bool) -> anyhow::Result<Exit> {
     let found: Results = read(followed.results.clone())?;
     match json {
         true => terminal::print(format_args!("{}\n", versioned(followed.results))),
-        false => terminal::print(tables::results(job, &found, false)),
+        false => terminal::print(tables::results(job, &found, &[], false)),
     }
     let is_void = |agent: &AgentResults| agent.summary.void > 0;
     let is_whole = followed.state == "completed" && !found.agents.iter().any(is_void);

@@ -1,7 +1,7 @@
 //! Our own numbers of jobs in real boxes: an agent gains nothing by failing on purpose, and nothing by being tried again.
 
 use proctor_testkit::{
-    eventually::eventually_seen,
+    eventually_seen,
     server::{Caller, Server, authoring::forty_two},
 };
 use serde_json::{Value, json};

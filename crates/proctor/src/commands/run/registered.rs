@@ -102,7 +102,7 @@ pub(super) async fn take(
             to_json(&followed.results, score, agent)
         ));
     } else {
-        terminal::print(tables::results(&job, &found, false));
+        terminal::print(tables::results(&job, &found, &[], false));
     }
     if followed.state != "completed" || agent.summary.scored < agent.summary.planned {
         return Ok(Exit::PlatformFailed);

@@ -117,7 +117,7 @@ impl Pooled {
     /// All of it as a table.
     pub(super) fn to_table(&self) -> anyhow::Result<String> {
         let found: Results = read(json!({"agents": [self.agent(true)]}))?;
-        let mut said = tables::results(&self.runs.join(","), &found, false);
+        let mut said = tables::results(&self.runs.join(","), &found, &[], false);
         for warning in self.warnings.iter().filter_map(Value::as_str) {
             said += &format!("note: {warning}\n");
         }
@@ -143,7 +143,7 @@ fn result_of(run: &str, number: u32, attempt: &Value) -> anyhow::Result<AttemptR
     let result = match (cause, score) {
         (Some(cause), _) => {
             let reason = attempt["reason"].as_str().unwrap_or_default();
-            TryResult::Faulted(Fault::new(cause, reason))
+            TryResult::faulted(Fault::new(cause, reason))
         }
         (None, Some(score)) => TryResult::scored(Score::new(score).ok().with_context(odd)?),
         (None, None) => TryResult::Pending,
