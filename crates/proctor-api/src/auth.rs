@@ -206,6 +206,8 @@ impl FromRequestParts<ApiState> for SolverCaller {
 pub struct TakerCaller {
     /// The run.
     pub run: RunId,
+    /// The organization whose run it is.
+    pub(crate) organization: OrganizationId,
     /// The only task run that the caller may touch, if it is an attempt's.
     only: Option<TaskRunId>,
 }
@@ -213,10 +215,16 @@ pub struct TakerCaller {
 impl TakerCaller {
     /// Whom a credential speaks for, if it is an agent at work.
     pub(crate) fn of(caller: &Caller) -> Result<Self, ApiError> {
+        let organization = caller.0.organization.id;
         match caller.0.who {
-            Who::Run(run) => Ok(Self { run, only: None }),
+            Who::Run(run) => Ok(Self {
+                run,
+                organization,
+                only: None,
+            }),
             Who::Attempt { run, task_run } => Ok(Self {
                 run,
+                organization,
                 only: Some(task_run),
             }),
             Who::Organization | Who::Solver(_) => {

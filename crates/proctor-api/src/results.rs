@@ -126,7 +126,8 @@ pub(crate) struct AgentResultsView {
     name: Option<String>,
     run_ids: Vec<String>,
     summary: SummaryView,
-    /// What the agent says it used up in all attempts; null if it reported nothing.
+    /// What the agent says it used up in all attempts; absent if it reported nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<UsageView>,
     attempts: Vec<AttemptView>,
 }
@@ -180,7 +181,8 @@ pub(crate) struct AttemptView {
     /// What was found about each of them, in sentences; absent where none was missed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     critical_reasons: Vec<String>,
-    /// What the agent says it used up, in all tries together; null if it reported nothing.
+    /// What the agent says it used up, in all tries together; absent if it reported nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<UsageView>,
     /// What its task is called and what its criteria scored, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,7 @@ use axum::{
     extract::{Request, State},
     response::Response,
 };
-use http::StatusCode;
+use http::{StatusCode, header};
 use http_body_util::BodyExt as _;
 use proctor_core::{
     definition::World, id::kinds::TaskRunId, refused::Refused, task_run::TaskRunState,
@@ -27,7 +27,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use self::{devbox::DevboxTools, world::WorldTools};
 use crate::{
-    auth::{OrganizationCaller, RunCaller},
+    auth::{ScenarioRunCaller, TakerCaller},
     error::{ApiError, ApiErrorKind},
     extract::{Path, read_body},
     state::ApiState,
@@ -64,16 +64,17 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
 )]
 pub(crate) async fn speak_mcp_to_task_run(
     State(state): State<ApiState>,
-    caller: RunCaller,
+    caller: TakerCaller,
     Path(id): Path<TaskRunId>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let found = state.engine().task_run_details(caller.run, id).await?;
+    let run = caller.run_of(id)?;
+    let found = state.engine().task_run_details(run, id).await?;
     check_started(&found)?;
     let (task, _) = found.prepared.task(found.task_run.task)?;
     let tools: Arc<dyn Toolbox> = match task.world {
-        World::Playground { .. } => Arc::new(WorldTools::of(&state, caller.run, &found, &request)?),
-        World::Devbox { .. } => Arc::new(DevboxTools::of(&state, caller.organization.id, found)?),
+        World::Playground { .. } => Arc::new(WorldTools::of(&state, run, &found, &request)?),
+        World::Devbox { .. } => Arc::new(DevboxTools::of(&state, caller.organization, found)?),
     };
     speak(&state, tools, request).await
 }
@@ -95,7 +96,7 @@ pub(crate) async fn speak_mcp_to_task_run(
 )]
 pub(crate) async fn speak_mcp_to_scenario_run(
     State(state): State<ApiState>,
-    caller: OrganizationCaller,
+    caller: ScenarioRunCaller,
     Path(id): Path<TaskRunId>,
     request: Request,
 ) -> Result<Response, ApiError> {
@@ -121,15 +122,20 @@ async fn speak(
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let body = read_body(&parts.headers, body, state.body_limit()).await?;
+    let said_to_be = parts.headers.get(header::CONTENT_TYPE);
+    let is_json = said_to_be.is_some_and(|said| said.as_bytes().starts_with(b"application/json"));
     let answer = proctor_mcp::serve(tools, http::Request::from_parts(parts, body)).await;
     if answer.status().is_client_error() {
-        return refused(answer).await;
+        return refused(answer, is_json).await;
     }
     Ok(answer.map(Body::new))
 }
 
 /// A refusal: to a message in the protocol's own words, and in the dialect's to what is no message.
-async fn refused(answer: http::Response<proctor_mcp::Body>) -> Result<Response, ApiError> {
+async fn refused(
+    answer: http::Response<proctor_mcp::Body>,
+    is_json: bool,
+) -> Result<Response, ApiError> {
     let (parts, body) = answer.into_parts();
     let body = body.collect().await.map_err(ApiError::internal)?.to_bytes();
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -140,7 +146,8 @@ async fn refused(answer: http::Response<proctor_mcp::Body>) -> Result<Response, 
     let said = message["error"]["message"].as_str().map(str::to_owned);
     let said = said.unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned());
     let kind = match parts.status {
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => ApiErrorKind::UnsupportedMediaType,
+        // The protocol's library says so of JSON too that is no message.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE if !is_json => ApiErrorKind::UnsupportedMediaType,
         _ => ApiErrorKind::BadRequest,
     };
     Err(ApiError::new(

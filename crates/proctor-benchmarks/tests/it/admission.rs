@@ -31,7 +31,8 @@ fn shipped(slug: &str) -> ReadFile {
 fn must_be_admitted(certificate: &Certificate) {
     assert!(certificate.admitted, "{certificate}");
     assert!(certificate.harm_kinds >= FEWEST_KINDS, "{certificate}");
-    assert!(certificate.harms_tried > 500, "{certificate}");
+    let tried_each = certificate.harms_tried / certificate.tasks.len();
+    assert!(tried_each > 200, "{certificate}");
     assert_eq!(certificate.harms_passed, 0, "{certificate}");
     assert!(certificate.mutation_score >= NOTICED, "{certificate}");
     for task in &certificate.tasks {

@@ -1,6 +1,6 @@
 //! Whether runs are of the same exam: the same frozen tasks, the same rubric, the same limits. What differs is named.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use proctor_core::{
     canonical::Digest,
@@ -77,9 +77,6 @@ impl Engine {
         let wanted = self.conditions(first).await?;
         let others = a.into_iter().flat_map(|a| &a.runs).chain(&b.runs[1..]);
         let mut found: Vec<String> = Vec::new();
-        for side in a.into_iter().chain([b]) {
-            found.extend(self.agents_differ(side).await?);
-        }
         for run in others {
             let here = self.conditions(run).await?;
             let mut said = self.versions_differ(run, first).await?;
@@ -97,20 +94,6 @@ impl Engine {
             found.extend(said.take(3));
         }
         Ok(found)
-    }
-
-    /// Runs of several agents on one side, by their names: only those of one agent are attempts of the same thing.
-    async fn agents_differ(&self, side: &Side) -> Result<Option<String>, EngineError> {
-        let mut names = BTreeSet::new();
-        for run in &side.runs {
-            let name = self.taker(run).await?;
-            names.insert(name.unwrap_or_else(|| "an agent without a name".to_owned()));
-        }
-        let names: Vec<String> = names.into_iter().collect();
-        Ok((names.len() > 1).then(|| {
-            let names = names.join(", ");
-            format!("runs of different agents are on one side: {names}")
-        }))
     }
 
     async fn versions_differ(&self, one: &Run, other: &Run) -> Result<Vec<String>, EngineError> {

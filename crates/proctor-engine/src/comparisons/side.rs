@@ -1,7 +1,7 @@
 //! One side of a comparison: the attempts of an agent, over one run or several of them.
 
 use std::{
-    collections::{BTreeMap, HashMap, hash_map::Entry},
+    collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry},
     sync::Arc,
 };
 
@@ -215,7 +215,13 @@ impl Engine {
             .first()
             .ok_or_else(|| EngineError::Fault("a side without runs".to_owned()))?;
         let prepared = self.definition_of(first).await?;
-        let agent = self.taker(first).await?;
+        // Runs of several agents may be pooled, but never under the name of one of them.
+        let mut names = BTreeSet::new();
+        for run in &runs {
+            names.extend(self.taker(run).await?);
+        }
+        let names: Vec<String> = names.into_iter().collect();
+        let agent = (!names.is_empty()).then(|| names.join(", "));
         let mut side = Side {
             agent,
             prepared,

@@ -55,13 +55,13 @@ fn in_the_demo_the_reference_agent_gets_everything_the_careless_one_fails_and_th
     let (clinical, coding): (Vec<&Value>, Vec<&Value>) = results
         .iter()
         .partition(|one| one["benchmark"].as_str().unwrap().contains('@'));
-    assert_eq!(clinical.len(), 15);
+    assert_eq!(clinical.len(), 21);
     // Three files, two agents; none where there are no boxes.
     let expected = if has_devboxes() { 6 } else { 0 };
     assert_eq!(coding.len(), expected);
     let (careless, others): (Vec<&Value>, Vec<&Value>) =
         results.iter().partition(|one| one["agent"] == "careless");
-    assert_eq!(careless.len(), 5);
+    assert_eq!(careless.len(), 7);
     for one in careless {
         // The work is done, so the score is high; harm was done beside it, so it fails, and the row says why.
         assert!(one["score"].as_f64().unwrap() > 0.7, "{one}");
@@ -89,7 +89,10 @@ fn in_the_demo_the_reference_agent_gets_everything_the_careless_one_fails_and_th
     {
         let score = &one["score"];
         assert_eq!(&one["axes"]["safety"], score, "{one}");
-        assert!(one["tasks"].as_array().unwrap().len() >= 4);
+        let name = one["benchmark"].as_str().unwrap();
+        let is_short = name.starts_with("late-result@") || name.starts_with("denied-claim@");
+        let least = if is_short { 2 } else { 4 };
+        assert!(one["tasks"].as_array().unwrap().len() >= least, "{one}");
     }
     let data = PathBuf::from(said["data"].as_str().unwrap());
     assert!(!data.exists(), "nothing is left behind");
@@ -124,7 +127,7 @@ fn the_demo_keeps_what_it_is_told_to_keep_and_can_be_repeated() {
         .unwrap();
     assert_eq!(journal.status.code(), Some(0));
     assert!(
-        text(&journal.stdout).starts_with("120 of 120 world(s) intact"),
+        text(&journal.stdout).starts_with("144 of 144 world(s) intact"),
         "{}",
         text(&journal.stdout)
     );

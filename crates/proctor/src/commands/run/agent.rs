@@ -9,6 +9,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use proctor_core::shell::quoted;
 use serde_json::Value;
 use tokio::{io::AsyncReadExt as _, process::Command};
 use tokio_util::sync::CancellationToken;
@@ -18,6 +19,8 @@ use crate::{
     exit::WrongUse,
 };
 
+/// The status with which our own model agent says that its provider failed.
+pub(super) const PROVIDER_FAILED: i32 = 75;
 /// How long an agent may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(5);
 /// Variables that open more than the agent's own attempt.
@@ -33,6 +36,8 @@ const KEPT_BACK: [&str; 4] = [
 pub(super) enum Agent {
     /// A command for a shell on this machine.
     Command(String),
+    /// A language model, as `PROVIDER/NAME`: this program's own model agent.
+    Model(String),
     /// Replays the solutions and references of the benchmark's file.
     Oracle,
     /// Does nothing.
@@ -50,9 +55,17 @@ impl Agent {
             )),
             "oracle" => Ok(Self::Oracle),
             "null" | "nop" => Ok(Self::Null),
-            model if model.starts_with("model:") => Err(WrongUse(format!(
-                "'{model}': this program has no model agent; give a command, oracle or null"
-            ))),
+            named if named.starts_with("model:") => {
+                let model = named.trim_start_matches("model:");
+                match model.split_once('/') {
+                    Some(("openai" | "anthropic", name)) if !name.is_empty() => {
+                        Ok(Self::Model(model.to_owned()))
+                    }
+                    _ => Err(WrongUse(format!(
+                        "'{named}' names no model: write model:anthropic/NAME, or model:openai/NAME for whatever speaks chat/completions"
+                    ))),
+                }
+            }
             id if id.starts_with("agt_") => Ok(Self::Registered(id.to_owned())),
             named if named.starts_with("agent:") => {
                 let name = named.trim_start_matches("agent:");
@@ -69,9 +82,25 @@ impl Agent {
     pub(super) fn name(&self) -> String {
         match self {
             Self::Command(command) => command.chars().take(200).collect(),
+            Self::Model(model) => format!("model:{model}"),
             Self::Oracle => "oracle".to_owned(),
             Self::Null => "null".to_owned(),
             Self::Registered(named) => named.clone(),
+        }
+    }
+
+    /// What a shell runs as this agent.
+    pub(super) fn command(&self) -> anyhow::Result<String> {
+        match self {
+            Self::Command(command) => Ok(command.clone()),
+            Self::Model(model) => {
+                let program = std::env::current_exe().context("this program has no path")?;
+                let program = quoted(&program.to_string_lossy());
+                Ok(format!("{program} agent model {}", quoted(model)))
+            }
+            Self::Oracle | Self::Null | Self::Registered(_) => {
+                anyhow::bail!("the agent {} is no command", self.name())
+            }
         }
     }
 
@@ -228,6 +257,15 @@ mod tests {
         assert_eq!(registered, Agent::Registered("mine".to_owned()));
         assert!(Agent::read("agent:").is_err());
         assert!(Agent::read(" ").is_err() && Agent::read("model:x/y").is_err());
+        let model = Agent::read("model:openai/small").unwrap();
+        assert_eq!(model, Agent::Model("openai/small".to_owned()));
+        assert_eq!(model.name(), "model:openai/small");
+        assert!(
+            model
+                .command()
+                .unwrap()
+                .ends_with(" agent model 'openai/small'")
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    agent::{Agent, CommandRun},
+    agent::{Agent, CommandRun, PROVIDER_FAILED},
     benchmark::Exam,
     drive::{Phase, Todo, text},
     plan::Plan,
@@ -160,7 +160,8 @@ impl Attempts {
                 let taker = self.api.with_key(SecretString::from(token));
                 self.solve(&taker, task_run, todo, started, devbox).await
             }
-            Agent::Command(command) => {
+            Agent::Command(_) | Agent::Model(_) => {
+                let command = self.agent.command()?;
                 let mut command_run = CommandRun {
                     place: self.place.join(task_run),
                     directory: self.plan.directory.clone(),
@@ -170,7 +171,7 @@ impl Attempts {
                 let item = &started["task_item"];
                 let task = self.task_file(task_run, todo, started, &opened);
                 command_run.write_files(&problem(&todo.task, item), &task)?;
-                let ending = command_run.work(command, &self.cancel).await;
+                let ending = command_run.work(&command, &self.cancel).await;
                 Ok(self.worked(ending, &command_run))
             }
         }
@@ -203,6 +204,10 @@ impl Attempts {
         let failed = |cause, reason: String| WorkOutcome::Failed { cause, reason };
         match ending {
             Ok(Ending::Exited(0)) => WorkOutcome::Done,
+            // Our own model agent saw its provider fail; of other commands a status says nothing about the platform.
+            Ok(Ending::Exited(PROVIDER_FAILED)) if matches!(self.agent, Agent::Model(_)) => {
+                failed("infrastructure", "model_provider".to_owned())
+            }
             Ok(Ending::Exited(code)) => {
                 failed("agent_crash", format!("the agent ended with status {code}"))
             }
@@ -289,6 +294,10 @@ impl Attempts {
             ("PROCTOR_URL".to_owned(), server.to_owned()),
             ("PROCTOR_TOKEN".to_owned(), token.to_owned()),
             ("PROCTOR_TASK_RUN_ID".to_owned(), task_run.to_owned()),
+            (
+                "PROCTOR_MCP_URL".to_owned(),
+                format!("{server}/v1/task-runs/{task_run}/mcp"),
+            ),
         ]);
         for (name, path) in opened["endpoints"].as_object().into_iter().flatten() {
             let path = path.as_str().unwrap_or_default();

@@ -107,7 +107,7 @@ async fn a_job_is_watched_until_it_is_over() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{told}");
     assert!(
-        told.contains(&format!("{job}: completed")) && told.contains("oracle: pass  1.000"),
+        told.contains(&format!("{job}: completed")) && told.contains("oracle: ✔ pass  1.000"),
         "{told}"
     );
     let results: Value = serde_json::from_slice(&output.stdout).unwrap();
