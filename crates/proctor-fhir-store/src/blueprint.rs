@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use proctor_core::{
-    environment::{DatasetType, Simulator},
+    environment::{Dataset, DatasetType, Simulator},
     problem::{Problem, Problems},
     time::Timestamp,
 };
+use proctor_fhir::validate;
 use proctor_simulation::{
     config::read_config,
     machine::AnyMachine,
@@ -72,6 +73,40 @@ pub(crate) fn config_schema() -> Value {
         validation,
     );
     object(&[], json!({"validation": validation}))
+}
+
+/// Everything that is not well formed in a data set, unless the store takes anything.
+pub(crate) fn check_dataset(config: &Value, dataset: &Dataset) -> Vec<Problem> {
+    let config: Config = read_config(config).unwrap_or_default();
+    if matches!(config.validation, Some(ValidationConfig::Off)) {
+        return Vec::new();
+    }
+    let resources: Vec<(String, &Value)> = match &dataset.data {
+        Value::Array(resources) => {
+            let numbered = resources.iter().enumerate();
+            numbered
+                .map(|(place, one)| (place.to_string(), one))
+                .collect()
+        }
+        one => vec![(String::new(), one)],
+    };
+    let found = resources.into_iter().flat_map(|(place, resource)| {
+        let issues = validate::validate(resource).into_iter();
+        issues.map(move |issue| {
+            let problem = match issue.severity {
+                validate::Severity::Error => Problem::error,
+                validate::Severity::Warning => Problem::warning,
+            };
+            problem(inside(&issue.expression), issue.diagnostics).below(&place)
+        })
+    });
+    found.take(validate::MOST_ISSUES).collect()
+}
+
+/// `Patient.name[0].given[1]` as a path inside of the resource: `name.0.given.1`.
+fn inside(expression: &str) -> String {
+    let path = expression.split_once('.').map_or("", |(_, path)| path);
+    path.replace('[', ".").replace(']', "")
 }
 
 impl Blueprint {

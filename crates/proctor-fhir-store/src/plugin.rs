@@ -1,21 +1,20 @@
 //! The FHIR store registers itself.
 
-use std::sync::Arc;
-
 use http::{HeaderMap, Method};
-use proctor_core::time::Timestamp;
+use proctor_core::{environment::Dataset, problem::Problem, time::Timestamp};
 use proctor_simulation::{
     entrance::{Admission, Entrance, Entrances},
     registry::{MachineSource, SimulatorPlugin},
-    scenario::{StepKind, read_fields, required},
+    scenario::{StepFields, StepKind},
+    schema::{about, example, object, text},
     seed::Seed,
     tool::Tool,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
-    blueprint::{Blueprint, config_schema},
+    blueprint::{Blueprint, check_dataset, config_schema},
     entrance,
     smart::Smart,
     tools,
@@ -42,6 +41,10 @@ impl SimulatorPlugin for FhirPlugin {
 
     fn config_schema(&self) -> Value {
         config_schema()
+    }
+
+    fn check_dataset(&self, config: &Value, dataset: &Dataset) -> Vec<Problem> {
+        check_dataset(config, dataset)
     }
 
     fn machine(&self) -> MachineSource {
@@ -112,7 +115,7 @@ pub(super) struct FhirUpsert {
 }
 
 /// The step as authors write it.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenUpsert {
     resource: Option<Value>,
@@ -121,9 +124,14 @@ struct WrittenUpsert {
 const UPSERT: StepKind = StepKind {
     name: "fhir_upsert",
     read: |map| {
-        let written: WrittenUpsert = read_fields(map)?;
-        let resource = required("resource", written.resource)?;
-        Ok(Arc::new(FhirUpsert { resource }))
+        let (written, mut fields) = StepFields::read::<WrittenUpsert>(map);
+        let resource = fields.required("resource", written.resource);
+        fields.finish(resource.map(|resource| FhirUpsert { resource }))
+    },
+    schema: || {
+        let members = json!({"resource": about("The resource, with its id.", resource())});
+        let patient = json!({"resourceType": "Patient", "id": "ada"});
+        example(object(&["resource"], members), json!({"resource": patient}))
     },
     listed: 30,
 };
@@ -136,7 +144,7 @@ pub(super) struct FhirTransaction {
 }
 
 /// The step as authors write it.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenTransaction {
     bundle: Option<Value>,
@@ -145,12 +153,22 @@ struct WrittenTransaction {
 const TRANSACTION: StepKind = StepKind {
     name: "fhir_transaction",
     read: |map| {
-        let written: WrittenTransaction = read_fields(map)?;
-        let bundle = required("bundle", written.bundle)?;
-        Ok(Arc::new(FhirTransaction { bundle }))
+        let (written, mut fields) = StepFields::read::<WrittenTransaction>(map);
+        let bundle = fields.required("bundle", written.bundle);
+        fields.finish(bundle.map(|bundle| FhirTransaction { bundle }))
+    },
+    schema: || {
+        let members = json!({"bundle": about("A Bundle of type transaction.", resource())});
+        let bundle = json!({"resourceType": "Bundle", "type": "transaction", "entry": []});
+        example(object(&["bundle"], members), json!({"bundle": bundle}))
     },
     listed: 40,
 };
+
+/// Any resource, in a schema.
+fn resource() -> Value {
+    json!({"type": "object", "required": ["resourceType"], "properties": {"resourceType": text()}})
+}
 
 #[cfg(test)]
 mod tests {

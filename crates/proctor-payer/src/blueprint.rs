@@ -15,13 +15,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
+    adjudication::{AdjustmentRule, ClaimDecision, ClaimRule, ClaimRules},
     plugin::{CLEARINGHOUSE, PAYER},
     records::{Enrolled, PatientLink, Provider, Roster},
     rules::{ActionKind, Outcome, Rule, Rules},
     shelf::{Kept, Stock},
     skin::{Item, Question, Skin},
 };
-use crate::x12::{Claim, Member, Payer, exchange::Acknowledge, is_npi};
+use crate::x12::{Amount, Claim, Member, Payer, exchange::Acknowledge, is_npi};
 
 /// The configuration of a payer or clearinghouse simulator. Where a playground has several, each
 /// setting stands in one of them.
@@ -34,6 +35,10 @@ struct Config {
     determinations: Vec<Rule>,
     /// What is decided where no rule fits; pending if nothing is said.
     default_determination: Option<Outcome>,
+    /// What is decided about claims, service by service, by the first rule that fits.
+    adjudications: Vec<ClaimRule>,
+    /// What is decided about a service where no rule fits; paid in full if nothing is said.
+    default_adjudication: Option<ClaimRule>,
     /// Name and id of the payer, the providers it admits, and whether it is out of order.
     payer: Option<Payer>,
     /// The portal's one account; both follow from the seed if nothing is said.
@@ -96,6 +101,52 @@ pub(crate) fn config_schema() -> Value {
     rule["anyOf"] = ["procedure_code", "patient_member_id"]
         .map(|name| json!({"required": [name], "properties": {name: {"type": "string"}}}))
         .into();
+    let money = json!({"type": "number", "minimum": 0});
+    let adjustment = object(
+        &["group", "reason"],
+        json!({
+            "group": about("Whose part it is: the provider's (CO), the patient's (PR), nobody's (OA), the payer's (PI).",
+                json!({"enum": ["CO", "PR", "OA", "PI"]})),
+            "reason": about("Why: a claim adjustment reason code (CARC).", text()),
+            "amount": about("How much; all that is left, where neither amount nor percent is said.", optional(&money)),
+            "percent": about("How much of what is allowed, in percent.", optional(&money)),
+        }),
+    );
+    let adjudged = json!({
+        "status": about("What is decided.", json!({"enum": ["paid", "denied", "pending"]})),
+        "allowed": about("The most that is allowed for the service; what is billed beyond it is adjusted with CO 45.", optional(&money)),
+        "adjustments": about("What else is not paid, in this order.", list(&adjustment)),
+        "remarks": about("Remark codes (RARC).", list(&text())),
+        "after": about("How long after the claim came it is decided, such as 1d; at once, where nothing is said.",
+            json!({"type": ["string", "integer"], "minimum": 0})),
+        "delay_seconds": about("The same in seconds.", json!({"type": "integer", "minimum": 0})),
+    });
+    let claim_wanted = object(
+        &[],
+        json!({
+            "authorization": about("Whether the claim names an authorization that the payer gave for the service.",
+                json!({"enum": ["missing", "on_file", null]})),
+            "duplicate": about("Whether the service was billed before.", optional(&flag())),
+            "diagnosis_codes": about("Diagnoses, of which one must be on the claim.", list(&text())),
+            "filed_after_days": about("More days than this between the service and the claim.", optional(&json!({"type": "integer", "minimum": 0}))),
+        }),
+    );
+    let mut of_claims = adjudged.clone();
+    of_claims["procedure_code"] = about("The procedure it is about.", optional(&text()));
+    of_claims["patient_member_id"] = about("The member it is about.", optional(&text()));
+    of_claims["patient_account"] = about(
+        "What the provider calls the claim (CLM01).",
+        optional(&text()),
+    );
+    of_claims["when"] = about(
+        "What the claim must be like; else the rule does not fit.",
+        claim_wanted,
+    );
+    let claim_rule = object(&["status"], of_claims);
+    let address = object(
+        &["line", "city", "state", "postal_code"],
+        json!({"line": text(), "city": text(), "state": text(), "postal_code": text()}),
+    );
     let payer = object(
         &["name", "id"],
         json!({
@@ -103,6 +154,9 @@ pub(crate) fn config_schema() -> Value {
             "id": about("Its payer id, as in NM109 with qualifier PI.", text()),
             "providers": about("The NPIs of the providers on file; every valid NPI, where none is named.", list(&text())),
             "unavailable": about("Whether it cannot answer: every question is rejected with 42.", flag()),
+            "address": about("Where it is, as remittances say.", optional(&address)),
+            "phone": about("Whom to call about remittances: ten digits.", optional(&text())),
+            "tax_id": about("Its tax id: nine digits, which remittances are traced by.", optional(&json!({"type": "string", "pattern": "^[0-9]{9}$"}))),
         }),
     );
     let question = object(
@@ -132,6 +186,11 @@ pub(crate) fn config_schema() -> Value {
                 "What is decided where no rule fits; pending if nothing is said.",
                 optional(&object(&["status"], decision)),
             ),
+            "adjudications": about("What is decided about claims, service by service, by the first rule that fits.", list(&claim_rule)),
+            "default_adjudication": about(
+                "What is decided about a service where no rule fits; paid in full at once if nothing is said.",
+                optional(&object(&["status"], adjudged)),
+            ),
             "payer": about(
                 "Name and id of the payer, the providers it admits, and whether it is out of order.",
                 optional(&payer),
@@ -159,6 +218,7 @@ pub struct Blueprint {
     pub(super) has_clearinghouse: bool,
     pub(super) skin: Skin,
     pub(super) rules: Rules,
+    pub(super) claim_rules: ClaimRules,
     pub(super) payer: Payer,
     pub(super) username: Option<String>,
     pub(super) password: Option<String>,
@@ -220,6 +280,35 @@ pub(crate) fn check_config(config: &Value) -> Result<(), Problems> {
     Problems::none_of(Config::read(config).1)
 }
 
+/// Finds what is wrong with the adjustments of a rule about claims.
+fn check_adjustments(
+    place: &str,
+    status: ClaimDecision,
+    adjustments: &[AdjustmentRule],
+    problems: &mut ConfigProblems,
+) {
+    if status == ClaimDecision::Denied && adjustments.is_empty() {
+        let message = "a denial needs a reason: at least one adjustment with group and reason";
+        problems.add(&format!("{place}.adjustments"), message);
+    }
+    for (index, one) in adjustments.iter().enumerate() {
+        let place = format!("{place}.adjustments.{index}");
+        let is_code = (1..=5).contains(&one.reason.len())
+            && one.reason.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if !is_code {
+            let message = format!("'{}' is not a reason code such as 197", one.reason);
+            problems.add(&format!("{place}.reason"), message);
+        }
+        if one.amount.is_some() && one.percent.is_some() {
+            problems.add(&place, "has an amount or a percent, not both");
+        }
+        let is_money = |amount: &Amount| amount.cents().is_some();
+        if !one.amount.iter().chain(&one.percent).all(is_money) {
+            problems.add(&place, "has more than two decimals");
+        }
+    }
+}
+
 impl Config {
     /// What can be read of the configuration, and everything that is wrong with it.
     fn read(config: &Value) -> (Self, Vec<Problem>) {
@@ -230,6 +319,30 @@ impl Config {
                                (default_determination is for everything else)";
                 problems.add(&format!("determinations.{index}"), message);
             }
+        }
+        for (index, rule) in config.adjudications.iter().enumerate() {
+            let place = format!("adjudications.{index}");
+            if !rule.is_about_something() {
+                let message = "procedure_code, patient_member_id, patient_account or when is required \
+                               (default_adjudication is for everything else)";
+                problems.add(&place, message);
+            }
+            check_adjustments(&place, rule.status, &rule.adjustments, &mut problems);
+        }
+        if let Some(rule) = &config.default_adjudication {
+            let place = "default_adjudication";
+            if rule.is_about_something() {
+                let message = "is for everything that no rule fits: leave out procedure_code, \
+                               patient_member_id, patient_account and when";
+                problems.add(place, message);
+            }
+            check_adjustments(place, rule.status, &rule.adjustments, &mut problems);
+        }
+        let payer = config.payer.as_ref();
+        if let Some(id) = payer.and_then(|payer| payer.tax_id.as_deref())
+            && (id.len() != 9 || !id.bytes().all(|byte| byte.is_ascii_digit()))
+        {
+            problems.add("payer.tax_id", "must have nine digits");
         }
         if let Some(npi) = config.provider_npi.as_deref().filter(|npi| !is_npi(npi)) {
             problems.add("provider_npi", format!("'{npi}' is not an NPI"));
@@ -261,9 +374,11 @@ impl Config {
             )+};
         }
         self.determinations.extend(other.determinations);
+        self.adjudications.extend(other.adjudications);
         take_once!(
             portal,
             default_determination,
+            default_adjudication,
             payer,
             username,
             password,
@@ -289,6 +404,9 @@ impl Config {
             id: "PROCTOR".to_owned(),
             providers: Vec::new(),
             unavailable: false,
+            address: None,
+            phone: None,
+            tax_id: None,
         });
         let listed = payer.providers.first().cloned();
         let known = || roster.providers.first().map(|one| one.npi.clone());
@@ -301,6 +419,10 @@ impl Config {
             rules: Rules {
                 rules: self.determinations,
                 otherwise: self.default_determination.unwrap_or_default(),
+            },
+            claim_rules: ClaimRules {
+                rules: self.adjudications,
+                otherwise: self.default_adjudication,
             },
             payer,
             username: self.username,

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::{
     blueprint::Blueprint,
+    claims::ReceivedClaim,
     clearinghouse::chart,
     prior_auth::PriorAuth,
     records::{Enrolled, PatientLink, Provider, fold},
@@ -32,13 +33,15 @@ pub struct PayerDesk {
     pub(super) links: Shelf<PatientLink>,
     pub(super) providers: Shelf<Provider>,
     pub(super) claims: Shelf<Claim>,
+    /// Claims that came through the clearinghouse, oldest first.
+    pub(super) received: Vec<ReceivedClaim>,
     /// Oldest first.
     pub(super) requests: Vec<PriorAuth>,
     /// How many requests there ever were: new ones are named by it.
     pub(super) made: u64,
     /// Rows that a scenario brought, by the name of their resource.
     pub(super) rows: BTreeMap<String, Vec<FreeRow>>,
-    /// X12 that was sent to the agent, oldest first.
+    /// X12 that was sent to the agent, or will be: remittances have later times.
     pub(super) answered: Vec<X12Response>,
     pub(super) numbers: ControlNumbers,
 }
@@ -75,6 +78,8 @@ pub enum Change {
     },
     /// A claim comes or is replaced.
     ReceiveClaim(Claim),
+    /// A claim was sent in and taken, or changed.
+    Claimed(Box<ReceivedClaim>),
     /// A claim goes.
     DropClaim {
         /// Which.
@@ -112,6 +117,7 @@ impl PayerDesk {
             links: Shelf::of(blueprint.links.clone()),
             providers: Shelf::of(blueprint.providers.clone()),
             claims: Shelf::of(blueprint.claims.clone()),
+            received: Vec::new(),
             blueprint,
             seed,
             requests: Vec::new(),
@@ -138,6 +144,17 @@ impl PayerDesk {
             Change::ListProvider(provider) => self.providers.put(provider),
             Change::UnlistProvider { npi } => self.providers.remove(&fold(&npi)),
             Change::ReceiveClaim(claim) => self.claims.put(claim),
+            Change::Claimed(claim) => {
+                let id = &claim.decided.claim_id;
+                match self
+                    .received
+                    .iter_mut()
+                    .find(|one| one.decided.claim_id == *id)
+                {
+                    Some(one) => *one = *claim,
+                    None => self.received.push(*claim),
+                }
+            }
             Change::DropClaim { claim_id } => self.claims.remove(&fold(&claim_id)),
             Change::Request(request) => {
                 let id = &request.request_id;
@@ -164,6 +181,13 @@ impl PayerDesk {
                 self.numbers = numbers;
             }
         }
+    }
+
+    /// The X12 that was sent by now, oldest first.
+    pub(super) fn sent(&self, now: Timestamp) -> Vec<&X12Response> {
+        let mut sent: Vec<_> = self.answered.iter().filter(|one| one.at <= now).collect();
+        sent.sort_by_key(|one| one.at);
+        sent
     }
 
     pub(super) fn payer(&self) -> &Payer {

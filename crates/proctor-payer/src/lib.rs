@@ -7,6 +7,7 @@
 //! * [`blueprint`], [`skin`]: configuration and seed data, shared by many desks.
 //! * [`desk`]: the state, and the only ways to change it; `provision`: what owners put in.
 //! * [`records`], [`prior_auth`], [`rules`]: members and providers, requests, decisions.
+//! * [`claims`], `adjudication`: claims that were sent in, and what is paid for them.
 //! * `intake`: what providers fill in, field by field.
 //! * `portal`: the portal's REST interface; `web`: its pages; `clearinghouse`: X12 over HTTP.
 //! * [`x12`]: members, coverages and claims, and what a payer answers from them in X12.
@@ -15,7 +16,9 @@
 //! A delayed decision needs no timer: what will be decided is known when a request is submitted, and
 //! shows from its time on.
 
+mod adjudication;
 pub mod blueprint;
+pub mod claims;
 mod clearinghouse;
 pub mod desk;
 mod evidence;
@@ -79,7 +82,7 @@ pub fn is_page(path: &str) -> bool {
 
 /// Whether what is below this word of the portal is its REST interface.
 fn is_rest(word: &str) -> bool {
-    matches!(word, "prior-auths" | "patients" | "providers")
+    matches!(word, "prior-auths" | "patients" | "providers" | "claims")
 }
 
 /// Answers requests below a word: the desk, the request, the rest of its path, and the world around.
@@ -125,7 +128,7 @@ impl Machine for PayerDesk {
         provision: &Provision<'_>,
         around: &Around<'_>,
     ) -> Result<Provided<Change>, NotProvided> {
-        self.put_in(provision, around.now)
+        self.put_in(provision, around)
     }
 
     fn evolve(&mut self, change: Change) {
@@ -153,8 +156,14 @@ impl Machine for PayerDesk {
             });
             exhibits.rows.entry(resource).or_default().extend(rows);
         }
+        let claims = exhibits.rows.entry(claims::CLAIMS).or_default();
+        claims.extend(self.received.iter().map(|one| StateRow {
+            key: Cow::Borrowed(one.decided.claim_id.as_str()),
+            fields: Cow::Owned(one.view(now)),
+            at: one.changed_at(now),
+        }));
         if self.blueprint.has_clearinghouse {
-            exhibits.show(&self.answered);
+            exhibits.show(self.sent(now));
         }
         exhibits.show(self.members.iter());
     }
@@ -179,7 +188,12 @@ impl Machine for PayerDesk {
 
 impl PayerDesk {
     fn is_full(&self) -> bool {
-        self.requests.len() >= MOST_KEPT || self.answered.len() >= MOST_KEPT
+        let kept = [
+            self.requests.len(),
+            self.received.len(),
+            self.answered.len(),
+        ];
+        kept.iter().any(|count| *count >= MOST_KEPT)
     }
 }
 

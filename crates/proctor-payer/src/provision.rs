@@ -3,16 +3,19 @@
 use std::collections::BTreeSet;
 
 use proctor_core::time::Timestamp;
-use proctor_simulation::simulator::{Direction, NotProvided, Provided, Provision, Recorded};
+use proctor_simulation::simulator::{
+    Around, Direction, NotProvided, Provided, Provision, Recorded,
+};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use super::{
+    clearinghouse,
     desk::{Change, FreeRow, PayerDesk},
     intake,
-    plugin::{PortalSeed, X12Member},
+    plugin::{PortalSeed, X12Claims, X12Member},
     prior_auth::{Channel, Decision, PriorAuth, Status},
-    records::{Enrolled, Roster, read},
+    records::{Roster, read},
     rules::Outcome,
     shelf::Kept,
 };
@@ -24,12 +27,13 @@ impl PayerDesk {
     pub(super) fn put_in(
         &self,
         provision: &Provision<'_>,
-        now: Timestamp,
+        around: &Around<'_>,
     ) -> Result<Provided<Change>, NotProvided> {
+        let now = around.now;
         let (kind, payload, changes) = match provision {
             Provision::Step(step) => {
                 if let Some(X12Member { member }) = step.action() {
-                    let one = Enrolled::read(member).map_err(NotProvided)?;
+                    let one = member.clone();
                     let before = self.members.get(&one.member.key()).cloned();
                     let payload = json!({"before": before, "after": one});
                     ("x12_member", payload, vec![Change::Enroll(one)])
@@ -40,6 +44,14 @@ impl PayerDesk {
                         "rows": self.seeded(resource, &changes, now),
                     });
                     ("portal_seed", payload, changes)
+                } else if let Some(X12Claims { claims }) = step.action() {
+                    let (changes, payload) =
+                        clearinghouse::submit(self, claims, around).map_err(|problems| {
+                            let problems: Vec<String> =
+                                problems.iter().map(ToString::to_string).collect();
+                            NotProvided(problems.join("; "))
+                        })?;
+                    ("x12_claim", payload, changes)
                 } else {
                     return Err(NotProvided::not_mine(provision, "payer"));
                 }

@@ -1,8 +1,14 @@
 //! What a payer has on file besides requests: members, providers, claims, and the data sets and
 //! steps that bring them.
 
-use proctor_core::environment::{Dataset, DatasetType};
-use proctor_simulation::{config::read_value, simulator::NotProvided};
+use proctor_core::{
+    environment::{Dataset, DatasetType},
+    problem::{Problem, Problems},
+};
+use proctor_simulation::{
+    config::{read_every, read_value},
+    simulator::NotProvided,
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
@@ -78,6 +84,21 @@ impl Enrolled {
             return Err("member_id: has no letter and no digit".to_owned());
         }
         Ok(Self { member, patient_id })
+    }
+
+    /// The same, naming everything that has not its shape.
+    pub(super) fn read_every(mut map: Map<String, Value>) -> Result<Self, Problems> {
+        let patient = map.remove("patient_id");
+        let mut problems = Vec::new();
+        if !matches!(patient, None | Some(Value::Null | Value::String(_))) {
+            problems.push(Problem::error("patient_id", "must be a text"));
+        }
+        if let Err(wrong) = read_every::<Member>(&Value::Object(map.clone())) {
+            problems.extend(wrong.into_vec());
+        }
+        Problems::none_of(problems)?;
+        map.extend(patient.map(|id| ("patient_id".to_owned(), id)));
+        Self::read(&Value::Object(map)).map_err(|message| Problem::error("", message).into())
     }
 
     pub(super) fn link(&self) -> Option<PatientLink> {

@@ -4,6 +4,7 @@ use proctor_simulation::record::Write;
 use serde_json::{Value, json};
 
 use super::{
+    claims::CLAIMS,
     desk::{Change, PayerDesk},
     evidence::X12Response,
     provision::REQUESTS,
@@ -47,8 +48,15 @@ pub(super) fn of(desk: &PayerDesk, change: &Change) -> Vec<Write> {
             row("providers", &provider.npi, None, Some(json!(provider)))
         }
         Change::UnlistProvider { npi } => gone("providers", npi),
-        Change::ReceiveClaim(claim) => row("claims", &claim.claim_id, None, Some(json!(claim))),
-        Change::DropClaim { claim_id } => gone("claims", claim_id),
+        Change::ReceiveClaim(claim) => row(CLAIMS, &claim.claim_id, None, Some(json!(claim))),
+        Change::Claimed(claim) => {
+            let id = &claim.decided.claim_id;
+            let before = desk.received.iter();
+            let before = before.into_iter().find(|one| one.decided.claim_id == *id);
+            let before = before.map(|one| json!(one.submitted));
+            row(CLAIMS, id, before, Some(json!(claim.submitted)))
+        }
+        Change::DropClaim { claim_id } => gone(CLAIMS, claim_id),
     }
 }
 
@@ -61,10 +69,11 @@ fn gone(resource: &str, key: &str) -> Vec<Write> {
     row(resource, key, Some(json!({"id": key})), None)
 }
 
-/// What the agent asked: one transaction for each answer. Where the payer only acknowledged, that is all there is to name it
+/// What the agent asked: one transaction for each answer; a remittance is none. Where the payer only acknowledged, that is all there is to name it
 /// by.
 fn questions(responses: &[X12Response]) -> Vec<Write> {
-    let is_acknowledgment = |one: &&X12Response| matches!(one.transaction.as_str(), "TA1" | "999");
+    let is_acknowledgment =
+        |one: &&X12Response| matches!(one.transaction.as_str(), "TA1" | "999" | "835");
     let answers: Vec<&X12Response> = responses
         .iter()
         .filter(|one| !is_acknowledgment(one))
@@ -77,6 +86,7 @@ fn questions(responses: &[X12Response]) -> Vec<Write> {
         let asked = match one.transaction.as_str() {
             "271" => "270",
             "277" => "276",
+            "277CA" => "837",
             other => other,
         };
         Write::sent(

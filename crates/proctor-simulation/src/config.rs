@@ -152,18 +152,47 @@ fn deserialize<T: DeserializeOwned>(
 
 /// What of a configuration has its shape, and what is wrong with the rest, however deep it stands.
 fn read_shape<T: DeserializeOwned + Default>(config: &Value) -> (T, Vec<Problem>) {
-    let mut problems = Vec::new();
     if config.is_null() {
-        return (T::default(), problems);
+        return (T::default(), Vec::new());
     }
+    match read_all(config) {
+        Ok(read) => (read, Vec::new()),
+        Err(problems) => (T::default(), problems),
+    }
+}
+
+/// Reads a value that an author wrote, or names everything that has not its shape, with its place in the value.
+pub fn read_every<T: DeserializeOwned>(value: &Value) -> Result<T, Problems> {
+    read_all(value).or_else(|found| {
+        let inside = found.into_iter().map(without_root).collect();
+        Problems::none_of(inside)?;
+        // Nothing is wrong with any part, and still it is not what it should be.
+        read_value(value).map_err(Problems::from)
+    })
+}
+
+/// A problem as seen from inside of what was read.
+pub(crate) fn without_root(problem: Problem) -> Problem {
+    let path = problem.path.strip_prefix(ROOT).unwrap_or(&problem.path);
+    Problem {
+        path: path.strip_prefix('.').unwrap_or(path).to_owned(),
+        ..problem
+    }
+}
+
+/// Where the places of what is read begin.
+const ROOT: &str = "config";
+
+fn read_all<T: DeserializeOwned>(value: &Value) -> Result<T, Vec<Problem>> {
+    let mut problems = Vec::new();
     let mut unread = Unread {
-        settings: config.clone(),
+        settings: value.clone(),
         taken: BTreeMap::new(),
         gone: BTreeMap::new(),
     };
     loop {
         match deserialize::<T>(&unread.settings) {
-            Ok(read) if problems.is_empty() => return (read, problems),
+            Ok(read) if problems.is_empty() => return Ok(read),
             Ok(_) => break,
             Err(error) => {
                 let message = error.inner().to_string();
@@ -177,7 +206,7 @@ fn read_shape<T: DeserializeOwned + Default>(config: &Value) -> (T, Vec<Problem>
             }
         }
     }
-    (T::default(), problems)
+    Err(problems)
 }
 
 /// How a simulator reads its configuration, all of whose problems are ones of shape.
@@ -207,8 +236,8 @@ struct Passed {
 impl Unread {
     /// Takes the innermost value that a path leads to out of what is still to be read.
     fn pass(&mut self, path: &Path, message: &str) -> Passed {
-        let mut place = "config".to_owned();
-        let mut around = "config".to_owned();
+        let mut place = ROOT.to_owned();
+        let mut around = ROOT.to_owned();
         let mut last = None;
         let mut value = Some(&mut self.settings);
         // Where the value stands that holds the last step of the path: looked up again at the end, because it cannot be kept.

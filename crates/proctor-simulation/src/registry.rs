@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use proctor_core::{
-    environment::{Simulator, SimulatorType},
+    environment::{Dataset, Simulator, SimulatorType},
     id::kinds::SimulatorId,
     problem::{Problem, Problems},
 };
@@ -62,6 +62,12 @@ pub trait SimulatorPlugin: Send + Sync + 'static {
             MachineSource::Shared { read, .. } => read(&[&alone]),
         };
         made.map(drop)
+    }
+
+    /// What is wrong with a data set that a simulator of this configuration begins with, each with its place in the data, beside what keeps it from
+    /// being read at all: nothing, if nothing is said. Authors are told; what runs is not touched by it.
+    fn check_dataset(&self, _config: &Value, _dataset: &Dataset) -> Vec<Problem> {
+        Vec::new()
     }
 
     /// How its machine is made.
@@ -222,12 +228,12 @@ impl SimulatorRegistry {
     }
 
     /// Reads a step of a scenario.
-    pub fn read_step(&self, value: &Value) -> Result<Step, Problem> {
+    pub fn read_step(&self, value: &Value) -> Result<Step, Problems> {
         Step::read(value, &self.steps(), self.patterns)
     }
 
     /// All steps with the types that carry them out, in the order in which authors are told of them.
-    fn steps(&self) -> Vec<(&'static StepKind, Vec<SimulatorType>)> {
+    pub fn steps(&self) -> Vec<(&'static StepKind, Vec<SimulatorType>)> {
         let mut steps: Vec<(&'static StepKind, Vec<SimulatorType>)> = Vec::new();
         for plugin in self.plugins() {
             for step in plugin.steps() {

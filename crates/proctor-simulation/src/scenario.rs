@@ -13,9 +13,13 @@ use proctor_core::{
     time::parse_span,
 };
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::{config::read_value, record::RecordedEvent};
+use crate::{
+    config::{ConfigProblems, without_root},
+    record::RecordedEvent,
+    schema::{about, text},
+};
 
 /// The longest time that a step may wait, in days.
 const LONGEST_WAIT_DAYS: u64 = 366;
@@ -59,8 +63,8 @@ pub trait Action: Any + fmt::Debug + Send + Sync {}
 
 impl<T: Any + fmt::Debug + Send + Sync> Action for T {}
 
-/// Makes an action of the members of a step.
-pub type ReadAction = fn(Map<String, Value>) -> Result<Arc<dyn Action>, Problem>;
+/// Makes an action of the members of a step, or says everything that is wrong with them.
+pub type ReadAction = fn(Map<String, Value>) -> Result<Arc<dyn Action>, Problems>;
 
 /// A kind of step: what authors write as its `type`, and how the rest of it is read.
 pub struct StepKind {
@@ -68,8 +72,62 @@ pub struct StepKind {
     pub name: &'static str,
     /// Reads the members of the step but for `type` and `simulator`.
     pub read: ReadAction,
+    /// The JSON Schema of those members: an object, with an example.
+    pub schema: fn() -> Value,
     /// Its place where authors are told of all steps: those with a lower number come first.
     pub listed: u32,
+}
+
+impl StepKind {
+    /// The JSON Schema (2020-12) of a whole step of this kind, with an example. Editors use it; what decides is how a step is read.
+    pub fn whole_schema(&self) -> Value {
+        let mut schema = (self.schema)();
+        let nullable = |mut schema: Value| {
+            schema["type"] = json!([schema["type"], "null"]);
+            schema
+        };
+        let common = [
+            ("type", json!({"const": self.name})),
+            (
+                "simulator",
+                nullable(about(
+                    "The name of the simulator, where there is more than one of the type.",
+                    text(),
+                )),
+            ),
+            (
+                "after",
+                about(
+                    "How long after the start, or after what 'when' waits for: 120s, 2h, PT30M, or a number of seconds.",
+                    json!({"type": ["string", "integer", "null"], "minimum": 0}),
+                ),
+            ),
+            (
+                "when",
+                about(
+                    "A pattern of events that the step waits for.",
+                    json!({"type": ["object", "null"]}),
+                ),
+            ),
+            (
+                "times",
+                about(
+                    "How many events it answers to; 1 when left out.",
+                    json!({"type": ["integer", "null"], "minimum": 1, "maximum": MOST_TIMES}),
+                ),
+            ),
+        ];
+        for (name, member) in common {
+            schema["properties"][name] = member;
+        }
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        let required: Vec<Value> = [json!("type")].into_iter().chain(required).collect();
+        schema["required"] = required.into();
+        if let Some(example) = schema.pointer_mut("/examples/0") {
+            example["type"] = self.name.into();
+        }
+        schema
+    }
 }
 
 impl Step {
@@ -79,31 +137,44 @@ impl Step {
         value: &Value,
         kinds: &[(&'static StepKind, Vec<SimulatorType>)],
         patterns: Option<ReadPattern>,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, Problems> {
         let Value::Object(map) = value else {
-            return Err(Problem::error("", "a step is an object with a 'type'"));
+            return Err(Problem::error("", "a step is an object with a 'type'").into());
         };
         let mut map = map.clone();
+        let mut problems = Vec::new();
         let name = match map.remove("type") {
             Some(Value::String(name)) => name,
-            Some(_) => return Err(Problem::error("type", "must be a text")),
-            None => return Err(Problem::error("type", "is required")),
+            Some(_) => return Err(Problem::error("type", "must be a text").into()),
+            None => return Err(Problem::error("type", "is required").into()),
         };
         let simulator = match map.remove("simulator") {
             None | Some(Value::Null) => None,
             Some(Value::String(name)) => Some(name),
-            Some(_) => return Err(Problem::error("simulator", "must be a text")),
+            Some(_) => {
+                problems.push(Problem::error("simulator", "must be a text"));
+                None
+            }
         };
-        let timing = Timing::take(&mut map, patterns)?;
+        let timing = Timing::take(&mut map, patterns, &mut problems);
         let Some((kind, targets)) = kinds.iter().find(|(kind, _)| kind.name == name) else {
-            return Err(unknown(&name, kinds));
+            problems.insert(0, unknown(&name, kinds));
+            return Err(Problems::of(problems));
         };
+        let action = match (kind.read)(map) {
+            Ok(action) => action,
+            Err(wrong) => {
+                problems.extend(wrong.into_vec());
+                return Err(Problems::of(problems));
+            }
+        };
+        Problems::none_of(problems)?;
         Ok(Self {
             simulator,
             timing,
             kind: kind.name,
             targets: targets.clone(),
-            action: (kind.read)(map)?,
+            action,
         })
     }
 
@@ -125,54 +196,57 @@ impl Step {
 }
 
 impl Timing {
-    /// Takes the members that say when a step happens out of it.
+    /// Takes the members that say when a step happens out of it, and notes what is wrong with them.
     fn take(
         map: &mut Map<String, Value>,
         patterns: Option<ReadPattern>,
-    ) -> Result<Option<Self>, Problem> {
+        problems: &mut Vec<Problem>,
+    ) -> Option<Self> {
         let after = map.remove("after").filter(|value| !value.is_null());
         let when = map.remove("when").filter(|value| !value.is_null());
         let times = map.remove("times").filter(|value| !value.is_null());
         if times.is_some() && when.is_none() {
-            return Err(Problem::error("times", "is about 'when', which is missing"));
+            problems.push(Problem::error("times", "is about 'when', which is missing"));
+            return None;
         }
         if after.is_none() && when.is_none() {
-            return Ok(None);
+            return None;
         }
-        let after = after.map(|value| read_wait(&value)).transpose()?;
-        let times = match times {
-            None => 1,
-            Some(value) => value
-                .as_u64()
-                .filter(|times| (1..=MOST_TIMES).contains(times))
-                .and_then(|times| u32::try_from(times).ok())
-                .ok_or_else(|| {
-                    let message = format!("must be a whole number from 1 to {MOST_TIMES}");
-                    Problem::error("times", message)
-                })?,
-        };
-        let when = when.map(|value| {
-            let read = patterns.ok_or_else(|| {
-                Problem::error("when", "steps cannot wait for events on this server")
-            })?;
-            read(&value).map_err(|problems| {
-                let mut problems = problems.into_vec().into_iter();
-                let first = problems.next();
-                first
-                    .unwrap_or_else(|| Problem::error("", "is no pattern"))
-                    .below("when")
-            })
+        let after =
+            after.and_then(|value| read_wait(&value).map_err(|bad| problems.push(bad)).ok());
+        let times = times.map_or(Some(1), |value| {
+            let times = value.as_u64();
+            let times = times.filter(|times| (1..=MOST_TIMES).contains(times));
+            let times = times.and_then(|times| u32::try_from(times).ok());
+            if times.is_none() {
+                let message = format!("must be a whole number from 1 to {MOST_TIMES}");
+                problems.push(Problem::error("times", message));
+            }
+            times
         });
-        Ok(Some(Self {
+        let when = when.and_then(|value| match patterns.map(|read| read(&value)) {
+            Some(Ok(pattern)) => Some(pattern),
+            Some(Err(wrong)) => {
+                let wrong = wrong.into_vec().into_iter();
+                problems.extend(wrong.map(|problem| problem.below("when")));
+                None
+            }
+            None => {
+                let message = "steps cannot wait for events on this server";
+                problems.push(Problem::error("when", message));
+                None
+            }
+        });
+        Some(Self {
             after: after.unwrap_or_default(),
-            when: when.transpose()?,
-            times,
-        }))
+            when,
+            times: times.unwrap_or(1),
+        })
     }
 }
 
 /// How long a step waits: a text such as `120s`, or a number of seconds.
-fn read_wait(value: &Value) -> Result<Duration, Problem> {
+pub fn read_wait(value: &Value) -> Result<Duration, Problem> {
     let read = match value {
         Value::String(text) => parse_span(text),
         Value::Number(_) => value.as_u64().map(Duration::from_secs),
@@ -203,14 +277,45 @@ fn unknown(name: &str, kinds: &[(&'static StepKind, Vec<SimulatorType>)]) -> Pro
     Problem::error("type", format!("'{name}' is no step; {all}"))
 }
 
-/// Reads the members of a step into a type whose members may all be missing.
-pub fn read_fields<T: DeserializeOwned>(map: Map<String, Value>) -> Result<T, Problem> {
-    read_value(&Value::Object(map))
+/// The members of a step while they are read: everything that is wrong with them is told at once.
+pub struct StepFields {
+    problems: Vec<Problem>,
 }
 
-/// A member that must be there.
-pub fn required<T>(name: &str, value: Option<T>) -> Result<T, Problem> {
-    value.ok_or_else(|| Problem::error(name, "is required"))
+impl StepFields {
+    /// Reads members into a type whose members may all be missing. What has not its shape is noted, and missing in what is returned.
+    pub fn read<T: DeserializeOwned + Default>(map: Map<String, Value>) -> (T, Self) {
+        let (read, found) = ConfigProblems::read(&Value::Object(map));
+        let problems = found.into_vec().into_iter().map(without_root).collect();
+        (read, Self { problems })
+    }
+
+    /// A member that must be there.
+    pub fn required<T>(&mut self, name: &str, value: Option<T>) -> Option<T> {
+        // What is there and has not its shape is noted already.
+        let is_told = self.problems.iter().any(|problem| {
+            let first = problem.path.split('.').next();
+            first == Some(name)
+        });
+        if value.is_none() && !is_told {
+            self.refuse(name, "is required");
+        }
+        value
+    }
+
+    /// Notes what is wrong with a member.
+    pub fn refuse(&mut self, path: &str, message: impl Into<String>) {
+        self.problems.push(Problem::error(path, message));
+    }
+
+    /// The action, if nothing is wrong.
+    pub fn finish<A: Action>(self, action: Option<A>) -> Result<Arc<dyn Action>, Problems> {
+        Problems::none_of(self.problems)?;
+        match action {
+            Some(action) => Ok(Arc::new(action)),
+            None => Err(Problem::error("", "is not complete").into()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -220,7 +325,7 @@ mod tests {
 
     use super::*;
 
-    #[derive(Debug, PartialEq, Deserialize)]
+    #[derive(Debug, Default, PartialEq, Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Telegram {
         text: Option<String>,
@@ -229,10 +334,11 @@ mod tests {
     static TELEGRAM: StepKind = StepKind {
         name: "telegram",
         read: |map| {
-            let telegram: Telegram = read_fields(map)?;
-            required("text", telegram.text.as_ref())?;
-            Ok(Arc::new(telegram))
+            let (telegram, mut fields) = StepFields::read::<Telegram>(map);
+            fields.required("text", telegram.text.as_ref());
+            fields.finish(Some(telegram))
         },
+        schema: || json!({"type": "object"}),
         listed: 0,
     };
 
@@ -276,7 +382,7 @@ mod tests {
         assert_eq!(told(json!({"when": 5})), "when.kind: must be a text");
     }
 
-    fn read(value: &Value) -> Result<Step, Problem> {
+    fn read(value: &Value) -> Result<Step, Problems> {
         Step::read(
             value,
             &[(&TELEGRAM, vec![SimulatorType::named("Telegraph")])],

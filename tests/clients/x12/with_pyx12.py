@@ -1,4 +1,4 @@
-"""pyx12: envelopes, counts, control numbers and HL numbers of every fixture; the whole of 999 and TA1."""
+"""pyx12: envelopes, counts, control numbers and HL numbers of every fixture; the whole of 999, TA1, 277CA, 835 and 837P."""
 
 import io
 import logging
@@ -42,13 +42,18 @@ def say(right, what):
 
 for path in sorted(fixtures.glob("*.x12")):
     say(not envelope_errors(path), f"envelope of {path.stem}")
-    if path.stem.startswith(("999", "ta1")):
+    if path.stem.startswith(("999", "ta1", "277ca", "835", "837")):
         say(is_valid(path), f"whole of {path.stem}")
 
 # The judge itself must be able to say no.
 for name, old, new in [
     ("999-accepted", "IK5*A", "IK5*Q"),
     ("ta1-accepted", "*A*000", "*Q*000"),
+    ("837-claims", "CLM*CLM7001", "CLM*"),
+    ("837-claims", "SV1*HC:72148", "SV1*XX:72148"),
+    ("277ca-accepted", "STC*A2:20*20260421*WQ", "STC*A2:20*20260421*QQ"),
+    ("835-paid-and-denied", "CLP*CLM7002*4", "CLP*CLM7002*9"),
+    ("835-paid-and-denied", "CAS*CO*197", "CAS*XX*197"),
 ]:
     damaged = scratch / f"{name}-damaged.x12"
     damaged.write_text((fixtures / f"{name}.x12").read_text().replace(old, new))

@@ -1,15 +1,13 @@
 //! A fax machine registers itself.
 
-use std::sync::Arc;
-
-use proctor_core::problem::Problem;
 use proctor_simulation::{
     registry::{MachineSource, SimulatorPlugin, factory},
-    scenario::{StepKind, read_fields, required},
+    scenario::{StepFields, StepKind},
+    schema::{about, example, object, text},
     tool::Tool,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Blueprint, Fax, blueprint::config_schema, tools};
 
@@ -58,7 +56,7 @@ pub(super) struct FaxInbound {
 }
 
 /// The step as authors write it.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     from_number: Option<String>,
@@ -69,15 +67,31 @@ struct Written {
 const STEP: StepKind = StepKind {
     name: "fax_inbound",
     read: |map| {
-        let written: Written = read_fields(map)?;
+        let (written, mut fields) = StepFields::read::<Written>(map);
         if written.text.is_none() && written.file.is_none() {
-            return Err(Problem::error("text or file", "is required"));
+            fields.refuse("text or file", "is required");
         }
-        Ok(Arc::new(FaxInbound {
-            from_number: required("from_number", written.from_number)?,
+        let from_number = fields.required("from_number", written.from_number);
+        fields.finish(from_number.map(|from_number| FaxInbound {
+            from_number,
             text: written.text.unwrap_or_default(),
             file: written.file,
         }))
+    },
+    schema: || {
+        let mut schema = object(
+            &["from_number"],
+            json!({
+                "from_number": about("Who sends it.", text()),
+                "text": about("What it says.", text()),
+                "file": about("The name of the document, if it has one.", text()),
+            }),
+        );
+        schema["anyOf"] = json!([{"required": ["text"]}, {"required": ["file"]}]);
+        example(
+            schema,
+            json!({"from_number": "+1 555 010 7100", "text": "Your appeal was received."}),
+        )
     },
     listed: 60,
 };

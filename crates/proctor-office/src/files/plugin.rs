@@ -1,16 +1,14 @@
 //! A tree of files registers itself.
 
-use std::sync::Arc;
-
 use base64::{Engine, engine::general_purpose::STANDARD};
-use proctor_core::problem::Problem;
 use proctor_simulation::{
     registry::{MachineSource, SimulatorPlugin, factory},
-    scenario::{StepKind, read_fields, required},
+    scenario::{StepFields, StepKind},
+    schema::{about, example, object, text},
     tool::Tool,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Blueprint, Files, blueprint::config_schema, path::FilePath, tools};
 
@@ -61,7 +59,7 @@ pub(super) struct DropFileInbox {
 }
 
 /// The step as authors write it.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     path: Option<String>,
@@ -72,26 +70,50 @@ struct Written {
 const STEP: StepKind = StepKind {
     name: "drop_file_inbox",
     read: |map| {
-        let written: Written = read_fields(map)?;
+        let (written, mut fields) = StepFields::read::<Written>(map);
         let content = match (written.content, written.content_base64) {
-            (Some(text), None) => text.into_bytes(),
-            (None, Some(text)) => STANDARD
-                .decode(text.trim())
-                .map_err(|error| Problem::error("content_base64", error.to_string()))?,
+            (Some(text), None) => Some(text.into_bytes()),
+            (None, Some(text)) => match STANDARD.decode(text.trim()) {
+                Ok(content) => Some(content),
+                Err(error) => {
+                    fields.refuse("content_base64", error.to_string());
+                    None
+                }
+            },
             (None, None) => {
-                return Err(Problem::error("content or content_base64", "is required"));
+                fields.refuse("content or content_base64", "is required");
+                None
             }
             (Some(_), Some(_)) => {
-                return Err(Problem::error(
-                    "content and content_base64",
-                    "only one of them",
-                ));
+                fields.refuse("content and content_base64", "only one of them");
+                None
             }
         };
-        let path = required("path", written.path)?;
-        let path = FilePath::in_inbox(&path)
-            .map_err(|problem| Problem::error("path", problem.to_string()))?;
-        Ok(Arc::new(DropFileInbox { path, content }))
+        let path = fields.required("path", written.path);
+        let path = path.and_then(|path| match FilePath::in_inbox(&path) {
+            Ok(path) => Some(path),
+            Err(problem) => {
+                fields.refuse("path", problem.to_string());
+                None
+            }
+        });
+        let file = path.zip(content);
+        fields.finish(file.map(|(path, content)| DropFileInbox { path, content }))
+    },
+    schema: || {
+        let mut schema = object(
+            &["path"],
+            json!({
+                "path": about("Where, below inbox/.", text()),
+                "content": about("What is in it, as text.", text()),
+                "content_base64": about("What is in it, as base64.", text()),
+            }),
+        );
+        schema["oneOf"] = json!([{"required": ["content"]}, {"required": ["content_base64"]}]);
+        example(
+            schema,
+            json!({"path": "referral.txt", "content": "Please see Mr. Smith."}),
+        )
     },
     listed: 10,
 };

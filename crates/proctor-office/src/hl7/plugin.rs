@@ -1,14 +1,13 @@
 //! An HL7 v2 interface registers itself.
 
-use std::sync::Arc;
-
 use proctor_simulation::{
     registry::{MachineSource, SimulatorPlugin, factory},
-    scenario::{StepKind, read_fields, required},
+    scenario::{StepFields, StepKind},
+    schema::{about, example, object, text},
     tool::Tool,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Blueprint, Hl7, blueprint::config_schema, tools};
 
@@ -53,7 +52,7 @@ pub(super) struct Hl7Inbound {
 }
 
 /// The step as authors write it.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     payload: Option<String>,
@@ -62,9 +61,14 @@ struct Written {
 const STEP: StepKind = StepKind {
     name: "hl7_inbound",
     read: |map| {
-        let written: Written = read_fields(map)?;
-        let payload = required("payload", written.payload)?;
-        Ok(Arc::new(Hl7Inbound { payload }))
+        let (written, mut fields) = StepFields::read::<Written>(map);
+        let payload = fields.required("payload", written.payload);
+        fields.finish(payload.map(|payload| Hl7Inbound { payload }))
+    },
+    schema: || {
+        let members = json!({"payload": about("The message, from MSH on.", text())});
+        let payload = "MSH|^~\\&|LAB|HOSP|EHR|CLINIC|20300301||ORU^R01|1|P|2.5.1\rPID|||12345";
+        example(object(&["payload"], members), json!({"payload": payload}))
     },
     listed: 20,
 };

@@ -1,14 +1,13 @@
 //! Messages to and from patients registers itself.
 
-use std::sync::Arc;
-
 use proctor_simulation::{
     registry::{MachineSource, SimulatorPlugin, factory},
-    scenario::{StepKind, read_fields, required},
+    scenario::{StepFields, StepKind},
+    schema::{about, example, object, text},
     tool::Tool,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Blueprint, Messages, blueprint::config_schema, tools};
 
@@ -61,7 +60,7 @@ pub(super) struct MessageInbound {
 }
 
 /// The step as authors write it.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     patient_id: Option<String>,
@@ -72,12 +71,29 @@ struct Written {
 const STEP: StepKind = StepKind {
     name: "message_inbound",
     read: |map| {
-        let written: Written = read_fields(map)?;
-        Ok(Arc::new(MessageInbound {
-            patient_id: required("patient_id", written.patient_id)?,
-            channel: required("channel", written.channel)?,
-            body: required("body", written.body)?,
-        }))
+        let (written, mut fields) = StepFields::read::<Written>(map);
+        let patient_id = fields.required("patient_id", written.patient_id);
+        let channel = fields.required("channel", written.channel);
+        let body = fields.required("body", written.body);
+        let message = || {
+            Some(MessageInbound {
+                patient_id: patient_id?,
+                channel: channel?,
+                body: body?,
+            })
+        };
+        fields.finish(message())
+    },
+    schema: || {
+        let members = json!({
+            "patient_id": about("Who writes.", text()),
+            "channel": about("By which channel.", text()),
+            "body": about("What.", text()),
+        });
+        example(
+            object(&["patient_id", "channel", "body"], members),
+            json!({"patient_id": "ada", "channel": "sms", "body": "I can come on Monday."}),
+        )
     },
     listed: 80,
 };

@@ -1,14 +1,13 @@
 //! A telephone line registers itself.
 
-use std::sync::Arc;
-
 use proctor_simulation::{
     registry::{MachineSource, SimulatorPlugin, factory},
-    scenario::{StepKind, read_fields, required},
+    scenario::{StepFields, StepKind},
+    schema::{about, example, object, text},
     tool::Tool,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Blueprint, Voice, config::config_schema, tools};
 
@@ -53,7 +52,7 @@ pub(super) struct VoicemailLeft {
 }
 
 /// The step as authors write it.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     text: Option<String>,
@@ -62,9 +61,16 @@ struct Written {
 const STEP: StepKind = StepKind {
     name: "voicemail",
     read: |map| {
-        let written: Written = read_fields(map)?;
-        let text = required("text", written.text)?;
-        Ok(Arc::new(VoicemailLeft { text }))
+        let (written, mut fields) = StepFields::read::<Written>(map);
+        let text = fields.required("text", written.text);
+        fields.finish(text.map(|text| VoicemailLeft { text }))
+    },
+    schema: || {
+        let members = json!({"text": about("What was said.", text())});
+        example(
+            object(&["text"], members),
+            json!({"text": "Please call me back."}),
+        )
     },
     listed: 70,
 };

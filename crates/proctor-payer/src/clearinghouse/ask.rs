@@ -14,7 +14,7 @@ use proctor_x12::{
 };
 use serde_json::{Value, json};
 
-use super::{chart, exchange, fields::Fields, parsed, recorded, shown};
+use super::{billing, chart, exchange, fields::Fields, parsed, recorded, shown};
 use crate::{
     X12Response,
     desk::PayerDesk,
@@ -22,7 +22,10 @@ use crate::{
     intake,
     prior_auth::{Channel, PriorAuth, Status},
     records,
-    x12::{ClaimStatusQuestion, EligibilityQuestion, Person, ReviewQuestion},
+    x12::{
+        ClaimStatusQuestion, EligibilityQuestion, Person, ReviewQuestion,
+        claims::{Bill, bills},
+    },
 };
 
 /// `POST clearinghouse/eligibility`.
@@ -123,6 +126,24 @@ pub(super) fn prior_auth(desk: &PayerDesk, request: &Request, around: &Around<'_
     })
 }
 
+/// `POST clearinghouse/claims`: a claim, which is sent as an 837P.
+pub(super) fn claim(desk: &PayerDesk, request: &Request, around: &Around<'_>) -> Handling {
+    let bill = billing::read(desk, request.json()?, around).map_err(|wrong| {
+        Box::new(match wrong {
+            billing::NotABill::Fields(problems) => Response::invalid(&problems),
+            billing::NotABill::Nobody(message) => Response::not_found(message),
+        })
+    })?;
+    let input = written_claims(desk, &[bill], around.now);
+    answered(desk, input, None, around, |_| {})
+}
+
+/// One 837P with all the claims.
+pub(super) fn written_claims(desk: &PayerDesk, all: &[Bill], now: Timestamp) -> String {
+    let body = bills(all, desk.payer(), now);
+    written(desk, TransactionSet::ProfessionalClaim, body, now)
+}
+
 fn ask_again(desk: &PayerDesk, name: &str, around: &Around<'_>) -> Handling {
     let now = around.now;
     let row = desk.request(name).ok_or_else(|| {
@@ -148,7 +169,7 @@ fn ask_again(desk: &PayerDesk, name: &str, around: &Around<'_>) -> Handling {
 }
 
 /// Whom a question is about.
-fn subject(
+pub(super) fn subject(
     desk: &PayerDesk,
     fields: &mut Fields,
     around: &Around<'_>,
@@ -177,13 +198,13 @@ fn subject(
     })
 }
 
-fn npi(desk: &PayerDesk, fields: &mut Fields) -> String {
+pub(super) fn npi(desk: &PayerDesk, fields: &mut Fields) -> String {
     let given = fields.text(&["provider_npi", "npi"]);
     given.unwrap_or_else(|| desk.blueprint.asking_npi.clone())
 }
 
 /// What the sender's system calls its next question.
-fn reference(desk: &PayerDesk) -> String {
+pub(super) fn reference(desk: &PayerDesk) -> String {
     let number = u64::try_from(desk.answered.len()).unwrap_or(u64::MAX);
     let id = desk.seed.short_id("clearinghouse reference", number);
     format!("Q{}", id.to_ascii_uppercase())
@@ -211,8 +232,7 @@ fn answered(
         .map_err(|error| Box::new(Response::bad_request(error.to_string())))?;
     exchanged.requests.iter_mut().for_each(complete);
     let answer = exchanged
-        .responses
-        .iter()
+        .sent(now)
         .find_map(|one| Some((one, parsed(one).into_iter().next()?)));
     let response = match answer {
         Some((one, Value::Object(mut said))) => {
@@ -220,6 +240,9 @@ fn answered(
             said.insert("control_number".to_owned(), json!(one.control_number));
             said.insert("raw".to_owned(), json!(one.raw));
             said.insert("request_raw".to_owned(), json!(input));
+            if let Some(claim) = exchanged.claims.last() {
+                said.insert("claim".to_owned(), claim.view(now));
+            }
             if let Some(id) = exchanged.about.first() {
                 let mut all = exchanged.requests.iter().chain(&desk.requests);
                 let row = all.find(|one| one.request_id == *id);

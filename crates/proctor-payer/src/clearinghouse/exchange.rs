@@ -8,26 +8,36 @@ use serde_json::json;
 
 use crate::{
     X12Response,
+    claims::{Adjudicator, ReceivedClaim},
     desk::PayerDesk,
     intake,
     prior_auth::{Channel, PriorAuth, Status},
     records::fold,
     x12::{
         Determination, Determine, ReviewRequest,
-        exchange::{self, Knowledge},
+        exchange::{self, Deciders, Knowledge},
     },
 };
 
 /// What came of an exchange.
 pub(super) struct Exchanged {
-    /// The answers, in order.
+    /// The answers, in order; remittances may have later times.
     pub(super) responses: Vec<X12Response>,
     /// Requests for prior authorization that were made.
     pub(super) requests: Vec<PriorAuth>,
+    /// Claims that were taken, and those that they replace.
+    pub(super) claims: Vec<ReceivedClaim>,
     /// The id of every request that a 278 was about, in order.
     pub(super) about: Vec<String>,
     /// The control numbers after it.
     pub(super) numbers: ControlNumbers,
+}
+
+impl Exchanged {
+    /// What is answered now.
+    pub(super) fn sent(&self, now: Timestamp) -> impl Iterator<Item = &X12Response> {
+        self.responses.iter().filter(move |one| one.at <= now)
+    }
 }
 
 /// Has the payer answer an input. A 278 that asks again is answered from the request `asked_for`
@@ -40,7 +50,7 @@ pub(super) fn exchange(
 ) -> Result<Exchanged, ReadError> {
     let now = around.now;
     let members = desk.members.slice();
-    let claims = desk.claims.slice();
+    let claims = desk.claims_as_of(now);
     let knowledge = Knowledge {
         payer: desk.payer(),
         members: &members,
@@ -54,11 +64,16 @@ pub(super) fn exchange(
         made: Vec::new(),
         about: Vec::new(),
     };
+    let mut adjudicator = Adjudicator::new(desk, now);
+    let mut deciders = Deciders {
+        determine: &mut reviewer,
+        adjudicate: &mut adjudicator,
+    };
     let mut numbers = desk.numbers;
     let replies = exchange::answer(
         input,
         knowledge,
-        &mut reviewer,
+        &mut deciders,
         desk.blueprint.acknowledge,
         &mut numbers,
         now,
@@ -66,15 +81,16 @@ pub(super) fn exchange(
     let responses = replies
         .into_iter()
         .map(|reply| X12Response {
-            transaction: reply.set.map_or("TA1", |set| set.id()).to_owned(),
+            transaction: reply.set.map_or("TA1", |set| set.name()).to_owned(),
             control_number: control_number(&reply.text),
             raw: reply.text,
-            at: now,
+            at: reply.at,
         })
         .collect();
     Ok(Exchanged {
         responses,
         requests: reviewer.made,
+        claims: adjudicator.received,
         about: reviewer.about,
         numbers,
     })

@@ -88,7 +88,15 @@ impl Fields {
     }
 
     /// Refuses the question if anything is wrong; fields that nobody read are.
-    pub(super) fn finish(mut self) -> Result<(), Box<Response>> {
+    pub(super) fn finish(self) -> Result<(), Box<Response>> {
+        self.finish_with(|problems| Box::new(Response::invalid(&problems)))
+    }
+
+    /// The same, with the refusal that `refuse` makes of everything that is wrong.
+    pub(super) fn finish_with<E>(
+        mut self,
+        refuse: impl FnOnce(Vec<Problem>) -> E,
+    ) -> Result<(), E> {
         for name in self.left.keys() {
             let problem = Problem::error(name, "is no field of this question");
             self.problems.push(problem);
@@ -96,7 +104,7 @@ impl Fields {
         if self.problems.is_empty() {
             Ok(())
         } else {
-            Err(Box::new(Response::invalid(&self.problems)))
+            Err(refuse(self.problems))
         }
     }
 }

@@ -2,6 +2,7 @@
 //! X12. Every question, however it came, goes through one exchange with the payer.
 
 mod ask;
+mod billing;
 pub(super) mod chart;
 mod exchange;
 mod fields;
@@ -44,6 +45,10 @@ pub(super) fn handle(
         ["eligibility"] => ask::eligibility,
         ["claim-status"] => ask::claim_status,
         ["prior-auth"] => ask::prior_auth,
+        ["claims"] if request.method == Method::POST => ask::claim,
+        ["claims"] => return claims(desk, request, around.now),
+        ["claims", id] => return claim(desk, request, id, around.now),
+        ["remittances"] => return remittances(desk, request, around.now),
         ["x12"] => return interchange(desk, request, around),
         _ => return Err(nothing_here(request)),
     };
@@ -68,10 +73,16 @@ fn interchange(desk: &PayerDesk, request: &Request, around: &Around<'_>) -> Hand
     let now = around.now;
     match request.method {
         Method::GET | Method::HEAD => {
-            request.check_parameters(&[])?;
-            let sent: Vec<Value> = desk.answered.iter().map(shown).collect();
+            request.check_parameters(&["transaction"])?;
+            let wanted = request.parameter("transaction");
+            let sent = desk.sent(now).into_iter();
+            let sent = sent.filter(|one| {
+                let wanted = wanted.as_deref().filter(|name| !name.is_empty());
+                wanted.is_none_or(|name| one.transaction.eq_ignore_ascii_case(name))
+            });
+            let sent: Vec<Value> = sent.map(shown).collect();
             let response = Response::json(StatusCode::OK, &json!({ "data": sent }));
-            return Ok(Handled::look(KIND, response).telling("count", sent.len()));
+            return Ok(told(response, &sent));
         }
         Method::POST => {}
         _ => return wrong_method(request, "GET, HEAD, POST"),
@@ -84,14 +95,10 @@ fn interchange(desk: &PayerDesk, request: &Request, around: &Around<'_>) -> Hand
         .header(header::ACCEPT)
         .is_some_and(|accept| accept.to_ascii_lowercase().contains(X12));
     let response = if wants_x12 {
-        let all: Vec<&str> = exchanged
-            .responses
-            .iter()
-            .map(|one| one.raw.as_str())
-            .collect();
+        let all: Vec<&str> = exchanged.sent(now).map(|one| one.raw.as_str()).collect();
         Response::with_body(StatusCode::OK, X12, all.join("\n"))
     } else {
-        let all: Vec<Value> = exchanged.responses.iter().map(shown).collect();
+        let all: Vec<Value> = exchanged.sent(now).map(shown).collect();
         Response::json(StatusCode::OK, &json!({ "responses": all }))
     };
     let raw = String::from_utf8_lossy(&input).into_owned();
@@ -145,6 +152,8 @@ fn parsed(response: &X12Response) -> Vec<Value> {
         "271" => view::eligibility,
         "277" => view::claim_status,
         "278" => view::prior_auth,
+        "277CA" => view::claim_acknowledgment,
+        "835" => view::remittance,
         _ => return Vec::new(),
     };
     let Ok(document) = Document::read(response.raw.as_bytes()) else {
@@ -169,18 +178,157 @@ fn recorded(
             json!({"before": before.map(|one| one.view(now)), "after": after.view(now)})
         })
         .collect();
-    let responses: Vec<Value> = exchanged.responses.iter().map(|one| json!(one)).collect();
+    let claims = exchanged.claims.iter().map(|after| {
+        let id = &after.decided.claim_id;
+        let before = desk.received.iter().find(|one| one.decided.claim_id == *id);
+        json!({"before": before.map(|one| one.view(now)), "after": after.view(now)})
+    });
+    let rows: Vec<Value> = rows.into_iter().chain(claims).collect();
+    let responses: Vec<Value> = exchanged.sent(now).map(|one| json!(one)).collect();
     let handled = Handled::look(EXCHANGED, response)
         .telling("request_raw", request_raw)
         .telling("responses", responses)
         .telling("rows", rows);
+    changes(exchanged).into_iter().fold(handled, Handled::with)
+}
+
+/// What an exchange changes at the desk.
+fn changes(exchanged: Exchanged) -> Vec<Change> {
     let requests = exchanged.requests.into_iter();
-    requests
-        .fold(handled, |handled, row| {
-            handled.with(Change::Request(Box::new(row)))
+    let requests = requests.map(|row| Change::Request(Box::new(row)));
+    let claims = exchanged.claims.into_iter();
+    let claims = claims.map(|row| Change::Claimed(Box::new(row)));
+    let answer = Change::Answer {
+        responses: exchanged.responses,
+        numbers: exchanged.numbers,
+    };
+    requests.chain(claims).chain([answer]).collect()
+}
+
+/// `GET clearinghouse/claims`: claims as they stand.
+fn claims(desk: &PayerDesk, request: &Request, now: Timestamp) -> Handling {
+    look(request, "GET, HEAD, POST")?;
+    request.check_parameters(&["patient_account", "member_id", "status"])?;
+    let rows = crate::portal::claim_rows(desk, request, now);
+    let response = Response::json(StatusCode::OK, &json!({ "data": rows }));
+    Ok(told(response, &rows))
+}
+
+/// `GET clearinghouse/claims/{claim_id or patient_account}`.
+fn claim(desk: &PayerDesk, request: &Request, id: &str, now: Timestamp) -> Handling {
+    look(request, "GET, HEAD")?;
+    request.check_parameters(&[])?;
+    let row = crate::portal::claim_row(desk, id, now)?;
+    let response = Response::json(StatusCode::OK, &row);
+    Ok(told(response, std::slice::from_ref(&row)).telling("row", row))
+}
+
+/// `GET clearinghouse/remittances`: the 835s that came so far, oldest first.
+fn remittances(desk: &PayerDesk, request: &Request, now: Timestamp) -> Handling {
+    look(request, "GET, HEAD")?;
+    request.check_parameters(&["patient_account"])?;
+    let wanted = request.parameter("patient_account");
+    let wanted = wanted.filter(|name| !name.is_empty());
+    let sent = desk.sent(now).into_iter();
+    let sent = sent.filter(|one| one.transaction == "835").map(shown);
+    let is_wanted = |one: &Value| {
+        let claims = one.pointer("/parsed/claims").and_then(Value::as_array);
+        wanted.as_deref().is_none_or(|wanted| {
+            let mut accounts = claims.into_iter().flatten();
+            accounts.any(|claim| claim["patient_account"] == wanted)
         })
-        .with(Change::Answer {
-            responses: exchanged.responses,
-            numbers: exchanged.numbers,
+    };
+    let sent: Vec<Value> = sent.filter(is_wanted).collect();
+    let response = Response::json(StatusCode::OK, &json!({ "data": sent }));
+    Ok(told(response, &sent))
+}
+
+/// A look at rows or responses. Its event tells how many there were, and how many claims among them are decided.
+fn told(response: Response, shown: &[Value]) -> Handled {
+    let decided = |one: &Value| match one.pointer("/parsed/claims") {
+        Some(Value::Array(claims)) if one["transaction"] == "835" => claims.len(),
+        _ => usize::from(one["decided_at"].is_string()),
+    };
+    let decided: usize = shown.iter().map(decided).sum();
+    Handled::look(KIND, response)
+        .telling("count", shown.len())
+        .telling("decided", decided)
+}
+
+/// Refuses what is not a look.
+fn look(request: &Request, allow: &'static str) -> Result<(), Box<Response>> {
+    match request.method {
+        Method::GET | Method::HEAD => Ok(()),
+        _ => Err(Box::new(Response::wrong_method(request, allow))),
+    }
+}
+
+/// Has the payer take the claims of a scenario's step.
+pub(super) fn submit(
+    desk: &PayerDesk,
+    claims: &[Map<String, Value>],
+    around: &Around<'_>,
+) -> Result<(Vec<Change>, Value), Vec<Problem>> {
+    let mut bills = Vec::new();
+    let mut problems = Vec::new();
+    for (index, claim) in claims.iter().enumerate() {
+        match billing::read(desk, claim.clone(), around) {
+            Ok(bill) => bills.push(bill),
+            Err(billing::NotABill::Fields(wrong)) => {
+                let below = |problem: Problem| problem.below(&format!("claims.{index}"));
+                problems.extend(wrong.into_iter().map(below));
+            }
+            Err(billing::NotABill::Nobody(message)) => {
+                problems.push(Problem::error(format!("claims.{index}"), message));
+            }
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let input = ask::written_claims(desk, &bills, around.now);
+    let exchanged = exchange::exchange(desk, input.as_bytes(), None, around)
+        .map_err(|error| vec![Problem::error("claims", error.to_string())])?;
+    let refused = not_taken(&exchanged);
+    if !refused.is_empty() {
+        return Err(refused);
+    }
+    let payload = json!({
+        "interchange": input,
+        "responses": exchanged.sent(around.now).collect::<Vec<_>>(),
+    });
+    Ok((changes(exchanged), payload))
+}
+
+/// Why the payer does not take claims, one by one.
+fn not_taken(exchanged: &Exchanged) -> Vec<Problem> {
+    let answers = exchanged.responses.iter();
+    let mut answers = answers.filter(|one| one.transaction == "277CA").peekable();
+    if answers.peek().is_none() {
+        let said: Vec<&str> = exchanged.responses.iter().map(|one| &*one.raw).collect();
+        let message = format!("are not accepted as X12: {}", said.join(" "));
+        return vec![Problem::error("claims", message)];
+    }
+    let claims = answers.flat_map(parsed).flat_map(|one| match one {
+        Value::Object(mut said) => match said.remove("claims") {
+            Some(Value::Array(claims)) => claims,
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    });
+    let refused = claims
+        .enumerate()
+        .filter(|(_, claim)| claim["accepted"] == false);
+    refused
+        .map(|(place, claim)| {
+            let text = |name: &str| claim[name].as_str().unwrap_or_default();
+            let message = format!(
+                "the payer does not take it ({}:{}): {}",
+                text("category"),
+                text("status_code"),
+                text("message")
+            );
+            Problem::error(format!("claims.{place}"), message)
         })
+        .collect()
 }

@@ -1,6 +1,7 @@
 //! The portal's REST interface. Whoever reaches the playground may use it: the pages have a login,
 //! these routes need none.
 
+mod claims;
 mod directory;
 mod follow_up;
 mod prior_auths;
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::{desk::PayerDesk, handled::Handled, handled::Handling, nothing_here};
 
+pub(super) use claims::{claim_row, claim_rows};
 pub(super) use directory::{find_patients, find_providers};
 pub(super) use prior_auths::attached;
 pub(super) use tools::TOOLS;
@@ -75,7 +77,9 @@ pub(super) fn handle(
         (["patients", id], _) if is_look => directory::patient(desk, id, now),
         (["providers"], _) if is_look => directory::providers(desk, request),
         (["providers", npi], _) if is_look => directory::provider(desk, npi),
-        (["patients" | "providers"] | ["patients" | "providers", _], _) => {
+        (["claims"], _) if is_look => claims::list(desk, request, now),
+        (["claims", id], _) if is_look => claims::show(desk, request, id, now),
+        (["patients" | "providers" | "claims"] | ["patients" | "providers" | "claims", _], _) => {
             wrong_method(request, "GET, HEAD")
         }
         _ => Err(nothing_here(request)),

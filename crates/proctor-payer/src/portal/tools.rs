@@ -34,6 +34,27 @@ pub(crate) const TOOLS: &[Tool] = &[
         ],
     },
     Tool {
+        name: "portal_claims",
+        description: "List claims that the payer has, as they stand, newest first.",
+        effect: Effect::Reads,
+        method: Method::GET,
+        path: "portal/claims",
+        arguments: &[
+            Argument::optional(
+                "patient_account",
+                Shape::Text,
+                Place::Query,
+                "Only claims with the provider's number.",
+            ),
+            Argument::optional(
+                "member_id",
+                Shape::Text,
+                Place::Query,
+                "Only claims of this member.",
+            ),
+        ],
+    },
+    Tool {
         name: "portal_prior_auths",
         description: "List requests for prior authorization, newest first, with their determinations.",
         effect: Effect::Reads,

@@ -228,7 +228,7 @@ fn a_raw_interchange_is_acknowledged_and_answered() {
         405
     );
     assert_eq!(bench.get("clearinghouse/eligibility").0, 405);
-    assert_eq!(bench.get("clearinghouse/claims").0, 404);
+    assert_eq!(bench.get("clearinghouse/nothing").0, 404);
     bench.assert_replays();
 }
 

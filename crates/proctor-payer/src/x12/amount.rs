@@ -33,6 +33,21 @@ impl Amount {
         shortest(&format!("{front}.{back}{part}"))
     }
 
+    /// In cents; none where it has a smaller part, or is more than anybody bills.
+    pub fn cents(&self) -> Option<u64> {
+        let short = self.to_x12();
+        let (whole, part) = short.split_once('.').unwrap_or((&short, ""));
+        if part.len() > 2 || whole.len() > 12 {
+            return None;
+        }
+        format!("{whole}{part:0<2}").parse().ok()
+    }
+
+    /// An amount of cents.
+    pub fn of_cents(cents: u64) -> Self {
+        Self(format!("{}.{:02}", cents / 100, cents % 100))
+    }
+
     /// Whether two amounts are the same number.
     pub fn equals(&self, other: &Self) -> bool {
         self.to_x12() == other.to_x12()
@@ -103,6 +118,22 @@ mod tests {
         ] {
             assert_eq!(Amount::parse(text).unwrap().percent_to_x12(), fraction);
         }
+    }
+
+    #[test]
+    fn money_is_counted_in_cents() {
+        for (text, cents) in [
+            ("0", Some(0)),
+            ("1240.5", Some(124_050)),
+            ("0.07", Some(7)),
+            ("12.340", Some(1_234)),
+            ("0.005", None),
+            ("1234567890123", None),
+        ] {
+            assert_eq!(Amount::parse(text).unwrap().cents(), cents, "{text}");
+        }
+        assert_eq!(Amount::of_cents(124_050).to_x12(), "1240.5");
+        assert_eq!(Amount::of_cents(7).as_str(), "0.07");
     }
 
     #[test]

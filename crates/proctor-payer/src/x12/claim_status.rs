@@ -108,7 +108,7 @@ pub fn answer(
                 go_on: false,
             })
         }
-        Level::Event | Level::Service => None,
+        Level::Event | Level::Service | Level::Patient => None,
     });
     let mut header = answer_header("0010", "08", question, at);
     header.elements.push("DG".into());

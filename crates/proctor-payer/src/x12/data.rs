@@ -20,6 +20,15 @@ pub struct Payer {
     /// Whether it cannot answer at the moment: every question is rejected with 42.
     #[serde(default)]
     pub unavailable: bool,
+    /// Where it is, as remittances say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<Address>,
+    /// Whom to call about remittances: ten digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phone: Option<String>,
+    /// Its tax id: nine digits, which remittances are traced by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tax_id: Option<String>,
 }
 
 /// A subscriber.

@@ -52,7 +52,7 @@ pub fn answer(
                     go_on: false,
                 })
             }
-            Level::Provider | Level::Event | Level::Service => None,
+            Level::Provider | Level::Event | Level::Service | Level::Patient => None,
         }
     });
     let mut body = vec![answer_header("0022", "11", question, at)];

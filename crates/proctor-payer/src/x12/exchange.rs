@@ -19,7 +19,9 @@ use proctor_x12::{
 };
 
 use super::{
-    Claim, Determine, Member, Payer, claim_status_response, eligibility_response, review_response,
+    Claim, Determine, Member, Payer, claim_status_response,
+    claims::{self, Adjudicate},
+    eligibility_response, review_response,
 };
 
 /// When acknowledgments that accept are sent; those that reject always are.
@@ -50,10 +52,21 @@ pub struct Reply {
     pub set: Option<TransactionSet>,
     /// The interchange.
     pub text: String,
+    /// When it is sent: remittances come later than the answer to their claims.
+    pub at: Timestamp,
+}
+
+/// Who decides what is not in the data.
+pub struct Deciders<'d> {
+    /// About requests for review.
+    pub determine: &'d mut dyn Determine,
+    /// About claims.
+    pub adjudicate: &'d mut dyn Adjudicate,
 }
 
 /// The sets that a payer takes.
-const QUESTIONS: [TransactionSet; 3] = [
+const QUESTIONS: [TransactionSet; 4] = [
+    TransactionSet::ProfessionalClaim,
     TransactionSet::EligibilityInquiry,
     TransactionSet::ClaimStatusRequest,
     TransactionSet::ReviewRequest,
@@ -63,7 +76,7 @@ const QUESTIONS: [TransactionSet; 3] = [
 pub fn answer(
     input: &[u8],
     knowledge: Knowledge<'_>,
-    determine: &mut dyn Determine,
+    deciders: &mut Deciders<'_>,
     acknowledge: Acknowledge,
     numbers: &mut ControlNumbers,
     now: Timestamp,
@@ -73,7 +86,8 @@ pub fn answer(
     for interchange in &document.interchanges {
         let mut desk = Desk {
             knowledge,
-            determine,
+            determine: &mut *deciders.determine,
+            adjudicate: &mut *deciders.adjudicate,
             positive: acknowledge == Acknowledge::Always || interchange.header().text(14) == "1",
             numbers,
             now,
@@ -87,6 +101,7 @@ pub fn answer(
 struct Desk<'d, 'k> {
     knowledge: Knowledge<'k>,
     determine: &'d mut dyn Determine,
+    adjudicate: &'d mut dyn Adjudicate,
     positive: bool,
     numbers: &'d mut ControlNumbers,
     now: Timestamp,
@@ -104,7 +119,11 @@ impl Desk<'_, '_> {
             let ta1 = acknowledgment::ta1(interchange, note);
             let envelope = Envelope::reply_to(interchange, None, self.now);
             let text = envelope.write_acknowledgment(self.numbers, ta1);
-            self.replies.push(Reply { set: None, text });
+            self.replies.push(Reply {
+                set: None,
+                text,
+                at: self.now,
+            });
         }
         if note == InterchangeNote::NoError {
             let reports = envelope::check_groups(interchange, &QUESTIONS);
@@ -120,13 +139,17 @@ impl Desk<'_, '_> {
             return;
         }
         let envelope = Envelope::reply_to(interchange, Some(header), self.now);
+        // Claims are acknowledged whether or not anybody asks.
+        let is_of_claims = header.text(1) == TransactionSet::ProfessionalClaim.functional_id();
         if self.positive
+            || is_of_claims
             || report.accepted() < group.transactions.len()
             || !report.faults.is_empty()
         {
             let body = acknowledgment::body_999(interchange, group, report);
             self.reply(&envelope, TransactionSet::Acknowledgment, &[body]);
         }
+        let mut remittances = Vec::new();
         let mut answers: Vec<(TransactionSet, Vec<Vec<Segment>>)> = Vec::new();
         for (index, transaction) in group.transactions.iter().enumerate() {
             let set = report.transactions.get(index).and_then(|one| one.set);
@@ -134,7 +157,8 @@ impl Desk<'_, '_> {
                 continue;
             };
             let question = interchange.segments_of(transaction);
-            let Some((answer, body)) = self.business_answer(set, question) else {
+            let answered = self.business_answer(set, question, &mut remittances);
+            let Some((answer, body)) = answered else {
                 continue;
             };
             match answers.last_mut() {
@@ -145,12 +169,20 @@ impl Desk<'_, '_> {
         for (set, bodies) in answers {
             self.reply(&envelope, set, &bodies);
         }
+        for (at, body) in remittances {
+            let envelope = Envelope {
+                at,
+                ..envelope.clone()
+            };
+            self.reply(&envelope, TransactionSet::Remittance, &[body]);
+        }
     }
 
     fn business_answer(
         &mut self,
         set: TransactionSet,
         question: &[Segment],
+        remittances: &mut Vec<(Timestamp, Vec<Segment>)>,
     ) -> Option<(TransactionSet, Vec<Segment>)> {
         let Knowledge {
             payer,
@@ -167,7 +199,14 @@ impl Desk<'_, '_> {
             TransactionSet::ReviewRequest => {
                 review_response(payer, members, question, self.determine, self.now)
             }
+            TransactionSet::ProfessionalClaim => {
+                let answer = claims::answer(payer, members, question, self.adjudicate, self.now);
+                remittances.extend(answer.remittances);
+                answer.acknowledgment
+            }
             TransactionSet::EligibilityResponse
+            | TransactionSet::ClaimAcknowledgment
+            | TransactionSet::Remittance
             | TransactionSet::ClaimStatusResponse
             | TransactionSet::ReviewResponse
             | TransactionSet::Acknowledgment => return None,
@@ -180,6 +219,7 @@ impl Desk<'_, '_> {
         self.replies.push(Reply {
             set: Some(set),
             text,
+            at: envelope.at,
         });
     }
 }

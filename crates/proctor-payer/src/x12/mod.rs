@@ -7,6 +7,7 @@
 
 mod amount;
 mod claim_status;
+pub mod claims;
 mod data;
 mod eligibility;
 pub mod exchange;

@@ -42,7 +42,12 @@ impl Outline {
             let parent = entry
                 .parent
                 .map_or_else(String::new, |parent| (parent + 1).to_string());
-            let child = if parents.contains(&index) { "1" } else { "0" };
+            // A patient of a 277CA has no place for what stands below.
+            let child = match entry.level.as_str() {
+                "PT" => "",
+                _ if parents.contains(&index) => "1",
+                _ => "0",
+            };
             let number = (index + 1).to_string();
             all.push(Segment::new("HL", [&number, &parent, &entry.level, child]));
             all.extend(entry.segments);

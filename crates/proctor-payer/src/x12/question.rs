@@ -146,7 +146,7 @@ pub struct ReviewQuestion {
 /// TRN03: who gave a trace number its meaning; a leading `9` marks an id that the sender chose.
 const ORIGIN: &str = "9000000000";
 
-fn header(structure: &str, purpose: &str, reference: &str, at: Timestamp) -> Segment {
+pub(super) fn header(structure: &str, purpose: &str, reference: &str, at: Timestamp) -> Segment {
     let (day, time) = (Day::of(at).to_x12(), day::minutes(at));
     Segment::new("BHT", [structure, purpose, reference, &day, &time])
 }

@@ -179,7 +179,7 @@ pub fn answer(
                 go_on: false,
             })
         }
-        Level::Provider => None,
+        Level::Provider | Level::Patient => None,
     });
     let mut body = vec![answer_header("0007", "11", question, at)];
     body.extend(levels);

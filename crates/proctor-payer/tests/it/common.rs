@@ -3,9 +3,13 @@
 
 use proctor_core::time::Timestamp;
 use proctor_payer::x12::{
-    Claim, ClaimStatusQuestion, Determination, DeterminationStatus, EligibilityQuestion, Member,
-    Payer, Person, ReviewQuestion, ReviewRequest,
-    exchange::{self, Acknowledge, Knowledge, Reply},
+    Amount, Claim, ClaimStatusQuestion, Determination, DeterminationStatus, EligibilityQuestion,
+    Gender, Member, Payer, Person, ReviewQuestion, ReviewRequest,
+    claims::{
+        Adjudicate, Adjudicated, AdjudicatedLine, Adjustment, AdjustmentGroup, Bill, BillLine,
+        ClaimRejection, Insured, SubmittedClaim, bills,
+    },
+    exchange::{self, Acknowledge, Deciders, Knowledge, Reply},
 };
 use proctor_x12::{
     build::{ControlNumbers, Envelope, Party},
@@ -68,6 +72,96 @@ pub(crate) fn determine(request: &ReviewRequest) -> Determination {
         reason_code: None,
         auth_number: auth_number.map(str::to_owned),
     }
+}
+
+/// Pays half of every service the next day, and nothing for 70450. Of what is left half is the contract's, half the patient's.
+#[derive(Default)]
+pub(crate) struct Halves {
+    taken: usize,
+}
+
+impl Adjudicate for Halves {
+    fn adjudicate(
+        &mut self,
+        claim: &SubmittedClaim,
+        _: &Insured<'_>,
+    ) -> Result<Adjudicated, ClaimRejection> {
+        self.taken += 1;
+        let lines = claim.lines.iter().map(|line| {
+            let charge = line.cents();
+            let denied = line.procedure_code == "70450";
+            let paid = if denied { 0 } else { charge / 2 };
+            let contract = if denied { charge } else { charge / 4 };
+            let adjustment = |group, reason: &str, amount| Adjustment {
+                group,
+                reason: reason.to_owned(),
+                amount,
+            };
+            let mut adjustments = vec![if denied {
+                adjustment(AdjustmentGroup::Co, "197", contract)
+            } else {
+                adjustment(AdjustmentGroup::Co, "45", contract)
+            }];
+            if !denied {
+                let rest = charge - paid - contract;
+                adjustments.push(adjustment(AdjustmentGroup::Pr, "2", rest));
+            }
+            AdjudicatedLine {
+                denied,
+                paid,
+                allowed: charge - contract,
+                adjustments,
+                remarks: if denied {
+                    vec!["M62".to_owned()]
+                } else {
+                    Vec::new()
+                },
+            }
+        });
+        Ok(Adjudicated {
+            claim_id: format!("C{:09}", self.taken),
+            at: Some(NOW.plus(std::time::Duration::from_secs(86_400))),
+            lines: lines.collect(),
+        })
+    }
+
+    fn pay(&mut self, claim_ids: &[&str]) -> String {
+        format!("{:08}", 1000 + claim_ids.len())
+    }
+}
+
+/// A bill of Ada Smith's for some services, each with what it costs.
+pub(crate) fn bill(account: &str, lines: &[(&str, &str)]) -> Bill {
+    let lines = lines.iter().map(|(code, charge)| BillLine {
+        procedure_code: (*code).to_owned(),
+        modifiers: Vec::new(),
+        charge: Amount::parse(charge).unwrap(),
+        units: Amount::parse("1").unwrap(),
+        days: ("2026-04-02".parse().unwrap(), "2026-04-02".parse().unwrap()),
+    });
+    let mut subscriber = person("BCB123456789");
+    subscriber.birth_date = world().members[0].birth_date.into();
+    Bill {
+        reference: "REQ-4".to_owned(),
+        patient_account: account.to_owned(),
+        provider_name: "Lakeside Family Medicine".to_owned(),
+        provider_npi: NPI.to_owned(),
+        provider_address: None,
+        subscriber,
+        gender: Some(Gender::Female),
+        dependent: None,
+        place_of_service: "11".to_owned(),
+        frequency: "1".to_owned(),
+        diagnosis_codes: vec!["M54.16".to_owned()],
+        authorization_number: Some("AUTH-0001".to_owned()),
+        original_claim_id: None,
+        lines: lines.collect(),
+    }
+}
+
+pub(crate) fn sent_837(all: &[Bill]) -> String {
+    let body = bills(all, &world().payer, NOW);
+    sent(TransactionSet::ProfessionalClaim, body, false)
 }
 
 pub(crate) fn person(member_id: &str) -> Person {
@@ -145,11 +239,14 @@ pub(crate) fn replies(world: &World, input: &str) -> Vec<Reply> {
     };
     let mut numbers = ControlNumbers::from_seed(7);
     let acknowledge = Acknowledge::WhenAsked;
-    let mut rules = determine;
+    let mut deciders = Deciders {
+        determine: &mut determine,
+        adjudicate: &mut Halves::default(),
+    };
     exchange::answer(
         input.as_bytes(),
         knowledge,
-        &mut rules,
+        &mut deciders,
         acknowledge,
         &mut numbers,
         NOW,

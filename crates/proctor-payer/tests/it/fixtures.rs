@@ -2,7 +2,7 @@
 //! writes today, byte for byte. `PROCTOR_UPDATE_FIXTURES=1` writes them anew.
 
 use crate::common::*;
-use proctor_payer::x12::Person;
+use proctor_payer::x12::{Gender, Person, Relationship};
 use proctor_x12::{
     envelope::{InterchangeNote, check_groups, check_interchange},
     interchange::Document,
@@ -40,6 +40,35 @@ fn fixtures() -> Vec<(&'static str, String)> {
         .replacen("DMG*D8", "DMG*D9", 1);
     let broken_syntax = broken_syntax.replacen("NM1*1P*2*PROVIDER", "NM1*1P**PROVIDER", 1);
     let missing_segment = inquiry_without_subscriber_name(&active);
+    let claim = sent_837(&[
+        bill("CLM7001", &[("72148", "1240.50"), ("99213", "120")]),
+        bill("CLM7002", &[("70450", "900")]),
+    ]);
+    let mut for_child = bill("CLM7003", &[("99213", "120.01")]);
+    for_child.dependent = Some((
+        Person {
+            first_name: "Theo".to_owned(),
+            last_name: "Smith".to_owned(),
+            birth_date: "2015-07-21".parse().ok(),
+            ..Person::default()
+        },
+        Relationship::Child,
+        Some(Gender::Male),
+    ));
+    let for_child = sent_837(&[for_child]);
+    let mut stranger = bill("CLM7004", &[("99213", "120")]);
+    stranger.subscriber = person("NOBODY00001");
+    let stranger = sent_837(&[stranger]);
+    let wrong_sum = claim.replacen("CLM*CLM7001*1360.5", "CLM*CLM7001*1360.6", 1);
+    let broken_claim = claim
+        .replacen("CLM*CLM7001*1360.5", "CLM**1360.5", 1)
+        .replacen("HI*ABK:M5416~", "HI*XYZ:M5416~", 1);
+    let of_claim = |world: &World, input: &str| -> Vec<String> {
+        replies(world, input)
+            .into_iter()
+            .map(|one| one.text)
+            .collect()
+    };
     let wrong_trailer = active.replacen("IEA*1*", "IEA*2*", 1);
     vec![
         ("270-active", active.clone()),
@@ -61,6 +90,27 @@ fn fixtures() -> Vec<(&'static str, String)> {
         ("278-need-more-info", reply(&world, &review("70551"))),
         ("278-partial", reply(&world, &review("97110"))),
         ("278-modified", reply(&world, &review("70553"))),
+        ("837-claims", claim.clone()),
+        ("837-dependent", for_child.clone()),
+        ("999-claims", of_claim(&world, &claim)[0].clone()),
+        ("277ca-accepted", of_claim(&world, &claim)[1].clone()),
+        ("835-paid-and-denied", of_claim(&world, &claim)[2].clone()),
+        ("277ca-dependent", of_claim(&world, &for_child)[1].clone()),
+        ("835-dependent", of_claim(&world, &for_child)[2].clone()),
+        (
+            "277ca-member-unknown",
+            of_claim(&world, &stranger)[1].clone(),
+        ),
+        (
+            "277ca-provider-not-on-file",
+            of_claim(&strict, &claim)[1].clone(),
+        ),
+        (
+            "277ca-payer-unavailable",
+            of_claim(&closed, &claim)[1].clone(),
+        ),
+        ("277ca-charges", of_claim(&world, &wrong_sum)[1].clone()),
+        ("999-claim-errors", reply(&world, &broken_claim)),
         ("999-accepted", accepted_999),
         ("999-element-errors", reply(&world, &broken_syntax)),
         ("999-segment-missing", reply(&world, &missing_segment)),

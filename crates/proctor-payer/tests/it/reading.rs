@@ -133,10 +133,13 @@ fn answered(input: &[u8]) {
         members: &world.members,
         claims: &world.claims,
     };
-    let mut rules = determine;
+    let mut deciders = exchange::Deciders {
+        determine: &mut determine,
+        adjudicate: &mut Halves::default(),
+    };
     let mut numbers = ControlNumbers::from_seed(3);
     let always = exchange::Acknowledge::Always;
-    let replies = exchange::answer(input, knowledge, &mut rules, always, &mut numbers, NOW);
+    let replies = exchange::answer(input, knowledge, &mut deciders, always, &mut numbers, NOW);
     for reply in replies.into_iter().flatten() {
         let document = Document::read(reply.text.clone()).unwrap();
         for interchange in &document.interchanges {

@@ -152,12 +152,10 @@ fn group_faults(
     let number = header.text(6);
     let trailer = group.trailer.map(|index| &interchange.segments[index]);
     let mut faults = Vec::new();
-    match sets.first() {
-        None => faults.push(GroupFault::NotSupported),
-        Some(set) if set.version() != header.text(8) => {
-            faults.push(GroupFault::VersionNotSupported);
-        }
-        Some(_) => {}
+    if sets.is_empty() {
+        faults.push(GroupFault::NotSupported);
+    } else if sets.iter().all(|set| set.version() != header.text(8)) {
+        faults.push(GroupFault::VersionNotSupported);
     }
     if !(1..=9).contains(&number.len()) || !number.bytes().all(|byte| byte.is_ascii_digit()) {
         faults.push(GroupFault::ControlNumber);
@@ -190,7 +188,7 @@ fn check_transaction<'i>(
     let mut faults = Vec::new();
     match set {
         None => faults.push(TransactionFault::NotSupported),
-        Some(set) if header.text(3) != set.version() => {
+        Some(set) if header.text(3) != set.guide() => {
             faults.push(TransactionFault::GuideNotSupported);
         }
         Some(_) => {}

@@ -33,6 +33,9 @@ shipped!(REQUEST_276, "276.txt");
 shipped!(RESPONSE_277, "277.txt");
 shipped!(REQUEST_278, "278-request.txt");
 shipped!(RESPONSE_278, "278-response.txt");
+shipped!(CLAIM_837, "837p.txt");
+shipped!(ACKNOWLEDGMENT_277, "277ca.txt");
+shipped!(REMITTANCE_835, "835.txt");
 
 /// The segments of the standard.
 pub fn dictionary() -> &'static Dictionary {
@@ -48,6 +51,9 @@ pub fn table(set: TransactionSet) -> Option<&'static Loop> {
         TransactionSet::ClaimStatusResponse => Some(&RESPONSE_277),
         TransactionSet::ReviewRequest => Some(&REQUEST_278),
         TransactionSet::ReviewResponse => Some(&RESPONSE_278),
+        TransactionSet::ProfessionalClaim => Some(&CLAIM_837),
+        TransactionSet::ClaimAcknowledgment => Some(&ACKNOWLEDGMENT_277),
+        TransactionSet::Remittance => Some(&REMITTANCE_835),
         TransactionSet::Acknowledgment => None,
     }
 }

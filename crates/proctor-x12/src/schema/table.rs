@@ -154,7 +154,7 @@ impl SegmentRule {
         }
         let telling = match self.tag.as_str() {
             "HL" => 3,
-            "NM1" | "REF" | "DTP" | "AMT" => 1,
+            "NM1" | "N1" | "REF" | "DTP" | "DTM" | "AMT" | "QTY" | "PER" | "HI" => 1,
             _ => return true,
         };
         let rule = self.elements.iter().find(|rule| rule.number == telling);

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{ElementError, ElementFault};
-use crate::segment::Segment;
+use crate::{segment::Segment, transaction_set::TransactionSet};
 
 /// A level of the hierarchy, from HL03.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,6 +23,8 @@ pub enum Level {
     Event,
     /// `SS`: one service of it.
     Service,
+    /// `PT`: whom a claim is for.
+    Patient,
 }
 
 impl Level {
@@ -36,13 +38,16 @@ impl Level {
             "23" => Self::Dependent,
             "EV" => Self::Event,
             "SS" => Self::Service,
+            "PT" => Self::Patient,
             _ => return None,
         })
     }
 
-    /// The levels this one may stand below.
-    const fn parents(self) -> &'static [Self] {
+    /// The levels this one may stand below. In an 837 the one who bills is the source, and patients stand right below.
+    const fn parents(self, set: TransactionSet) -> &'static [Self] {
         match self {
+            Self::Subscriber if matches!(set, TransactionSet::ProfessionalClaim) => &[Self::Source],
+            Self::Patient => &[Self::Provider],
             Self::Source => &[],
             Self::Receiver => &[Self::Source],
             Self::Provider => &[Self::Receiver],
@@ -98,7 +103,10 @@ pub fn tree(segments: &[Segment]) -> Vec<HierarchyNode> {
 }
 
 /// Checks the numbers of the HL segments against each other; faults by the index of their segment.
-pub(super) fn check(segments: &[Segment]) -> HashMap<usize, Vec<ElementError>> {
+pub(super) fn check(
+    set: TransactionSet,
+    segments: &[Segment],
+) -> HashMap<usize, Vec<ElementError>> {
     let nodes = tree(segments);
     let has_children: HashSet<_> = nodes.iter().filter_map(|node| node.parent).collect();
     let mut latest: HashMap<Level, usize> = HashMap::new();
@@ -111,7 +119,7 @@ pub(super) fn check(segments: &[Segment]) -> HashMap<usize, Vec<ElementError>> {
         let placed = match node.parent {
             Some(parent) => {
                 let level = nodes[parent].level;
-                node.level.parents().contains(&level) && latest.get(&level) == Some(&parent)
+                node.level.parents(set).contains(&level) && latest.get(&level) == Some(&parent)
             }
             None => segment.text(2).is_empty(),
         };

@@ -155,7 +155,7 @@ pub fn check(set: TransactionSet, segments: &[Segment]) -> SyntaxReport {
     let placed = walk::place(table, segments);
     let mut errors = placed.errors;
     let places = placed.places;
-    let mut hierarchy = hierarchy::check(segments);
+    let mut hierarchy = hierarchy::check(set, segments);
     for (index, segment) in segments.iter().enumerate() {
         let place = places.get(index).and_then(Option::as_ref);
         let mut found = elements::check(segment, place.map(|place| place.rule));

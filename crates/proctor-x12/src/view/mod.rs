@@ -1,13 +1,17 @@
 //! Answers as JSON, for callers that do not read X12.
 
+mod claim_acknowledgment;
 mod claim_status;
 mod eligibility;
+mod remittance;
 mod review;
 
 use serde_json::{Value, json};
 
+pub use claim_acknowledgment::claim_acknowledgment;
 pub use claim_status::claim_status;
 pub use eligibility::eligibility;
+pub use remittance::remittance;
 pub use review::prior_auth;
 
 use crate::{day::Day, segment::Segment};
