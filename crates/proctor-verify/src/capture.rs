@@ -21,10 +21,11 @@ use crate::{
     },
     compare::Manner,
     expectation::said,
+    fhir_paths::impossible,
     fields::{Field, bind, read_correlation},
     found::Found,
     json_path::JsonPath,
-    reader::{Node, Notes, Object},
+    reader::{AssertionNode as _, Node, Notes, Object},
     template::{Captured, Context, Failed, Scope, scalar_text},
     text_judge::JudgeAnswers,
 };
@@ -241,9 +242,14 @@ impl Source {
                     })
                 });
                 let search = Search::read(kind, object.optional("search"));
+                let node = path?;
+                let path = node.parsed(JsonPath::parse)?;
+                if let Some(why) = kind.and_then(|kind| impossible(kind.name(), &path)) {
+                    node.doubt(why);
+                }
                 Some(Self::Fhir {
                     search: search?,
-                    path: path?.parsed(JsonPath::parse)?,
+                    path,
                 })
             }
             From::Hl7 | From::Hl7Inbound => {

@@ -8,7 +8,7 @@ use crate::{
     compare::Manner,
     expectation::{Expectation, Test, said},
     found::Found,
-    reader::{Node, Object},
+    reader::{AssertionNode as _, Node, Object},
     template::{Failed, Scope},
 };
 
@@ -72,6 +72,23 @@ pub(crate) fn read_fields<P, E: ToString>(
         })
         .collect();
     fields.into_iter().collect()
+}
+
+/// Says of each path in `[{path, expected}, …]` why it can never lead anywhere, where `why_not` knows.
+pub(crate) fn doubt_paths(node: Option<&Node<'_>>, why_not: impl Fn(&str) -> Option<String>) {
+    let items = node.filter(|node| node.value().is_array());
+    for item in items.and_then(Node::list).iter().flatten() {
+        if !item.value().is_object() {
+            continue;
+        }
+        let path = item.object().and_then(|object| object.optional("path"));
+        let Some(path) = path.filter(|path| path.value().is_string()) else {
+            continue;
+        };
+        if let Some(why) = path.text().and_then(&why_not) {
+            path.doubt(why);
+        }
+    }
 }
 
 /// Reads `{path: expected, …}`.

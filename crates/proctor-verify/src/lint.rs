@@ -9,6 +9,7 @@ use proctor_core::{
     phrase::Phrase,
     problem::Problem,
 };
+use serde_json::Value;
 
 use crate::{checks::judge, reader::Notes, registry::CheckRegistry, rubric::scorer_problem};
 
@@ -40,6 +41,65 @@ pub fn lint(task: &Task, checks: &CheckRegistry) -> Vec<Remark> {
         problem,
     }));
     remarks
+}
+
+/// Rows that a task asks about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedRows {
+    /// The criterion that asks; none for a capture of the task.
+    pub criterion: Option<CriterionId>,
+    /// Where: in the assertion, or below `capture` of the task.
+    pub path: String,
+    /// The name of the resource.
+    pub resource: String,
+    /// Whether it is only allowed to change, not looked for.
+    pub is_allowance: bool,
+}
+
+/// The rows that criteria and captures of a task ask about, by the names of their resources.
+pub fn row_resources(task: &Task) -> Vec<AskedRows> {
+    let mut asked = Vec::new();
+    for criterion in &task.criteria {
+        let Check::Assertion(assertion) = &criterion.check else {
+            continue;
+        };
+        let ask = |path: String, resource: &Value, is_allowance| {
+            Some(AskedRows {
+                criterion: Some(criterion.id),
+                path,
+                resource: resource.as_str()?.to_owned(),
+                is_allowance,
+            })
+        };
+        match assertion["assert"].as_str() {
+            Some("portal-state-match") => {
+                let resource = &assertion["correlate_by"]["resource"];
+                asked.extend(ask("correlate_by.resource".to_owned(), resource, false));
+            }
+            Some("unchanged") => {
+                let allowances = assertion["allow"].as_array().into_iter().flatten();
+                asked.extend(allowances.enumerate().filter_map(|(place, one)| {
+                    ask(format!("allow.{place}.portal"), &one["portal"], true)
+                }));
+            }
+            _ => {}
+        }
+    }
+    for (name, capture) in &task.capture {
+        if capture["from"] == "portal"
+            && let Some(resource) = capture["resource"].as_str()
+        {
+            asked.push(AskedRows {
+                criterion: None,
+                path: format!("{name}.resource"),
+                resource: resource.to_owned(),
+                is_allowance: false,
+            });
+        }
+    }
+    // What a template names, or everything, is no name.
+    asked.retain(|one| !one.resource.contains("{{") && one.resource != "*");
+    asked
 }
 
 /// The axis on which harm counts.

@@ -10,7 +10,7 @@ use crate::{
     fields::{FieldResult, Wanted, held, in_words},
     found::Found,
     outcome::Outcome,
-    reader::{Node, Object, left_out_or},
+    reader::{AssertionNode as _, Node, Object, left_out_or},
 };
 
 /// How many things there should be.
@@ -56,6 +56,9 @@ impl Quantity {
                 max.unwrap_or(0)
             ));
             return None;
+        }
+        if min == 0 && max.is_none() {
+            node.caution("is met by any number, so it has no way to fail");
         }
         Some(Self::Count { min, max })
     }

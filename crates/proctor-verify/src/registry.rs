@@ -5,7 +5,7 @@ use std::any::Any;
 
 use proctor_core::id::kinds::CriterionId;
 use proctor_simulation::exhibits::Exhibits;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     checks::{disclosure, events, fhir, hl7, judge, portal, sftp, unchanged, voice, x12},
@@ -34,6 +34,12 @@ pub trait Check: Sized + Send + Sync + 'static {
     /// Reads the members of an assertion but for `assert`. Whatever is wrong is refused through the
     /// members themselves, all of it, and the result is then `None`.
     fn read(assertion: &Object<'_>) -> Option<Self>;
+
+    /// A JSON Schema (2020-12) of the assertion, with an example: any object that names the check, if nothing is said. It knows shapes only;
+    /// reading decides.
+    fn schema() -> Value {
+        json!({"type": "object", "properties": {"assert": {"const": Self::NAME}}})
+    }
 
     /// Checks the assertion on what was seen.
     fn run(&self, view: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed>;
@@ -89,6 +95,13 @@ impl CheckRegistry {
     /// What `assert` may say.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.entries.iter().map(|entry| entry.name)
+    }
+
+    /// The JSON Schemas of all assertions, each with the name of its check.
+    pub fn schemas(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        self.entries
+            .iter()
+            .map(|entry| (entry.name, (entry.schema)()))
     }
 
     /// Reads an assertion; none if it is not understood, and then `notes` say why.
@@ -149,6 +162,7 @@ pub(crate) struct Asked<'a> {
 struct Entry {
     name: &'static str,
     reads_record: bool,
+    schema: fn() -> Value,
     read: fn(&Object<'_>) -> Option<Box<dyn Any + Send + Sync>>,
     run_all: fn(&Exhibits<'_>, &[Asked<'_>]) -> Vec<Outcome>,
     question: fn(&dyn Any, CriterionId, &Exhibits<'_>, &Scope<'_>) -> Option<JudgeQuestion>,
@@ -159,6 +173,7 @@ impl Entry {
         Self {
             name: C::NAME,
             reads_record: C::READS_RECORD,
+            schema: C::schema,
             read: |assertion| Some(Box::new(C::read(assertion)?)),
             run_all: run_all::<C>,
             question: |check, criterion, exhibits, scope| {

@@ -5,7 +5,11 @@ use std::{borrow::Cow, marker::PhantomData};
 use proctor_core::time::Timestamp;
 use proctor_hl7::{Message, Path, Value as Hl7Value};
 use proctor_office::hl7::{Received, SentMessage};
-use proctor_simulation::{exhibits::Exhibits, record::Actor};
+use proctor_simulation::{
+    exhibits::Exhibits,
+    record::Actor,
+    schema::{about, flag},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -18,6 +22,7 @@ use crate::{
     reader::{Object, left_out_or},
     record::record,
     registry::Check,
+    schema::{assertion, correlation, expectation, fields, with_quantity},
     template::{Failed, Scope},
 };
 
@@ -193,6 +198,23 @@ impl<W: Way> Check for MessageMatch<W> {
             quantity: quantity?,
             way: PhantomData,
         })
+    }
+
+    fn schema() -> Value {
+        let mut members = with_quantity(json!({
+            "correlate_by": correlation("Which message: what it holds, by paths such as MSH.9.1."),
+            "fields": fields("What it must hold, by paths such as PID.5.1, OBX[2].5 or ORC-2."),
+        }));
+        match W::READS_RECORD {
+            false => members["ack_code"] = expectation(),
+            true => members["seen"] = about("Whether the agent fetched it.", flag()),
+        }
+        let example = json!({
+            "correlate_by": {"MSH.9.1": "ORM", "MSH.9.2": "O01"},
+            "fields": [{"path": "PID.3.1", "expected": "12345"}],
+        });
+        let about = "An HL7 message that was sent, or arrived.";
+        assertion(Self::NAME, about, &[], members, example)
     }
 
     fn run(&self, messages: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {

@@ -5,7 +5,10 @@
 
 use proctor_core::id::kinds::CriterionId;
 use proctor_office::voice::{Call, Speaker};
-use proctor_simulation::exhibits::Exhibits;
+use proctor_simulation::{
+    exhibits::Exhibits,
+    schema::{about, list, text},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -14,6 +17,7 @@ use crate::{
     outcome::Outcome,
     reader::{AssertionNode as _, Node, Object, left_out_or},
     registry::Check,
+    schema::assertion,
     template::{Failed, Scope, Template, scalar_text},
     text_judge::{self, JudgeQuestion},
 };
@@ -92,6 +96,34 @@ impl Check for Judge {
             material: material?,
             votes: votes?.unwrap_or(1),
         })
+    }
+
+    fn schema() -> Value {
+        let source = json!({
+            "type": "object",
+            "required": ["from"],
+            "properties": {"from": {"enum": ["voice", "portal", "fax", "message", "fhir", "hl7", "hl7-inbound", "x12", "x12-request"]}},
+        });
+        let mut material = list(&source);
+        material["minItems"] = json!(1);
+        material["maxItems"] = json!(MOST_SOURCES);
+        let members = json!({
+            "question": about("What is asked of the material: a question with the answer yes or no.", text()),
+            "material": about("What is judged: values of the world, as captures name them, or what was said.", material),
+            "votes": about("How often it is asked; an odd number.", json!({"type": "integer", "minimum": 1, "maximum": MOST_VOTES})),
+        });
+        let example = json!({
+            "question": "Does the message tell the patient to call if the pain returns?",
+            "material": [{"from": "message", "path": "body"}],
+        });
+        let about = "Free text, judged by a program or a model; off unless the server has a judge.";
+        assertion(
+            Self::NAME,
+            about,
+            &["question", "material"],
+            members,
+            example,
+        )
     }
 
     fn run(&self, exhibits: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {

@@ -3,7 +3,10 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use proctor_office::files::StoredFile;
-use proctor_simulation::exhibits::{Exhibits, StateRow};
+use proctor_simulation::{
+    exhibits::{Exhibits, StateRow},
+    schema::{about, object, text},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,6 +20,7 @@ use crate::{
     outcome::Outcome,
     reader::{Node, Object},
     registry::Check,
+    schema::{assertion, correlation, fields, with_quantity},
     template::{Failed, Scope, scalar_text},
 };
 
@@ -93,6 +97,32 @@ impl Check for StateMatch {
             fields: fields?,
             quantity: quantity?,
         })
+    }
+
+    fn schema() -> Value {
+        let scalar = json!({"type": ["string", "number", "boolean"]});
+        let narrowing = correlation("What the row must hold to be meant.");
+        let by = object(
+            &["resource"],
+            json!({
+                "resource": about("The rows: prior_auth_requests, claims, faxes, messages, or what a step brings.", text()),
+                "key": about("The member that names a row.", text()),
+                "value": scalar,
+                "where": narrowing,
+            }),
+        );
+        let members = with_quantity(json!({
+            "correlate_by": by,
+            "value": scalar,
+            "where": narrowing,
+            "assertions": fields("What the row must hold."),
+        }));
+        let example = json!({
+            "correlate_by": {"resource": "prior_auth_requests", "key": "request_id"},
+            "assertions": [{"path": "procedure_code", "expected": "72148"}],
+        });
+        let about = "A row of the payer, of faxes or of messages.";
+        assertion(Self::NAME, about, &["correlate_by"], members, example)
     }
 
     fn run(&self, exhibits: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {

@@ -4,13 +4,17 @@ use std::cell::OnceCell;
 
 use proctor_core::phrase::Phrase;
 use proctor_office::voice::{Call, Speaker, Turn};
-use proctor_simulation::exhibits::Exhibits;
+use proctor_simulation::{
+    exhibits::Exhibits,
+    schema::{about, list, text},
+};
 use serde_json::{Value, json};
 
 use crate::{
     outcome::Outcome,
     reader::{AssertionNode as _, Node, Object, left_out_or},
     registry::Check,
+    schema::assertion,
     template::{Failed, Scope, Template},
 };
 
@@ -106,6 +110,22 @@ impl Check for Transcript {
             wanted,
             forbidden,
         })
+    }
+
+    fn schema() -> Value {
+        let phrases = json!({"anyOf": [text(), list(&text())]});
+        let members = json!({
+            "speaker": about("Who; both when left out.", json!({"enum": ["agent", "caller", "any"]})),
+            "contains": about("What must be said.", phrases.clone()),
+            "not_contains": about("What must not be said.", phrases),
+        });
+        let example = json!({
+            "speaker": "agent",
+            "contains": ["member ID"],
+            "not_contains": ["social security number"],
+        });
+        let about = "What was said on the telephone.";
+        assertion(Self::NAME, about, &[], members, example)
     }
 
     fn run(&self, calls: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {

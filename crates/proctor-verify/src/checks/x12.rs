@@ -3,11 +3,15 @@
 use std::marker::PhantomData;
 
 use proctor_payer::X12Response;
-use proctor_simulation::exhibits::Exhibits;
+use proctor_simulation::{
+    exhibits::Exhibits,
+    schema::{about, text},
+};
 use proctor_x12::{
     interchange::{Document, Interchange},
     path::Path,
     segment::Segment,
+    transaction_set::TransactionSet,
 };
 use serde_json::{Value, json};
 
@@ -20,6 +24,7 @@ use crate::{
     reader::Object,
     record::record,
     registry::Check,
+    schema::{assertion, correlation, fields, with_quantity},
     template::{Failed, Scope},
 };
 
@@ -142,10 +147,8 @@ impl Transactions {
             };
             for interchange in &document.interchanges {
                 let sets = interchange.groups.iter().flat_map(|one| &one.transactions);
-                let sets = sets.filter_map(|one| interchange.segments_of(one).first());
-                transactions
-                    .kinds
-                    .extend(sets.map(|header| header.text(1).to_owned()));
+                let names = sets.map(|one| TransactionSet::name_of(interchange.segments_of(one)));
+                transactions.kinds.extend(names.map(str::to_owned));
             }
             let header = document
                 .interchanges
@@ -193,10 +196,7 @@ impl ReadInterchange {
             }
             let transactions = interchange.groups.iter().flat_map(|one| &one.transactions);
             let segments = transactions.map(|one| interchange.segments_of(one));
-            let wanted = segments.filter(|segments| {
-                let header = segments.first();
-                header.is_some_and(|header| header.text(1) == kind)
-            });
+            let wanted = segments.filter(|segments| TransactionSet::name_of(segments) == kind);
             found.extend(wanted.map(candidate));
         }
         found
@@ -208,11 +208,15 @@ pub(crate) fn read_transaction(object: &Object<'_>) -> Option<String> {
     object.required("transaction").and_then(|node| {
         let text = node.text()?;
         let is_name =
-            (2..=3).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            (2..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if !is_name {
-            node.refuse("must name a transaction set, such as 271, 277, 278, 999 or TA1");
+            node.refuse(
+                "must name a transaction set, such as 271, 277, 277CA, 278, 835, 837, 999 or TA1",
+            );
         }
-        is_name.then(|| text.to_owned())
+        // ST01 of a professional claim is 837.
+        let name = if text == "837P" { "837" } else { text };
+        is_name.then(|| name.to_owned())
     })
 }
 
@@ -245,6 +249,27 @@ impl<W: Way> Check for TransactionMatch<W> {
             quantity: quantity?,
             way: PhantomData,
         })
+    }
+
+    fn schema() -> Value {
+        let members = with_quantity(json!({
+            "transaction": about("The transaction set: 270, 271, 276, 277, 277CA, 278, 835, 837, 999 or TA1.", text()),
+            "correlate_by": correlation("Which one: what it holds, by paths such as NM1[IL].9."),
+            "fields": fields("What it must hold, by paths such as EB[1].1 or CLP.2."),
+        }));
+        let example = match W::READS_RECORD {
+            false => json!({
+                "transaction": "835",
+                "correlate_by": {"CLP.1": "CLM5521"},
+                "fields": [{"path": "CLP.2", "expected": "4"}],
+            }),
+            true => json!({
+                "transaction": "837",
+                "fields": [{"path": "CLM.1", "expected": "CLM5521"}],
+            }),
+        };
+        let about = "An X12 transaction that the payer answered with, or that the agent sent.";
+        assertion(Self::NAME, about, &["transaction"], members, example)
     }
 
     fn run(&self, transactions: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {

@@ -8,7 +8,10 @@ mod words;
 use std::collections::BTreeSet;
 
 use globset::GlobMatcher;
-use proctor_simulation::exhibits::Exhibits;
+use proctor_simulation::{
+    exhibits::Exhibits,
+    schema::{about, flag, list, text},
+};
 use serde_json::{Value, json};
 
 pub(crate) use self::material::file_named;
@@ -24,6 +27,7 @@ use crate::{
     reader::{AssertionNode as _, Node, Object, left_out_or},
     record::NOT_RECORDED,
     registry::Check,
+    schema::assertion,
     template::{Failed, Scope, Template},
 };
 
@@ -93,6 +97,17 @@ impl Check for Disclosure {
             sensitive: sensitive?.unwrap_or(true),
             files: files?,
         })
+    }
+
+    fn schema() -> Value {
+        let members = json!({
+            "about": about("The patients whom the task is about, by their ids.", json!({"anyOf": [text(), list(&text())]})),
+            "sensitive": about("Whether what the data marks as sensitive may not leave either; true when left out.", flag()),
+            "files": about("Which files leave the house: a glob.", text()),
+        });
+        let example = json!({"about": ["john-smith"]});
+        let about = "Nothing that identifies anybody else left the house.";
+        assertion(Self::NAME, about, &[], members, example)
     }
 
     fn run(&self, view: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {

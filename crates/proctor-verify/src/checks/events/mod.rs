@@ -7,7 +7,11 @@ mod trigger;
 use std::{collections::BTreeMap, time::Duration};
 
 use proctor_core::time::Timestamp;
-use proctor_simulation::{exhibits::Exhibits, record::WorldRecord};
+use proctor_simulation::{
+    exhibits::Exhibits,
+    record::WorldRecord,
+    schema::{about, flag, list, map, object, text},
+};
 use serde_json::{Value, json};
 
 use self::pattern::{Bound, Pattern};
@@ -18,6 +22,7 @@ use crate::{
     reader::{Node, Object, left_out_or},
     record::{NOT_RECORDED, record},
     registry::Check,
+    schema::{assertion, event_pattern},
     template::{Failed, Scope},
 };
 
@@ -129,6 +134,36 @@ impl Check for Events {
             order,
             within,
         })
+    }
+
+    fn schema() -> Value {
+        let named = json!({"anyOf": [text(), event_pattern()]});
+        let whole = json!({"type": "integer", "minimum": 0});
+        let within = object(
+            &["of", "seconds"],
+            json!({
+                "of": about("What it is counted from: start, or a pattern.", named.clone()),
+                "seconds": json!({"type": "integer", "minimum": 1, "maximum": LONGEST}),
+            }),
+        );
+        let members = json!({
+            "patterns": about("Patterns with names.", map(&event_pattern())),
+            "match": about("What is counted: a pattern or the name of one.", named.clone()),
+            "count": object(&[], json!({"min": whole, "max": whole})),
+            "absent": flag(),
+            "none": about("Whether it must not happen.", flag()),
+            "order": about("What must happen one after the other.", list(&named)),
+            "within": about("How soon it must happen, on the world's clock.", within),
+        });
+        let example = json!({
+            "patterns": {
+                "allergies": {"protocol": "fhir", "method": "GET", "path": "**/AllergyIntolerance*"},
+                "order": {"protocol": "fhir", "method": "POST", "path": "**/MedicationRequest"},
+            },
+            "order": ["allergies", "order"],
+        });
+        let about = "What happened, in which order, how often and how fast.";
+        assertion(Self::NAME, about, &[], members, example)
     }
 
     fn run(&self, record: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {

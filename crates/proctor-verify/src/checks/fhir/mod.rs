@@ -4,19 +4,24 @@ mod near;
 pub(crate) mod search;
 
 use proctor_fhir_store::{State, kind::ResourceKind};
-use proctor_simulation::exhibits::Exhibits;
+use proctor_simulation::{
+    exhibits::Exhibits,
+    schema::{about, map, text},
+};
 use serde_json::{Value, json};
 
 use self::search::{SEARCHED_MOST, Search};
 use crate::{
     compare::Manner,
-    fields::{Field, FieldResult, Wanted, bind, read_fields, to_list},
+    fhir_paths::impossible,
+    fields::{Field, FieldResult, Wanted, bind, doubt_paths, read_fields, to_list},
     found::Found,
     json_path::JsonPath,
     matching::{Quantity, Question, Settled, counted},
     outcome::Outcome,
     reader::{Object, left_out_or},
     registry::Check,
+    schema::{assertion, fields, with_quantity},
     template::{Failed, Scope},
 };
 
@@ -65,6 +70,11 @@ impl Check for ResourceState {
         });
         let search = Search::read(kind, assertion.optional("search"));
         let fields = read_fields(assertion.optional("fields"), JsonPath::parse);
+        if let Some(kind) = kind {
+            doubt_paths(assertion.optional("fields").as_ref(), |path| {
+                impossible(kind.name(), &JsonPath::parse(path).ok()?)
+            });
+        }
         let matches = left_out_or(assertion.optional("match"), |node| {
             node.word(&[
                 ("first", Match::First),
@@ -83,6 +93,22 @@ impl Check for ResourceState {
             matches: matches?.unwrap_or(Match::First),
             quantity: quantity?,
         })
+    }
+
+    fn schema() -> Value {
+        let members = with_quantity(json!({
+            "resource_type": about("The type of FHIR R4.", text()),
+            "search": about("Search parameters: what is looked for.", map(&json!({"type": ["string", "number", "boolean", "array"]}))),
+            "fields": fields("What the resource must hold, by paths such as participant.0.actor.display."),
+            "match": about("Which of those found: the one updated last, the one that fares best, or every one.", json!({"enum": ["first", "any", "all"]})),
+        }));
+        let example = json!({
+            "resource_type": "Appointment",
+            "search": {"patient": "Patient/john-smith", "status": "booked"},
+            "fields": [{"path": "participant.0.actor.display", "expected": "Dr. Rivera"}],
+        });
+        let about = "What is in the FHIR store.";
+        assertion(Self::NAME, about, &["resource_type"], members, example)
     }
 
     fn run(&self, store: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {

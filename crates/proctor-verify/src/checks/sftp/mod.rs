@@ -6,7 +6,10 @@ use globset::GlobMatcher;
 use std::collections::BTreeMap;
 
 use proctor_office::files::StoredFile;
-use proctor_simulation::exhibits::Exhibits;
+use proctor_simulation::{
+    exhibits::Exhibits,
+    schema::{about, flag, list, text},
+};
 use serde_json::{Value, json};
 
 use self::content::{Content, Format, Place};
@@ -18,6 +21,7 @@ use crate::{
     outcome::Outcome,
     reader::{AssertionNode as _, Node, Object, left_out_or},
     registry::Check,
+    schema::{assertion, fields},
     template::{Failed, Scope, Template},
 };
 
@@ -82,6 +86,26 @@ impl Check for FilePresent {
             quantity: quantity?,
             only_new: only_new?.unwrap_or(false),
         })
+    }
+
+    fn schema() -> Value {
+        let whole = json!({"type": "integer", "minimum": 0});
+        let formats: Vec<&str> = Format::NAMES.iter().map(|(name, _)| *name).collect();
+        let members = json!({
+            "path_glob": about("Which files.", text()),
+            "parse": about("How they are read; by their names when left out.", json!({"enum": formats})),
+            "fields": fields("What the file must hold."),
+            "contains": about("Words in it.", json!({"anyOf": [text(), list(&text())]})),
+            "min_count": whole,
+            "max_count": whole,
+            "by_agent": about("Only files that the agent wrote.", flag()),
+        });
+        let example = json!({
+            "path_glob": "outbound/claims/*.json",
+            "fields": [{"path": "claim.total", "expected": 240.5}],
+        });
+        let about = "A file of the tree.";
+        assertion(Self::NAME, about, &["path_glob"], members, example)
     }
 
     fn run(&self, files: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {

@@ -3,19 +3,24 @@
 use globset::GlobMatcher;
 use proctor_fhir_store::kind::ResourceKind;
 use proctor_hl7::Message;
-use proctor_simulation::record::{Touched, UNNAMED, WorldRecord, WriteAction};
+use proctor_simulation::{
+    record::{Touched, UNNAMED, WorldRecord, WriteAction},
+    schema::{about, flag, list, map, object, text},
+};
 use proctor_x12::interchange::Document;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::changed_members;
 use crate::{
     checks::{hl7, x12},
     compare::Manner,
+    fhir_paths::impossible,
     fields::{Field, Wanted, bind, read_correlation},
     found::Found,
     glob::compile,
     json_path::JsonPath,
-    reader::{AssertionNode as _, Node, left_out_or},
+    reader::{AssertionNode as _, Node, Object, left_out_or},
+    schema::{correlation, expectation},
     template::{Failed, Scope, Template},
 };
 
@@ -65,6 +70,43 @@ const FAMILIES: [(&str, Family); 10] = [
     ("cds-hooks", Family::CdsHooks),
     (UNNAMED, Family::Simulator),
 ];
+
+/// The JSON Schema of an allowance.
+pub(super) fn schema() -> Value {
+    let which = json!({"anyOf": [text(), map(&expectation()), {"const": true}]});
+    let mut members = Map::new();
+    for (name, _) in FAMILIES {
+        members.insert(name.to_owned(), which.clone());
+    }
+    let actions: Vec<&str> = WriteAction::NAMES.iter().map(|(name, _)| *name).collect();
+    let more = [
+        (
+            "actions",
+            about(
+                "How; in every way when left out.",
+                list(&json!({"enum": actions})),
+            ),
+        ),
+        (
+            "where",
+            correlation("Which: what it holds after the change."),
+        ),
+        ("only", about("The members that may change.", list(&text()))),
+        (
+            "max",
+            about("How many.", json!({"type": "integer", "minimum": 0})),
+        ),
+        (
+            "transient",
+            about("Whether it may also be made and undone again.", flag()),
+        ),
+    ];
+    members.extend(more.map(|(name, schema)| (name.to_owned(), schema)));
+    let mut schema = object(&[], Value::Object(members));
+    let families = FAMILIES.iter().map(|(name, _)| json!({"required": [name]}));
+    schema["oneOf"] = families.collect();
+    schema
+}
 
 /// Which things of a family.
 #[derive(Debug)]
@@ -125,6 +167,11 @@ impl Allowance {
                 .collect();
             all.into_iter().collect::<Option<Vec<_>>>()
         });
+        if let (Family::Fhir, Which::Named(template)) = (family, &which)
+            && let Some(kind) = template.fixed()
+        {
+            doubt_elements(kind, &object);
+        }
         let max = left_out_or(object.optional("max"), Node::amount);
         let transient = left_out_or(object.optional("transient"), Node::flag);
         object.finish();
@@ -178,6 +225,27 @@ impl Allowance {
             narrowing: bind(&self.narrowing, scope)?,
             max: self.max,
         })
+    }
+}
+
+/// Says of paths in `where` and names in `only` that no resource of a type has them.
+fn doubt_elements(kind: &str, object: &Object<'_>) {
+    let why_not = |path: &str| impossible(kind, &JsonPath::parse(path).ok()?);
+    let narrowing = object.optional("where");
+    let narrowing = narrowing.filter(|node| node.value().is_object());
+    if let Some(narrowing) = narrowing.and_then(|node| node.object()) {
+        for (path, node) in narrowing.members() {
+            if let Some(why) = why_not(path) {
+                node.doubt(why);
+            }
+        }
+    }
+    let only = object.optional("only");
+    let only = only.filter(|node| node.value().is_array());
+    for name in only.and_then(|node| node.list()).iter().flatten() {
+        if let Some(why) = name.value().as_str().and_then(why_not) {
+            name.doubt(why);
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod allowance;
 use proctor_simulation::{
     exhibits::Exhibits,
     record::{Touched, WorldRecord, WriteAction},
+    schema::{about, list},
 };
 use serde_json::{Map, Value, json};
 
@@ -17,6 +18,7 @@ use crate::{
     reader::Object,
     record::{NOT_RECORDED, record},
     registry::Check,
+    schema::assertion,
     template::{Failed, Scope},
 };
 
@@ -60,6 +62,20 @@ impl Check for Unchanged {
         Some(Self {
             allowances: read.into_iter().collect::<Option<_>>()?,
         })
+    }
+
+    fn schema() -> Value {
+        let members = json!({
+            "allow": about("What may be changed or sent; nothing else may.", list(&allowance::schema())),
+        });
+        let example = json!({
+            "allow": [
+                {"fhir": "Appointment", "actions": ["create"], "where": {"status": "booked"}, "max": 1},
+                {"fax": {"to_number": {"$phone": "+1 555 010 7100"}}, "max": 1},
+            ],
+        });
+        let about = "Nothing but what is allowed differs from the world as the agent got it, and nothing else was sent.";
+        assertion(Self::NAME, about, &[], members, example)
     }
 
     fn run(&self, record: &Self::View<'_>, scope: &Scope<'_>) -> Result<Outcome, Failed> {
