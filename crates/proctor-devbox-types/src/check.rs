@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::{
     error::{Error, Result},
-    spec::{BoxSpec, Limits, Shared, View},
+    network::Network,
+    spec::{BoxSpec, Limits, Shared, View, Volume},
 };
 
 /// How many directories of the host a box may see.
@@ -17,12 +18,36 @@ impl BoxSpec {
     /// Refuses a box that makes no sense anywhere. Every backend calls it first.
     pub fn check(&self) -> Result<()> {
         limits(&self.limits)?;
-        if self.read_only.len() > MOST_SHARED {
+        if self.read_only.len() + self.volumes.len() > MOST_SHARED {
             return Err(invalid(format!(
                 "at most {MOST_SHARED} directories of the host can be seen in a devbox"
             )));
         }
+        if self.joins.is_some() && self.network != Network::None {
+            let told = "a devbox in the network of another one reaches what that one reaches";
+            return Err(invalid(told.to_owned()));
+        }
+        for volume in &self.volumes {
+            volume.check()?;
+        }
+        let volumes = self.volumes.iter().map(|volume| volume.at.as_str());
+        apart(volumes.chain(self.read_only.iter().map(|shared| shared.at.as_str())))?;
         directories(&self.read_only.iter().collect::<Vec<_>>())
+    }
+}
+
+impl Volume {
+    fn check(&self) -> Result<()> {
+        let name = &self.name;
+        let is_plain = (1..=64).contains(&name.len())
+            && !name.starts_with('.')
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+        match is_plain {
+            true => check_place(&self.at),
+            false => Err(invalid(format!("{name:?} cannot be the name of a volume"))),
+        }
     }
 }
 
@@ -36,18 +61,40 @@ impl View {
 
 /// Refuses directories that cannot be seen in a box, or not beside each other.
 fn directories(all: &[&Shared]) -> Result<()> {
-    for (at, shared) in all.iter().enumerate() {
+    for shared in all {
         shared.check()?;
-        let overlaps = |other: &&&Shared| {
-            Path::new(&other.at).starts_with(&shared.at)
-                || Path::new(&shared.at).starts_with(&other.at)
-        };
-        if let Some(other) = all[..at].iter().find(overlaps) {
-            let (one, two) = (&shared.at, &other.at);
+    }
+    apart(all.iter().map(|shared| shared.at.as_str()))
+}
+
+/// Refuses paths of a box that are in each other's way.
+fn apart<'p>(paths: impl Iterator<Item = &'p str>) -> Result<()> {
+    let mut before: Vec<&str> = Vec::new();
+    for one in paths {
+        let overlaps =
+            |other: &&&str| Path::new(other).starts_with(one) || Path::new(one).starts_with(other);
+        if let Some(two) = before.iter().find(overlaps) {
             return Err(invalid(format!("{one} and {two} are in each other's way")));
         }
+        before.push(one);
     }
     Ok(())
+}
+
+/// Refuses what cannot be the place of a directory in a box.
+fn check_place(at: &str) -> Result<()> {
+    let plain = |part: &str| !part.is_empty() && part != "." && part != ".." && part.len() < 256;
+    let usable = at.starts_with('/') && at.len() < 1024 && !at.contains('\0');
+    let mut parts = at.split('/').skip(1);
+    if !usable || !at.split('/').skip(1).all(plain) {
+        return Err(invalid(format!(
+            "{at:?} is not an absolute path without '.', '..' or empty parts"
+        )));
+    }
+    match parts.next().is_some_and(|top| MADE.contains(&top)) {
+        true => Err(invalid(format!("{at} belongs to the devbox itself"))),
+        false => Ok(()),
+    }
 }
 
 fn limits(limits: &Limits) -> Result<()> {
@@ -70,18 +117,7 @@ impl Shared {
     }
 
     fn check(&self) -> Result<()> {
-        let at = &self.at;
-        let plain =
-            |part: &str| !part.is_empty() && part != "." && part != ".." && part.len() < 256;
-        let usable = at.starts_with('/') && at.len() < 1024 && !at.contains('\0');
-        if !usable || !self.parts().all(plain) {
-            return Err(invalid(format!(
-                "{at:?} is not an absolute path without '.', '..' or empty parts"
-            )));
-        }
-        if self.parts().next().is_some_and(|top| MADE.contains(&top)) {
-            return Err(invalid(format!("{at} belongs to the devbox itself")));
-        }
+        check_place(&self.at)?;
         let host = self.host.display();
         let directory = fs_err::canonicalize(&self.host)
             .map_err(|error| invalid(format!("{host} cannot be seen in a devbox: {error}")))?;

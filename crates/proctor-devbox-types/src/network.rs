@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The port of a box's own loopback address on which its proxy listens.
 pub const PROXY_PORT: u16 = 3128;
 
+/// Where a box reaches the server's own API, if its policy lists paths of it: the proxy's own address.
+pub const SERVER_URL: &str = "http://127.0.0.1:3128";
+
 /// Environment that points programs at the proxy; many read only one spelling.
 pub const PROXY_ENVIRONMENT: &[(&str, &str)] = &[
     ("HTTP_PROXY", "http://127.0.0.1:3128"),
@@ -35,9 +38,21 @@ pub struct EgressPolicy {
     pub all: bool,
     /// These hosts.
     pub hosts: Vec<HostPattern>,
+    /// Paths of the server's own API that the box may ask for, with everything below them: at [`SERVER_URL`], where its proxy is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_paths: Vec<String>,
 }
 
 impl EgressPolicy {
+    /// Whether the box may ask the server itself for this path.
+    pub fn admits_path(&self, path: &str) -> bool {
+        let mut allowed = self.server_paths.iter();
+        allowed.any(|prefix| {
+            path.strip_prefix(prefix.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+
     /// Whether the policy lets a box ask for this host at all.
     pub fn admits(&self, target: &Target) -> bool {
         self.all || self.hosts.iter().any(|pattern| pattern.covers(target))
@@ -248,12 +263,28 @@ mod tests {
             .iter()
             .filter(|(_, value)| value.ends_with(&format!(":{PROXY_PORT}")));
         assert_eq!(named.count(), 4);
+        assert!(SERVER_URL.ends_with(&format!(":{PROXY_PORT}")));
+    }
+
+    #[test]
+    fn a_path_of_the_server_is_itself_and_what_is_below_it() {
+        let policy = EgressPolicy {
+            server_paths: vec!["/v1/task-runs/tr_1".to_owned()],
+            ..EgressPolicy::default()
+        };
+        for path in ["/v1/task-runs/tr_1", "/v1/task-runs/tr_1/fhir/Patient"] {
+            assert!(policy.admits_path(path), "{path}");
+        }
+        for path in ["/", "/v1/task-runs/tr_12", "/v1/task-runs", "/metrics", ""] {
+            assert!(!policy.admits_path(path), "{path}");
+        }
+        assert!(!EgressPolicy::default().admits_path("/v1/task-runs/tr_1"));
     }
 
     fn policy(patterns: &[&str]) -> EgressPolicy {
         EgressPolicy {
-            all: false,
             hosts: patterns.iter().map(|text| text.parse().unwrap()).collect(),
+            ..EgressPolicy::default()
         }
     }
 
@@ -297,7 +328,7 @@ mod tests {
         assert!(!policy(&["localhost", "*.local"]).lists(loopback, 1));
         let all = EgressPolicy {
             all: true,
-            hosts: Vec::new(),
+            ..EgressPolicy::default()
         };
         assert!(!all.lists(loopback, 1));
     }

@@ -51,6 +51,15 @@ pub struct Shared {
     pub at: String,
 }
 
+/// A directory that boxes of one network share, and may all change. It is empty at first, and goes with the box whose network it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Volume {
+    /// Its name: boxes of the same network that say the same name see the same directory.
+    pub name: String,
+    /// Where it is in the box: an absolute path without `.`, `..` or links, made where it is missing.
+    pub at: String,
+}
+
 /// A box to be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxSpec {
@@ -62,9 +71,16 @@ pub struct BoxSpec {
     pub limits: Limits,
     /// What it can reach.
     pub network: Network,
+    /// The box whose network it is in, if it has none of its own: programs of both find each other at the loopback addresses. It goes when
+    /// that box does.
+    #[serde(default)]
+    pub joins: Option<BoxId>,
     /// Directories of the host that it sees.
     #[serde(default)]
     pub read_only: Vec<Shared>,
+    /// Directories that it shares with other boxes of its network.
+    #[serde(default)]
+    pub volumes: Vec<Volume>,
     /// Whether programs with the set-user-id bit work inside (`sudo`). Off: no process ever gains a privilege.
     pub allow_sudo: bool,
     /// What must hold. A box that cannot have all of it is refused; what is not listed is done as well as the
@@ -84,7 +100,9 @@ impl BoxSpec {
             base,
             limits: Limits::default(),
             network: Network::None,
+            joins: None,
             read_only: Vec::new(),
+            volumes: Vec::new(),
             allow_sudo: false,
             require: Vec::new(),
             env: BTreeMap::new(),

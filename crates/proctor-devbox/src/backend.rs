@@ -12,6 +12,7 @@ use crate::{
     doctor::Report,
     error::{Error, Result},
     name::{BaseName, BoxId, ExecId, LayerId},
+    network::EgressPolicy,
     record::{BoxRecord, Exit, LayerRecord, OutputChunk, Progress, Usage},
     spec::{BoxSpec, ExecSpec, FileMode, Stream, Terminal, User},
 };
@@ -48,11 +49,45 @@ pub trait Backend: Send + Sync {
     /// has files.
     async fn layer_bytes(&self, id: &LayerId) -> Result<u64>;
 
+    /// What a layer changed against those that it stands on, by path; as many files as people look at. Layers directly below it whose
+    /// names begin with `same_disk` are earlier states of the same disk, and count as changes too.
+    async fn layer_changes(&self, id: &LayerId, _same_disk: &str) -> Result<Vec<DiskChange>> {
+        let _ = id;
+        Err(Error::NotOffered("what a layer changed"))
+    }
+
     /// Removes a layer that no box and no other layer needs.
     async fn delete_layer(&self, id: &LayerId) -> Result<()>;
 
     /// Waits until what goes on in the background (removing disks) is done, and starts nothing new.
     async fn drain(&self);
+}
+
+/// A file that differs from what was there before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskChange {
+    /// Its path in the box.
+    pub path: String,
+    /// What was there.
+    pub before: FileVersion,
+    /// What is there now.
+    pub after: FileVersion,
+}
+
+/// A file at one time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileVersion {
+    /// It is not there.
+    Missing,
+    /// A file with contents.
+    File {
+        /// Its size.
+        size: u64,
+        /// Its first bytes.
+        beginning: Vec<u8>,
+    },
+    /// Something else, in a word.
+    Other(&'static str),
 }
 
 /// What a sweep found and removed.
@@ -166,6 +201,12 @@ pub trait Devbox: Send + Sync {
     async fn sftp(&self, user: &User, directory: &str) -> Result<Box<dyn Duplex>> {
         let _ = (user, directory);
         Err(Error::NotOffered("SFTP"))
+    }
+
+    /// Lets a box that has a way out reach this from now on, and nothing else. Connections that are open end.
+    async fn set_egress(&self, policy: EgressPolicy) -> Result<()> {
+        let _ = policy;
+        Err(Error::NotOffered("another network policy while it runs"))
     }
 
     /// Keeps the disk as it is now as a layer; the box goes on.

@@ -19,11 +19,14 @@ pub mod egress;
 pub mod local;
 pub mod registry;
 
-pub use backend::{Backend, Devbox, Duplex, Execution, FileContent, Session, Sweep, Window};
+pub use backend::{
+    Backend, Devbox, DiskChange, Duplex, Execution, FileContent, FileVersion, Session, Sweep,
+    Window,
+};
 pub use doctor::{Finding, Report, Severity};
 pub use error::{Error, Result};
 pub use name::{BaseName, BoxId, ExecId, LayerId};
-pub use network::{EgressPolicy, Host, HostPattern, Network, Target};
+pub use network::{EgressPolicy, Host, HostPattern, Network, SERVER_URL, Target};
 pub use proctor_devbox_types::{error, name, network, record, spec};
 pub use proctor_supervisor::scatter;
 pub use record::{
@@ -31,4 +34,6 @@ pub use record::{
     Property, SnapshotWay, Usage,
 };
 pub use registry::{Factory, Registry, Settings, UnknownBackend};
-pub use spec::{Base, BoxSpec, ExecSpec, FileMode, Limits, Shared, Stream, Terminal, User, View};
+pub use spec::{
+    Base, BoxSpec, ExecSpec, FileMode, Limits, Shared, Stream, Terminal, User, View, Volume,
+};

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use crate::{backend::Backend, error, local};
+use crate::{backend::Backend, egress::OwnServer, error, local};
 
 /// What every backend is opened with.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub struct Settings {
     pub totals: local::TotalLimits,
     /// What a backend that keeps the output of programs in files enciphers them with.
     pub output_secret: Option<local::OutputSecret>,
+    /// The server itself, for boxes that may ask it.
+    pub server: OwnServer,
 }
 
 /// How to open one kind of backend.

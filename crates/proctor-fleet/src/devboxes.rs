@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use proctor_core::{
     devbox::{
         DevboxBase, DevboxLife, DevboxSetup, DevboxStatus, Initiator, ShutdownReason,
-        TunnelSettings,
+        TunnelSettings, agent_devbox,
     },
     id::{
         Dialect,
@@ -79,7 +79,15 @@ impl Fleet {
         let id = match new.initiator {
             // A request that starts a scenario makes its task run once; the box of one that was not written is swept.
             Initiator::Scenario(_) => self.store().fresh_id(),
-            _ => {
+            // There is one for each task run, however often it is asked for.
+            Initiator::Agent(task_run) => {
+                let id = agent_devbox(task_run);
+                match self.store().devbox(id).await? {
+                    Some(_) => return self.devbox(organization, id).await,
+                    None => id,
+                }
+            }
+            Initiator::Invocation => {
                 let made = self.store().make_once(|id| self.store().devbox(id));
                 match made.await? {
                     Made::Before(devbox) => {
@@ -114,7 +122,7 @@ impl Fleet {
         let when = match record.initiator {
             // Nobody is told of it before its task run is written, and that is waited for.
             Initiator::Scenario(_) => OnDisk::WithTheNext,
-            _ => OnDisk::AtOnce,
+            Initiator::Agent(_) | Initiator::Invocation => OnDisk::AtOnce,
         };
         let stored = self.store().create_devbox(record, when).await?;
         let record = stored.value.clone();

@@ -13,7 +13,7 @@ use std::{
 
 use proctor_core::causes::with_causes;
 use proctor_core::id::kinds::{DevboxId, DevboxKind, TaskRunId};
-use proctor_devbox::{BoxSpec, Error, LayerId, User};
+use proctor_devbox::{BoxSpec, DiskChange, Error, LayerId, User};
 use proctor_macros::boxed_futures;
 use proctor_store::{
     StoreError,
@@ -151,20 +151,38 @@ impl Drop for InUse {
 
 #[boxed_futures]
 impl Fleet {
+    /// Whether so many further disks can be kept for good; or why not.
+    pub async fn check_room_for_disks(
+        &self,
+        wanted: u64,
+    ) -> Result<Result<(), String>, FleetError> {
+        let KeepFrozen { disks, bytes } = self.inner.keep_frozen;
+        let total = self.store().frozen_total(&self.inner.node).await?;
+        let left = (disks as u64).saturating_sub(total.pinned);
+        if bytes == 0 || wanted > left {
+            return Ok(Err(format!(
+                "{wanted} disks would have to be kept, and there is room for {left} (--keep-frozen {disks})"
+            )));
+        }
+        Ok(Ok(()))
+    }
+
     /// Writes down that the disk of a devbox is about to be frozen for a task run, and says as what. One that would not be kept is frozen
-    /// only if `is_needed` for the scoring itself.
+    /// only if `is_needed` for the scoring itself. One that `is_pinned` is kept however many newer ones there are.
     pub async fn begin_freezing(
         &self,
         task_run: TaskRunId,
         devbox: DevboxId,
         workplace: &Workplace,
         is_needed: bool,
+        is_pinned: bool,
     ) -> Result<Freezing, FleetError> {
         let before = self.store().frozen_disks_of(task_run).await?;
         let not_kept = self.reason_not_to_keep(before.len());
         let layer = match not_kept.is_none() || is_needed {
             true => {
-                let layer = self.layer_to_freeze(task_run, devbox, workplace, before);
+                let of = (task_run, devbox);
+                let layer = self.layer_to_freeze(of, workplace, before, is_pinned);
                 Some(layer.await?)
             }
             false => None,
@@ -187,10 +205,10 @@ impl Fleet {
     /// named again: what is there is the disk before anything was run on it.
     async fn layer_to_freeze(
         &self,
-        task_run: TaskRunId,
-        devbox: DevboxId,
+        (task_run, devbox): (TaskRunId, DevboxId),
         workplace: &Workplace,
         before: Vec<FrozenDisk>,
+        is_pinned: bool,
     ) -> Result<LayerId, FleetError> {
         let interrupted = before.into_iter().rfind(|disk| {
             disk.status == FrozenStatus::Taking && self.is_here(disk) && disk.devbox == devbox
@@ -213,6 +231,7 @@ impl Fleet {
             status: FrozenStatus::Taking,
             size_bytes: None,
             created_at: self.now(),
+            is_pinned,
         };
         let origin = serde_json::to_value(&origin).map_err(std::io::Error::other)?;
         self.store().create_frozen_disk(&disk, &origin).await?;
@@ -255,6 +274,18 @@ impl Fleet {
         self.store().drop_frozen_disks(&[layer.to_string()]).await?;
         self.remove_deleted_layers().await;
         Ok(())
+    }
+
+    /// What was changed on the disk that is kept of a task run, against what its box began with, and what must not show of it.
+    pub async fn disk_changes(
+        &self,
+        task_run: TaskRunId,
+    ) -> Result<Option<(Vec<DiskChange>, Masks)>, FleetError> {
+        let Some(disk) = self.kept_disk(task_run).await? else {
+            return Ok(None);
+        };
+        let changes = self.backend()?.layer_changes(&disk.layer, PREFIX).await?;
+        Ok(Some((changes, disk.masks.clone())))
     }
 
     /// The disk that is kept of a task run, if there is one.
@@ -331,7 +362,8 @@ impl Fleet {
             let disks = self.store().frozen_disks_on(node).await?;
             let in_use = |disk: &FrozenDisk| {
                 let live = self.find_live(disk.devbox);
-                self.inner.frozen_uses.contains(&disk.layer)
+                disk.is_pinned
+                    || self.inner.frozen_uses.contains(&disk.layer)
                     || live.is_some_and(|live| !live.record().life.is_over())
             };
             let excess = excess(keep, &disks, in_use);
@@ -411,6 +443,7 @@ fn excess(
         kept: disks.iter().filter(is_kept).count() as u64,
         // What was given up and is still needed takes its room too.
         bytes: disks.iter().map(size).sum(),
+        pinned: 0,
     };
     let mut given_up = Vec::new();
     for disk in disks.iter().filter(is_kept) {
@@ -451,6 +484,7 @@ mod tests {
             status,
             size_bytes: size,
             created_at: Timestamp::from_millis(1_790_000_000_000),
+            is_pinned: false,
         }
     }
 

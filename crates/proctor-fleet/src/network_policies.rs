@@ -117,6 +117,32 @@ pub struct Reach {
     pub not_offered: Vec<String>,
 }
 
+impl Reach {
+    /// Nothing but the box itself.
+    pub const fn nothing() -> Self {
+        Self {
+            network: Network::None,
+            not_offered: Vec::new(),
+        }
+    }
+
+    /// The same, and these paths of the server itself.
+    #[must_use]
+    pub fn and_server(self, server_paths: Vec<String>) -> Self {
+        let policy = match self.network {
+            Network::None => EgressPolicy::default(),
+            Network::Allow(policy) => policy,
+        };
+        Self {
+            network: Network::Allow(EgressPolicy {
+                server_paths,
+                ..policy
+            }),
+            ..self
+        }
+    }
+}
+
 /// What `egress` means to a box. Hosts and single addresses can be allowed; whole networks and gateways cannot.
 pub fn reach(egress: &Egress) -> Reach {
     let mut not_offered = Vec::new();
@@ -162,6 +188,7 @@ pub fn reach(egress: &Egress) -> Reach {
         Network::Allow(EgressPolicy {
             all: egress.allow_all,
             hosts,
+            ..EgressPolicy::default()
         })
     } else {
         Network::None

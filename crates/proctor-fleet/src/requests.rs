@@ -94,6 +94,7 @@ impl Fleet {
             secrets: request.secrets,
             mounts: request.mounts,
             entrypoint: request.entrypoint,
+            volumes: request.volumes,
         })
     }
 

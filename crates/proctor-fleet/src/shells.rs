@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use proctor_core::devbox::DevboxStatus;
+use proctor_core::{canonical::hex, devbox::DevboxStatus};
 use proctor_devbox::{ExecId, ExecSpec, User, View};
 use tokio::sync::mpsc;
 
@@ -154,8 +154,7 @@ pub(crate) fn in_shell(
     command: &str,
     secrets: &str,
 ) -> ExecSpec {
-    let hex: String = shell.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let file = format!("{PLACE}/{hex}");
+    let file = format!("{PLACE}/{}", hex(shell.as_bytes()));
     let argv = [
         "/bin/bash",
         "-c",

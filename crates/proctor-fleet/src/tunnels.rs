@@ -13,6 +13,7 @@ use std::{
 
 use futures::FutureExt as _;
 use proctor_core::{
+    canonical::hex,
     devbox::{Tunnel, TunnelAuth, TunnelSettings},
     id::kinds::{DevboxId, DevboxKind, OrganizationId},
     refused::{Refused, Step},
@@ -154,10 +155,6 @@ impl Fleet {
     fn derive(&self, purpose: &str, subject: &[u8]) -> [u8; 32] {
         self.store().derive_secret(purpose, subject)
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {

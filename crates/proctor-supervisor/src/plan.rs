@@ -8,6 +8,7 @@
 //!               up          there while the box should be running
 //!               disk/       upper-root, upper-usr: what the box changed; layer.json once it is a layer
 //!               disk.img    the same as a file system of its own, where the limit is exact; then disk/ is empty
+//!               volumes/    directories that it shares with boxes that join its network
 //!               work-root/  overlayfs' own, as is work-usr
 //!               exec-ID.*   json: the status of an execution; stdout and stderr: what it wrote, if it did, with `.sealed`
 //!                           behind it where it is enciphered. Boxes of earlier versions have them as execs/ID.*
@@ -32,7 +33,7 @@ use crate::{
     name::{BaseName, BoxId, ExecId, LayerId},
     record::{Enforcement, LayerRecord},
     scatter::scatter,
-    spec::{BoxSpec, Stream},
+    spec::{BoxSpec, Stream, Volume},
 };
 
 /// The directory of what the box changed outside `/usr`, within `disk` or a layer.
@@ -147,6 +148,12 @@ impl Places {
         BoxPlaces::at(self.boxes().join(id.as_str()))
     }
 
+    /// Where a volume of a box is: with the box whose network it is in.
+    pub fn volume(&self, spec: &BoxSpec, volume: &Volume) -> PathBuf {
+        let owner = spec.joins.as_ref().unwrap_or(&spec.id);
+        self.of(owner).volumes().join(&volume.name)
+    }
+
     /// The directory of all layers.
     pub fn layers(&self) -> PathBuf {
         self.data.join("layers")
@@ -239,6 +246,11 @@ impl BoxPlaces {
     /// There while the box should be running.
     pub fn up(&self) -> PathBuf {
         self.directory.join("up")
+    }
+
+    /// The volumes of all boxes of its network.
+    pub fn volumes(&self) -> PathBuf {
+        self.directory.join("volumes")
     }
 
     /// What the box changed.

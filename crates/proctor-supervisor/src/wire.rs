@@ -32,6 +32,8 @@ pub enum Request {
     },
     /// Give the listener of the box's proxy: one byte with its descriptor, or nothing, and the end of this connection.
     Outlet,
+    /// Give the box's network: one byte with the descriptor of its namespace, or nothing, and the end of this connection.
+    NetworkSpace,
     /// Give two unconnected sockets of the box's network, for IPv4 and IPv6: [`Event::Sockets`] with their descriptors.
     Sockets,
     /// Run a program whose streams are the server's: an [`Event::Answer`] with the number 0 and, if it runs, the server's

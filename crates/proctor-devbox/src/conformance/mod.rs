@@ -130,6 +130,8 @@ macro_rules! for_every_conformance_case {
             limits::what_is_required_and_not_there_is_refused,
             network::what_a_policy_lists_is_reached,
             network::what_a_policy_does_not_list_is_refused,
+            network::a_policy_is_changed_while_the_box_runs,
+            network::a_box_in_the_network_of_another_is_found_there_and_goes_with_it,
             shared::a_shared_directory_is_seen,
             shared::a_shared_directory_cannot_be_changed,
             shared::a_shared_directory_cannot_be_replaced,

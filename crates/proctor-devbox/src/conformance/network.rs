@@ -14,9 +14,10 @@ use tokio_util::{
 use super::{Failed, Outcome, Outcome::Passed, Probe, Verdict, probe::ensure};
 use crate::{
     backend::Devbox,
+    error::Error,
     network::{EgressPolicy, InvalidHost, Network},
-    record::Property,
-    spec::ExecSpec,
+    record::{BoxState, Property},
+    spec::{BoxSpec, ExecSpec, Volume},
 };
 
 /// A server on the host that greets whoever speaks HTTP to it, until it is dropped.
@@ -47,13 +48,17 @@ async fn greeter(greeting: &'static str) -> Result<Greeter, Failed> {
     })
 }
 
+fn policy(hosts: &[String]) -> Result<EgressPolicy, Failed> {
+    let hosts: Result<_, InvalidHost> = hosts.iter().map(|text| text.parse()).collect();
+    Ok(EgressPolicy {
+        hosts: hosts.map_err(|error| Failed(error.to_string()))?,
+        ..EgressPolicy::default()
+    })
+}
+
 async fn allowed(probe: &mut Probe, hosts: &[String]) -> Result<Arc<dyn Devbox>, Failed> {
     let mut spec = probe.spec()?;
-    let hosts: Result<_, InvalidHost> = hosts.iter().map(|text| text.parse()).collect();
-    spec.network = Network::Allow(EgressPolicy {
-        all: false,
-        hosts: hosts.map_err(|error| Failed(error.to_string()))?,
-    });
+    spec.network = Network::Allow(policy(hosts)?);
     probe.start(spec).await
 }
 
@@ -187,6 +192,109 @@ pub(super) async fn what_a_policy_does_not_list_is_refused(probe: &mut Probe) ->
     ensure!(
         seen.stdout.matches("refused").count() >= 2 && seen.stdout.ends_with("0\n"),
         "{seen:?}"
+    );
+    Ok(Passed)
+}
+
+pub(super) async fn a_policy_is_changed_while_the_box_runs(probe: &mut Probe) -> Verdict {
+    let first = greeter("first").await?;
+    let second = greeter("second").await?;
+    let hosts = [first.address.to_string(), second.address.to_string()];
+    let mut devbox = allowed(probe, &hosts).await?;
+    if let Some(skipped) = unable(probe, &devbox).await? {
+        return Ok(skipped);
+    }
+    match devbox.set_egress(policy(&hosts[..1])?).await {
+        Err(Error::NotOffered(what)) => return Ok(Outcome::Skipped(what.to_owned())),
+        other => other?,
+    }
+    for time in ["at once", "after a restart"] {
+        if time == "after a restart" {
+            let id = devbox.id().clone();
+            drop(devbox);
+            probe.restart().await?;
+            devbox = probe.backend().open(&id).await?;
+        }
+        for (host, is_reached) in [(&first, true), (&second, false)] {
+            let request = format!("GET http://{}/ HTTP/1.1", host.address);
+            let seen = ask(probe, &devbox, &request, None).await?;
+            ensure!(
+                seen.starts_with("HTTP/1.1 200 ") == is_reached,
+                "{time}: {seen:?}"
+            );
+        }
+    }
+    // What it was made without it never gets.
+    let mut spec = probe.spec()?;
+    spec.network = Network::None;
+    let alone = probe.start(spec).await?;
+    let refused = alone.set_egress(policy(&hosts)?).await;
+    ensure!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+    Ok(Passed)
+}
+
+pub(super) async fn a_box_in_the_network_of_another_is_found_there_and_goes_with_it(
+    probe: &mut Probe,
+) -> Verdict {
+    let volume = |at: &str| Volume {
+        name: "data".to_owned(),
+        at: at.to_owned(),
+    };
+    let main = BoxSpec {
+        volumes: vec![volume("/srv/data")],
+        ..probe.spec()?
+    };
+    let main = match probe.start(main).await {
+        Err(Failed(why)) if why.contains("share a network") => return Ok(Outcome::Skipped(why)),
+        other => other?,
+    };
+    let beside = BoxSpec {
+        joins: Some(main.id().clone()),
+        volumes: vec![volume("/var/lib/data")],
+        ..probe.spec()?
+    };
+    let beside = probe.start(beside).await?;
+    let python = probe
+        .sh(&beside, "command -v python3 && command -v bash")
+        .await?;
+    if !python.exit.success() {
+        return Ok(Outcome::Skipped("the base has no python3".to_owned()));
+    }
+    let serve = "import http.server,os\nos.chdir('/var/lib/data')\nopen('made','w').write('by the other')\n\
+                 http.server.HTTPServer(('127.0.0.1', 80), http.server.SimpleHTTPRequestHandler).serve_forever()";
+    let spec = ExecSpec::new(probe.exec_id()?, ["python3", "-c", serve]);
+    beside.exec(spec).await?;
+    let ask = "for i in $(seq 100); do (exec 3<>/dev/tcp/127.0.0.1/80) 2>/dev/null && break; sleep 0.05; done\n\
+               exec 3<>/dev/tcp/127.0.0.1/80 || exit 1; printf 'GET /made HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3; echo; cat /srv/data/made";
+    let spec = ExecSpec::new(probe.exec_id()?, ["bash", "-c", ask]);
+    let seen = probe.finish(&main.exec(spec).await?).await?;
+    ensure!(seen.stdout.matches("by the other").count() == 2, "{seen:?}");
+    // Nothing else is shared.
+    let alone = probe
+        .sh(
+            &beside,
+            "touch /beside; test ! -e /srv/data; pgrep -f nothing; echo $$",
+        )
+        .await?;
+    ensure!(alone.exit.success(), "{alone:?}");
+    let unseen = probe.sh(&main, "test ! -e /beside").await?;
+    ensure!(unseen.exit.success(), "disks are apart");
+    let (id, host) = (beside.id().clone(), main.id().clone());
+    drop((beside, main));
+    probe.restart().await?;
+    let main = probe.backend().open(&host).await?;
+    let owned = [main.id().clone()].into();
+    probe.backend().sweep(&owned).await?;
+    let beside = probe.backend().open(&id).await?;
+    ensure!(
+        beside.record().await?.state == BoxState::Running,
+        "it is its owner's"
+    );
+    main.destroy().await?;
+    let gone = probe.backend().open(&id).await;
+    ensure!(
+        matches!(gone, Err(Error::NoSuchBox(_))),
+        "it goes with the box whose network it is in"
     );
     Ok(Passed)
 }

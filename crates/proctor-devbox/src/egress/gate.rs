@@ -12,9 +12,13 @@ use tokio::{net::TcpStream, time::timeout};
 use super::{
     addresses::{is_own, is_public},
     names::Names,
+    own_server::OwnServer,
     upstream::UpstreamProxy,
 };
-use crate::network::{EgressPolicy, Host, HostPattern, Target};
+use crate::{
+    backend::Duplex,
+    network::{EgressPolicy, Host, HostPattern, Target},
+};
 
 /// How long finding a name, and how long connecting to one address may take.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -32,6 +36,8 @@ pub struct Gate {
     trusts_listed: bool,
     /// What dials, if this machine does not.
     upstream: Option<Arc<UpstreamProxy>>,
+    /// The server itself, for boxes whose policy lists paths of it.
+    server: OwnServer,
     last_refusal: Mutex<Option<Refused>>,
 }
 
@@ -78,6 +84,7 @@ impl Gate {
             trusted: Vec::new(),
             trusts_listed: true,
             upstream: None,
+            server: OwnServer::default(),
             last_refusal: Mutex::default(),
         }
     }
@@ -96,6 +103,27 @@ impl Gate {
     #[must_use]
     pub fn through(self, upstream: Option<Arc<UpstreamProxy>>) -> Self {
         Self { upstream, ..self }
+    }
+
+    /// The same gate of this server.
+    #[must_use]
+    pub fn of_server(self, server: OwnServer) -> Self {
+        Self { server, ..self }
+    }
+
+    /// Whether the server itself may be asked for anything.
+    pub(super) fn has_server_paths(&self) -> bool {
+        !self.policy.server_paths.is_empty()
+    }
+
+    /// Whether the server itself may be asked for this path.
+    pub(super) fn admits_path(&self, path: &str) -> bool {
+        self.policy.admits_path(path)
+    }
+
+    /// Connects to the server itself.
+    pub(super) async fn server(&self) -> io::Result<Box<dyn Duplex>> {
+        self.server.connect().await
     }
 
     /// Whether `target` may be dialled now.
@@ -256,8 +284,8 @@ mod tests {
 
     fn gate(hosts: &[&str], answers: &[&'static str]) -> Gate {
         let policy = EgressPolicy {
-            all: false,
             hosts: hosts.iter().map(|text| text.parse().unwrap()).collect(),
+            ..EgressPolicy::default()
         };
         Gate::new(
             policy,
@@ -426,7 +454,7 @@ mod tests {
     async fn everything_is_not_this_machine_nor_its_neighbours() {
         let policy = EgressPolicy {
             all: true,
-            hosts: Vec::new(),
+            ..EgressPolicy::default()
         };
         let gate = Gate::new(
             policy,

@@ -1,9 +1,10 @@
-//! The proxy that a box speaks to: `CONNECT` for everything, and plain HTTP by whole address.
+//! The proxy that a box speaks to: `CONNECT` for everything, plain HTTP by whole address, and the server itself by path alone.
 //!
 //! It speaks HTTP/1.1 as proxies do. It adds nothing of its own to what passes and keeps nothing of it.
 
 use std::{
     convert::Infallible,
+    io,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -18,7 +19,10 @@ use hyper::{
     upgrade::OnUpgrade,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpStream;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::gate::{Gate, Refused};
@@ -80,6 +84,8 @@ impl Upstream {
     ) -> Result<Response<Body>, Infallible> {
         let answered = if request.method() == Method::CONNECT {
             self.connect(request, tunnel).await
+        } else if request.uri().authority().is_none() && self.gate.has_server_paths() {
+            self.ask_server(request).await
         } else {
             self.forward(request).await
         };
@@ -110,6 +116,35 @@ impl Upstream {
             .insert(header::HOST, host.ok_or(Refusal::NoTarget)?);
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
         head.uri = path.parse().map_err(|_| Refusal::NoTarget)?;
+        let request = Request::from_parts(head, body);
+        self.exchange(outside, request, target.to_string()).await
+    }
+
+    /// Asks the server itself, for a path that the policy lists.
+    async fn ask_server(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+        let path = request.uri().path();
+        if !self.gate.admits_path(path) {
+            tracing::debug!(path, "a request to the server was not let through");
+            return Err(Refusal::NotOffered);
+        }
+        let server = self.gate.server().await.map_err(Refusal::NoServer)?;
+        let (mut head, body) = request.into_parts();
+        strip_hop_by_hop(&mut head.headers);
+        let request = Request::from_parts(head, body);
+        self.exchange(server, request, "the server".to_owned())
+            .await
+    }
+
+    /// Sends a request on a connection and answers what comes back.
+    async fn exchange<S>(
+        &self,
+        outside: S,
+        request: Request<Incoming>,
+        target: String,
+    ) -> Result<Response<Body>, Refusal>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
         let broken = |error: hyper::Error| Refusal::Broken(target.clone(), error);
         let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
             .preserve_header_case(true)
@@ -121,10 +156,7 @@ impl Upstream {
             // Ends with the response that it carries.
             ended.run_until_cancelled(connection).await;
         });
-        let response = sender
-            .send_request(Request::from_parts(head, body))
-            .await
-            .map_err(broken)?;
+        let response = sender.send_request(request).await.map_err(broken)?;
         let (mut head, body) = response.into_parts();
         strip_hop_by_hop(&mut head.headers);
         Ok(Response::from_parts(head, body.boxed()))
@@ -200,7 +232,11 @@ enum Refusal {
     /// The gate did not let it through, for this reason.
     Gate(StatusCode, String),
     /// The other side does not speak HTTP, or went away.
-    Broken(Target, hyper::Error),
+    Broken(String, hyper::Error),
+    /// It asks the server itself for what the policy does not list.
+    NotOffered,
+    /// The server itself does not answer.
+    NoServer(io::Error),
 }
 
 impl Refusal {
@@ -223,6 +259,11 @@ impl Refusal {
                 StatusCode::BAD_GATEWAY,
                 format!("{target} broke off: {error}"),
             ),
+            Self::NotOffered => (
+                StatusCode::FORBIDDEN,
+                "this devbox may ask the server for its own attempt only".to_owned(),
+            ),
+            Self::NoServer(error) => (StatusCode::BAD_GATEWAY, error.to_string()),
         };
         let mut response = Response::new(text(format!("{why}\n")));
         *response.status_mut() = status;

@@ -20,6 +20,7 @@ use super::{
     LocalConfig,
     cgroup::Groups,
     devbox::{LocalBox, supervised},
+    disk_changes,
     enforcement::{self, ExactDisk},
     host_base::HostBase,
     id_ranges::{self, IdRanges},
@@ -34,7 +35,7 @@ use super::{
     tree,
 };
 use crate::{
-    backend::{Backend, Devbox, Sweep},
+    backend::{Backend, Devbox, DiskChange, Sweep},
     doctor::Report,
     error::{Error, Result},
     name::{BaseName, BoxId, ExecId, LayerId},
@@ -73,6 +74,13 @@ impl Shared {
     pub(super) fn output_key(&self, within: &BoxId, execution: &ExecId) -> Option<OutputKey> {
         let secret = self.config.output_secret.as_ref()?;
         Some(secret.key(within, execution))
+    }
+
+    /// The boxes in the network of this one.
+    pub(super) fn joined_to(&self, id: &BoxId) -> Vec<Arc<LocalBox>> {
+        let boxes = self.boxes();
+        let joined = boxes.values().filter(|one| one.joins(id));
+        joined.cloned().collect()
     }
 
     pub(super) fn forget(&self, id: &BoxId) {
@@ -163,7 +171,7 @@ impl LocalBackend {
         let shared = Arc::new(Shared {
             groups: Groups::discover(&tag, config.totals),
             ranges: IdRanges::new(begin, taken),
-            outlets: Outlets::new(Arc::clone(&config.names)),
+            outlets: Outlets::new(Arc::clone(&config.names), config.server.clone()),
             links: TaskTracker::new(),
             leaving: CancellationToken::new(),
             removals: TaskTracker::new(),
@@ -224,6 +232,12 @@ impl LocalBackend {
     fn plan(&self, spec: BoxSpec) -> Result<Plan> {
         spec.check()?;
         let (layers, bottom) = self.resolve(&spec.base)?;
+        if (spec.joins.is_some() || !spec.volumes.is_empty()) && !id_ranges::available() {
+            return Err(Error::NotOffered("devboxes that share a network"));
+        }
+        if let Some(other) = &spec.joins {
+            self.check_host(other)?;
+        }
         let ids = self.ids()?;
         let exact_disk = self.exact_disk(&spec);
         let enforcement =
@@ -248,6 +262,20 @@ impl LocalBackend {
             self.shared.ranges.give_back(first);
         }
         made.map(|()| plan)
+    }
+
+    /// Refuses a box whose network cannot be joined.
+    fn check_host(&self, other: &BoxId) -> Result<()> {
+        let places = self.shared.places.of(other);
+        if !places.plan().exists() {
+            return Err(Error::NoSuchBox(other.clone()));
+        }
+        match places.read_plan()?.spec.joins {
+            None => Ok(()),
+            Some(_) => Err(Error::Invalid(
+                "a devbox in the network of another one has none that could be joined".to_owned(),
+            )),
+        }
     }
 
     /// Whether a box's disk shall be a file system of its own.
@@ -278,6 +306,13 @@ impl LocalBackend {
         fresh.prepare_disk().map_err(doing)?;
         if plan.exact_disk {
             image::make(&fresh.image(), &plan.spec.limits).map_err(doing)?;
+        }
+        let volumes = match &plan.spec.joins {
+            Some(other) => places.of(other).volumes(),
+            None => fresh.volumes(),
+        };
+        for volume in &plan.spec.volumes {
+            fs_err::create_dir_all(volumes.join(&volume.name)).map_err(doing)?;
         }
         fs_err::write(
             fresh.plan(),
@@ -457,7 +492,9 @@ impl Backend for LocalBackend {
         let mut sweep = Sweep::default();
         for record in self.list().await? {
             let id = record.spec.id;
-            if !owned.contains(&id) {
+            // What is in the network of a box is its owner's too.
+            let owner = record.spec.joins.as_ref().unwrap_or(&id);
+            if !owned.contains(owner) {
                 self.open(&id).await?.destroy().await?;
                 sweep.boxes.push(id);
             }
@@ -494,6 +531,15 @@ impl Backend for LocalBackend {
         let counted = counted.map_err(io::Error::other).flatten();
         let (bytes, _) = counted.map_err(|source| Error::platform("measuring a layer", source))?;
         Ok(bytes)
+    }
+
+    async fn layer_changes(&self, id: &LayerId, same_disk: &str) -> Result<Vec<DiskChange>> {
+        let (places, id) = (self.shared.places.clone(), id.clone());
+        let same_disk = same_disk.to_owned();
+        let found =
+            tokio::task::spawn_blocking(move || disk_changes::of_layer(&places, &id, &same_disk));
+        let found = found.await.map_err(io::Error::other);
+        found.map_err(|source| Error::platform("reading a layer", source))?
     }
 
     async fn delete_layer(&self, id: &LayerId) -> Result<()> {

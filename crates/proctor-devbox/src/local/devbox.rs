@@ -23,7 +23,7 @@ use super::{
     layers::Heights,
     link::{self, Link, Watches, expect_done},
     output_key::OutputKey,
-    plan::{Bottom, BoxPlaces, EMPTY_IN_BOX, Ids, Plan, read_json, remove_if_there},
+    plan::{Bottom, BoxPlaces, EMPTY_IN_BOX, Ids, Plan, read_json, remove_if_there, write_json},
     tree,
     wire::{Action, Answer, Request, frame},
 };
@@ -31,6 +31,7 @@ use crate::{
     backend::{Devbox, Duplex, Execution, FileContent, Session},
     error::{Error, Result},
     name::{BoxId, ExecId, LayerId},
+    network::{EgressPolicy, Network},
     record::{BoxRecord, BoxState, LayerRecord, SnapshotWay, Usage},
     spec::{ExecSpec, FileMode, User},
 };
@@ -88,6 +89,12 @@ impl LocalBox {
     pub(super) fn stands_on(&self, layer: &LayerId) -> bool {
         let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         plan.layers.contains(layer)
+    }
+
+    /// Whether it is in the network of this box.
+    pub(super) fn joins(&self, other: &BoxId) -> bool {
+        let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        plan.spec.joins.as_ref() == Some(other)
     }
 
     /// Notes how the way out is closed from now on. Answers how the one before is.
@@ -415,6 +422,29 @@ impl Devbox for LocalBox {
         })
     }
 
+    async fn set_egress(&self, policy: EgressPolicy) -> Result<()> {
+        let slot = self.link.lock().await;
+        let Some(link) = slot.as_ref().filter(|link| !link.is_closed()) else {
+            return Err(Error::WrongState {
+                state: self.state_without_link(),
+                needed: "it must be running",
+            });
+        };
+        let plan = {
+            let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+            if plan.spec.network == Network::None {
+                let told = "a devbox that was made without a network has no way out";
+                return Err(Error::Invalid(told.to_owned()));
+            }
+            plan.spec.network = Network::Allow(policy);
+            plan.clone()
+        };
+        // Whoever attaches to the box after this process opens the same way out.
+        write_json(&self.places.plan(), &plan)
+            .map_err(|source| Error::platform("changing the devbox's network", source))?;
+        self.open_outlet(link.until_closed()).await
+    }
+
     async fn read_file(&self, path: &str, user: &User, limit: Option<u64>) -> Result<FileContent> {
         self.read_out(path, user, limit).await
     }
@@ -509,6 +539,9 @@ impl Devbox for LocalBox {
     }
 
     async fn destroy(&self) -> Result<()> {
+        for joined in self.shared.joined_to(&self.id) {
+            joined.destroy().await?;
+        }
         // A supervisor that cannot be attached to is ended all the same.
         let _ = self.attach().await;
         let mut slot = self.link.lock().await;

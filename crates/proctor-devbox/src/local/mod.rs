@@ -7,6 +7,7 @@
 
 mod backend;
 mod devbox;
+mod disk_changes;
 mod enforcement;
 mod entrance;
 mod execution;
@@ -32,7 +33,7 @@ use proctor_supervisor::{cgroup, image, inside, output_key, plan, tree, wire};
 pub use root_file_systems::{forget_rootfs, user_of_rootfs};
 
 use crate::{
-    egress::{Names, SystemNames},
+    egress::{Names, OwnServer, SystemNames},
     registry::{Factory, Settings},
 };
 
@@ -45,6 +46,7 @@ pub const FACTORY: Factory = Factory {
             exact_disk: settings.exact_disks,
             totals: settings.totals,
             output_secret: settings.output_secret,
+            server: settings.server.clone(),
             ..LocalConfig::new(settings.data.join("local"))
         };
         Ok(Arc::new(LocalBackend::open(config)?))
@@ -58,6 +60,8 @@ pub struct LocalConfig {
     pub data: PathBuf,
     /// Where the names lead that boxes want to reach.
     pub names: Arc<dyn Names>,
+    /// The server that boxes ask whose policy lists paths of it.
+    pub server: OwnServer,
     /// Whether every box with a limit on its disk gets one that is exact, where the host can: a file system of its own. Such a box takes longer to
     /// make and its snapshots are copies. Boxes that require it get one in any case.
     pub exact_disk: bool,
@@ -77,6 +81,7 @@ impl LocalConfig {
         Self {
             data: data.into(),
             names: Arc::new(SystemNames),
+            server: OwnServer::default(),
             exact_disk: false,
             totals: TotalLimits::default(),
             output_secret: None,

@@ -15,7 +15,7 @@ use super::{
     wire::{Request, frame},
 };
 use crate::{
-    egress::{self, Gate, Names},
+    egress::{self, Gate, Names, OwnServer},
     error::{Error, Result},
     network::Network,
 };
@@ -27,12 +27,13 @@ const MOST_PER_BOX: usize = 64;
 #[derive(Debug)]
 pub(super) struct Outlets {
     names: Arc<dyn Names>,
+    server: OwnServer,
     /// Connections of all boxes together: they must not take the server's descriptors away.
     room: Arc<Semaphore>,
 }
 
 impl Outlets {
-    pub(super) fn new(names: Arc<dyn Names>) -> Self {
+    pub(super) fn new(names: Arc<dyn Names>, server: OwnServer) -> Self {
         let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile)
             .current
             .unwrap_or(u64::MAX);
@@ -40,6 +41,7 @@ impl Outlets {
         let room = usize::try_from(descriptors / 8).unwrap_or(usize::MAX);
         Self {
             names,
+            server,
             room: Arc::new(Semaphore::new(room.clamp(8, 16_384))),
         }
     }
@@ -56,7 +58,9 @@ impl LocalBox {
             previous.cancel();
         }
         let listener = fetch(&self.places).await.map_err(doing)?;
-        let gate = Arc::new(Gate::new(policy, Arc::clone(&self.shared.outlets.names)));
+        let outlets = &self.shared.outlets;
+        let gate = Gate::new(policy, Arc::clone(&outlets.names)).of_server(outlets.server.clone());
+        let gate = Arc::new(gate);
         let (tasks, room) = (
             self.shared.links.clone(),
             Arc::clone(&self.shared.outlets.room),

@@ -4,9 +4,9 @@ use std::{io, net::SocketAddr, sync::Arc};
 
 use async_trait::async_trait;
 use proctor_devbox::{
-    Backend as _, Base, BoxId, BoxSpec, Devbox, EgressPolicy, Network,
+    Backend as _, Base, BoxId, BoxSpec, Devbox, EgressPolicy, Network, SERVER_URL,
     conformance::Subject as _,
-    egress::Names,
+    egress::{Names, OwnServer, ServerApi},
     local::{LocalBackend, LocalConfig},
 };
 use tokio::{
@@ -19,8 +19,8 @@ use crate::support::{Local, sh};
 
 fn allow(hosts: &[String]) -> Network {
     Network::Allow(EgressPolicy {
-        all: false,
         hosts: hosts.iter().map(|text| text.parse().unwrap()).collect(),
+        ..EgressPolicy::default()
     })
 }
 
@@ -217,4 +217,62 @@ print(\"held\", flush=True); time.sleep(600)'";
     assert_eq!(sh(&greedy, &ask).await, (0, "200\n".to_owned()));
     drop(backend);
     local.end().await;
+}
+
+/// A server whose connections lead to an address of the host, as the server's own API would be.
+struct Echoing(SocketAddr);
+
+#[async_trait]
+impl ServerApi for Echoing {
+    async fn connect(&self) -> io::Result<Box<dyn proctor_devbox::Duplex>> {
+        Ok(Box::new(tokio::net::TcpStream::connect(self.0).await?))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_box_asks_the_server_itself_for_listed_paths_and_for_nothing_else() {
+    let address = echo().await;
+    let server = OwnServer::default();
+    let local = Local::with(|config| config.server = server.clone());
+    let network = Network::Allow(EgressPolicy {
+        server_paths: vec!["/v1/task-runs/tr_1".to_owned()],
+        ..EgressPolicy::default()
+    });
+    let devbox = start(&*local.backend(), "asking", network).await;
+    let ask = "curl -sS -m 20 -o /tmp/answer -w '%{http_code}'";
+    let (_, early) = sh(
+        &devbox,
+        &format!("{ask} {SERVER_URL}/v1/task-runs/tr_1/fhir"),
+    )
+    .await;
+    assert_eq!(early, "502", "the server does not answer yet");
+    server.set(Arc::new(Echoing(address)));
+    let asked = format!(
+        "{ask} -d hello -H 'X-Mine: 1' {SERVER_URL}/v1/task-runs/tr_1/fhir?a=b; cat /tmp/answer"
+    );
+    let (_, answer) = sh(&devbox, &asked).await;
+    assert!(
+        answer.starts_with("200POST /v1/task-runs/tr_1/fhir?a=b"),
+        "{answer}"
+    );
+    let lower = answer.to_lowercase();
+    assert!(
+        lower.contains("x-mine: 1") && lower.contains("host: 127.0.0.1:3128"),
+        "{answer}"
+    );
+    assert!(answer.ends_with("hello"), "{answer}");
+    for path in [
+        "/",
+        "/metrics",
+        "/v1/task-runs/tr_12",
+        "/v1/task-runs/tr_2/x",
+    ] {
+        let (_, status) = sh(&devbox, &format!("{ask} {SERVER_URL}{path}")).await;
+        assert_eq!(status, "403", "{path}");
+    }
+    // Another port of the host is out of reach, by itself and through the proxy.
+    let (code, _) = sh(&devbox, &format!("curl -sS -m 5 http://{address}/")).await;
+    assert_ne!(code, 0);
+    let through = format!("{ask} --noproxy '' -x {SERVER_URL} http://{address}/");
+    assert_eq!(sh(&devbox, &through).await.1, "403");
 }

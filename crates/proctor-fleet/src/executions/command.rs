@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use proctor_core::id::kinds::DevboxId;
-use proctor_devbox::{Error, Execution, Stream};
+use proctor_devbox::{Error, Execution, ExitCause, Stream};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -74,6 +74,17 @@ impl Command {
             Ok(State::Started(execution)) => Ok(execution.wait().await?.status()),
             Ok(State::GivenUp(status, _) | State::Past(status, _)) => Ok(status),
             Ok(State::Waiting) | Err(_) => Ok(KILLED),
+        }
+    }
+
+    /// Whether it ended because its box had no memory left, as far as that is known.
+    pub async fn is_out_of_memory(&self) -> Result<bool, FleetError> {
+        let state = self.state.borrow().clone();
+        match state {
+            State::Started(execution) => {
+                Ok(execution.wait().await?.cause == ExitCause::OutOfMemory)
+            }
+            State::Waiting | State::GivenUp(..) | State::Past(..) => Ok(false),
         }
     }
 

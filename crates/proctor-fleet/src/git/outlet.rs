@@ -50,9 +50,9 @@ impl Outlet {
     ) -> Result<Self, GitError> {
         let target = target(url)?;
         let policy = EgressPolicy {
-            all: false,
             // Any of its ports: from the plain one a server may lead to the encrypted one.
             hosts: vec![HostPattern::exactly(target.host.clone())],
+            ..EgressPolicy::default()
         };
         let own = self::target(code_host).map(|target| HostPattern::exactly(target.host));
         let resolves = hosts.internal.iter().cloned().chain(own.ok()).collect();

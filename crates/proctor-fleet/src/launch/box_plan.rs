@@ -5,7 +5,7 @@ use proctor_core::{
     devbox::{DevboxBase, DevboxSetup},
     id::Dialect,
 };
-use proctor_devbox::{Base, BaseName, BoxRecord, BoxSpec, How, LayerId, Limits, Property};
+use proctor_devbox::{Base, BaseName, BoxRecord, BoxSpec, How, LayerId, Limits, Property, Volume};
 use proctor_store::devboxes::DevboxRecord;
 
 use crate::{accounts, devboxes::box_id, error::FleetError};
@@ -40,6 +40,13 @@ pub(super) fn spec(record: &DevboxRecord) -> Result<BoxSpec, FleetError> {
         disk_files: None,
         open_files: None,
     };
+    let volumes = record.setup.volumes.iter();
+    spec.volumes = volumes
+        .map(|(at, name)| Volume {
+            name: name.clone(),
+            at: at.clone(),
+        })
+        .collect();
     // Root of a box is root of nothing else.
     spec.allow_sudo = true;
     Ok(spec)

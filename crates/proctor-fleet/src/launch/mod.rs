@@ -7,11 +7,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use proctor_core::causes::with_causes;
 use proctor_core::{
-    devbox::{DevboxBase, DevboxFailure, DevboxLife, DevboxStatus, ShutdownReason},
-    id::Dialect,
+    devbox::{DevboxBase, DevboxFailure, DevboxLife, DevboxStatus, Initiator, ShutdownReason},
+    id::{Dialect, kinds::TaskRunId},
     time::Timestamp,
 };
-use proctor_devbox::{BoxRecord, Devbox, Error, ExecId, ExitCause, Network, Stream};
+use proctor_devbox::{BoxRecord, Devbox, Error, ExecId, ExitCause, Stream};
 use proctor_store::{OnDisk, devboxes::DevboxRecord};
 use secrecy::ExposeSecret as _;
 
@@ -142,19 +142,35 @@ impl Fleet {
         }
     }
 
-    /// What the devbox may reach: nothing without a policy.
+    /// What the devbox may reach: nothing without a policy, but for the world of the agent that works in it.
     async fn reach(&self, record: &DevboxRecord) -> Result<Reach, FleetError> {
-        let nothing = Reach {
-            network: Network::None,
-            not_offered: Vec::new(),
+        let policy = match record.setup.launch.network_policy {
+            Some(id) => self.store().network_policy(record.organization, id).await?,
+            None => None,
         };
-        let Some(id) = record.setup.launch.network_policy else {
-            return Ok(nothing);
-        };
-        let policy = self.store().network_policy(record.organization, id).await?;
-        Ok(policy.map_or(nothing, |policy| {
+        let reach = policy.map_or_else(Reach::nothing, |policy| {
             network_policies::reach(&policy.text.egress)
-        }))
+        });
+        match record.initiator {
+            Initiator::Agent(task_run) => Ok(reach.and_server(self.world_paths(task_run).await?)),
+            Initiator::Invocation | Initiator::Scenario(_) => Ok(reach),
+        }
+    }
+
+    /// The paths of this server at which the agent of a task run finds its world, and its task run.
+    async fn world_paths(&self, task_run: TaskRunId) -> Result<Vec<String>, FleetError> {
+        let mut paths = vec![
+            format!("/v1/task-runs/{}", task_run.wire(Dialect::Verial)),
+            format!("/v1/scenarios/runs/{}", task_run.wire(Dialect::Runloop)),
+        ];
+        if let Some(task_run) = self.store().task_run(task_run).await? {
+            let task_run = task_run.value;
+            let run = task_run.run.map(|run| run.wire(Dialect::Verial));
+            paths.extend(run.map(|run| format!("/v1/benchmark-runs/{run}")));
+            let devbox = task_run.devbox.map(|devbox| devbox.wire(Dialect::Runloop));
+            paths.extend(devbox.map(|devbox| format!("/v1/devboxes/{devbox}")));
+        }
+        Ok(paths)
     }
 
     /// Who works in the box and with what environment.

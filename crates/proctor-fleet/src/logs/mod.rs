@@ -222,24 +222,55 @@ pub(crate) fn read(path: &Path, offset: u64) -> std::io::Result<(Vec<LogEntry>, 
 
 /// The same, but no more than the entries that begin within the next `most` bytes.
 fn read_part(path: &Path, offset: u64, most: u64) -> std::io::Result<(Vec<LogEntry>, u64)> {
+    let part = read_lines(path, offset, most)?;
+    let entries = part.entries.into_iter().map(|(_, entry)| entry);
+    Ok((entries.collect(), part.end))
+}
+
+/// A part of a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogPart {
+    /// The entries, each with the byte at which it begins.
+    pub entries: Vec<(u64, LogEntry)>,
+    /// Where the part ends.
+    pub end: u64,
+    /// Where the log ends now.
+    pub length: u64,
+}
+
+/// The entries that begin between `offset` and `most` bytes later. One that begins before `offset` is left out.
+fn read_lines(path: &Path, offset: u64, most: u64) -> std::io::Result<LogPart> {
     let mut file = match fs_err::File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(LogPart::default());
+        }
         Err(error) => return Err(error),
     };
-    file.seek(SeekFrom::Start(offset))?;
+    let length = file.metadata()?.len();
+    let (mut at, mut line) = (offset, Vec::new());
+    // From the byte before: if that is not the end of a line, the rest of one comes first.
+    let begin = offset.min(length).saturating_sub(1);
+    file.seek(SeekFrom::Start(begin))?;
     let mut reader = BufReader::new(file);
-    let (mut entries, mut at, mut line) = (Vec::new(), offset, Vec::new());
+    if offset > 0 {
+        at = begin + reader.read_until(b'\n', &mut line)? as u64;
+    }
+    let mut entries = Vec::new();
     loop {
         line.clear();
-        let length = reader.read_until(b'\n', &mut line)?;
-        if length == 0 || line.last() != Some(&b'\n') || at - offset >= most {
-            return Ok((entries, at));
+        let read = reader.read_until(b'\n', &mut line)?;
+        if read == 0 || line.last() != Some(&b'\n') || at.saturating_sub(offset) >= most {
+            return Ok(LogPart {
+                entries,
+                end: at,
+                length,
+            });
         }
-        at += length as u64;
         if let Ok(entry) = serde_json::from_slice(&line) {
-            entries.push(entry);
+            entries.push((at, entry));
         }
+        at += read as u64;
     }
 }
 
@@ -316,6 +347,27 @@ impl Fleet {
     ) -> Result<(Vec<LogEntry>, u64), FleetError> {
         let path = self.log_file(id);
         let part = tokio::task::spawn_blocking(move || read_part(&path, offset, PART))
+            .await
+            .map_err(std::io::Error::other)??;
+        Ok(part)
+    }
+
+    /// How long a devbox's log is now; 0 if it has none.
+    pub async fn log_length(&self, id: DevboxId) -> u64 {
+        let found = tokio::fs::metadata(self.log_file(id)).await;
+        found.map_or(0, |file| file.len())
+    }
+
+    /// The entries of a devbox's log that begin between `offset` and `most` bytes later, and where they begin. So a log is read
+    /// from any byte on, however long it is.
+    pub async fn log_lines(
+        &self,
+        id: DevboxId,
+        offset: u64,
+        most: u64,
+    ) -> Result<LogPart, FleetError> {
+        let path = self.log_file(id);
+        let part = tokio::task::spawn_blocking(move || read_lines(&path, offset, most))
             .await
             .map_err(std::io::Error::other)??;
         Ok(part)

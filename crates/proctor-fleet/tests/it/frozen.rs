@@ -24,7 +24,7 @@ async fn freeze(house: &House, task_run: TaskRunId, devbox: DevboxId) -> LayerId
     let place = house.fleet.workplace(devbox).await.unwrap();
     let freezing = house
         .fleet
-        .begin_freezing(task_run, devbox, &place, false)
+        .begin_freezing(task_run, devbox, &place, false, false)
         .await
         .unwrap();
     let layer = freezing.layer.unwrap();
@@ -221,7 +221,7 @@ async fn what_a_dead_server_was_freezing_is_taken_up_by_its_scoring_or_removed()
     assert_eq!(house.sh(devbox, &more).await.0, 0);
     let same = house
         .fleet
-        .begin_freezing(task_run, devbox, &place, false)
+        .begin_freezing(task_run, devbox, &place, false, false)
         .await;
     let same = same.unwrap().layer;
     assert_eq!(same.as_ref(), Some(&layer), "it is the same scoring");
@@ -248,7 +248,7 @@ async fn a_server_that_keeps_nothing_says_so() {
     for is_needed in [false, true] {
         let begun = house
             .fleet
-            .begin_freezing(task_run, devbox, &place, is_needed)
+            .begin_freezing(task_run, devbox, &place, is_needed, false)
             .await
             .unwrap();
         let reason = begun.not_kept.as_deref();

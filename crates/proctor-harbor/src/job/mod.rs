@@ -65,6 +65,9 @@ pub struct ProctorRules {
     pub strict_datasets: bool,
     /// Where verifiers that share the agent's box run.
     pub verifier: SharedVerifier,
+    /// Whether the disk of every trial is kept, so that it can be verified again.
+    #[serde(default)]
+    pub keeps_disks: bool,
 }
 
 impl Default for ProctorRules {
@@ -72,6 +75,7 @@ impl Default for ProctorRules {
         Self {
             strict_datasets: true,
             verifier: SharedVerifier::Sealed,
+            keeps_disks: false,
         }
     }
 }

@@ -360,7 +360,7 @@ fn metrics(object: &DocumentObject<'_>) -> Vec<Metric> {
     })
 }
 
-/// Our own settings: `metadata: {proctor_verifier: strict, strict: false}`.
+/// Our own settings: `metadata: {proctor_verifier: strict, proctor_keep_disks: true, strict: false}`.
 fn proctor(object: &DocumentObject<'_>) -> ProctorRules {
     let read = object.optional("metadata").and_then(|node| {
         object_of(&node, |object| {
@@ -370,6 +370,7 @@ fn proctor(object: &DocumentObject<'_>) -> ProctorRules {
                 verifier: word
                     .and_then(|node| node.word(&SharedVerifier::ALL))
                     .unwrap_or_default(),
+                keeps_disks: flag(object, "proctor_keep_disks").unwrap_or(false),
             }
         })
     });

@@ -67,6 +67,11 @@ impl Interpreter {
         ] {
             writer.symlink(&format!("{PLACE}/bin/{name}"), &target)?;
         }
+        // The loader looks here without being told; a program that was built elsewhere names elsewhere.
+        for path in self.tree.matching("/lib/libpython*.so*")? {
+            let name = path.trim_start_matches("/lib/");
+            writer.symlink(&format!("usr/lib/{name}"), &format!("/{PLACE}{path}"))?;
+        }
         self.mend_scripts(writer)
     }
 

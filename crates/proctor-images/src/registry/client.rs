@@ -73,8 +73,8 @@ impl Client {
         let scheme = if allowed.plain { "http" } else { "https" };
         let base = format!("{scheme}://{host}");
         let policy = EgressPolicy {
-            all: false,
             hosts: options.reachable(&registry),
+            ..EgressPolicy::default()
         };
         let listed_by_address = options
             .allowed

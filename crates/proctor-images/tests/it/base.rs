@@ -115,6 +115,7 @@ fn an_interpreter_of_the_right_version_is_added_to_a_base_that_is_here() {
     }
     fs_err::write(python.join("bin/python3.12"), "ELF").unwrap();
     fs_err::write(python.join("lib/python3.12/os.py"), "").unwrap();
+    fs_err::write(python.join("lib/libpython3.12.so.1.0"), "ELF").unwrap();
     std::os::unix::fs::symlink("python3.12", python.join("bin/python3")).unwrap();
     let place = fs_err::canonicalize(&python).unwrap();
     let script = format!("#!{}/bin/python3.12 -I\nprint(1)\n", place.display());
@@ -137,6 +138,8 @@ fn an_interpreter_of_the_right_version_is_added_to_a_base_that_is_here() {
         "2 usr/local/bin/python3 -> python3.12",
         "0 usr/local/lib/python3.12/os.py",
         "2 bin -> usr/bin",
+        // Where the loader finds it.
+        "2 usr/lib/libpython3.12.so.1.0 -> /usr/local/lib/libpython3.12.so.1.0",
     ] {
         assert!(seen.contains(&line.to_owned()), "{line} in {seen:?}");
     }

@@ -48,6 +48,7 @@ pub(crate) async fn artifacts(
         allow_sudo: false,
         require: vec![Property::Isolation, Property::ManyUsers],
         labels: judging.labels(),
+        volumes: Vec::new(),
         read_only: agent
             .read_only
             .iter()

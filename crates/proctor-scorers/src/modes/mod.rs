@@ -145,6 +145,8 @@ async fn on_the_disk(
         base: Base::Layer(layer.clone()),
         limits: judging.order.limits.unwrap_or(agent.limits),
         labels: judging.labels(),
+        // They go with the agent's own box.
+        volumes: Vec::new(),
         ..agent.clone()
     };
     started(judging.backend, spec).await

@@ -1,7 +1,7 @@
 //! What a supervisor does on request.
 
 use std::{
-    os::fd::{AsFd, OwnedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     time::Instant,
 };
 
@@ -12,6 +12,7 @@ use super::{
     executions::{Execution, Streams, memory_kills, note_new},
     failure::{Failure, While},
     files,
+    first::First,
     launcher::send_with_fds,
     sessions::{self, Session},
     sftp,
@@ -65,7 +66,8 @@ impl Supervisor {
                         self.answer(asker, answer);
                     }
                 }
-                Request::Outlet => return self.give_outlet(id),
+                Request::Outlet => return self.give(id, First::outlet),
+                Request::NetworkSpace => return self.give(id, First::network),
                 Request::Sockets => {
                     return self.file(id, &User::Root, |socket, _| sessions::give_sockets(&socket));
                 }
@@ -505,14 +507,18 @@ impl Supervisor {
         self.connections.remove(at).hand_over().ok()
     }
 
-    /// Gives the listener of the box's proxy away and ends the connection.
-    fn give_outlet(&mut self, connection: u64) {
+    /// Sends something of the box's first process, if it has it, and closes the connection.
+    fn give(
+        &mut self,
+        connection: u64,
+        what: impl for<'f> Fn(&'f First) -> Option<BorrowedFd<'f>>,
+    ) {
         let Some((socket, _)) = self.take_connection(connection) else {
             return;
         };
-        if let Some(outlet) = self.first.as_ref().and_then(|first| first.outlet.as_ref()) {
+        if let Some(found) = self.first.as_ref().and_then(what) {
             // Whoever asked and has gone asks again.
-            let _ = send_with_fds(socket.as_fd(), b"1", &[outlet.as_fd()]);
+            let _ = send_with_fds(socket.as_fd(), b"1", &[found]);
         }
     }
 

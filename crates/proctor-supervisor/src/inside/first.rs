@@ -6,14 +6,14 @@
 use std::{
     io,
     net::{Ipv4Addr, SocketAddrV4},
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     path::Path,
 };
 
 use rustix::{
     fs::{Mode, OFlags},
     mount::OpenTreeFlags,
-    net::{AddressFamily, SocketFlags, SocketType},
+    net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType},
     process::{DumpableBehavior, Pid, Signal, Uid, WaitOptions},
     thread::{CapabilitySet, LinkNameSpaceType},
 };
@@ -26,10 +26,13 @@ use super::{
 };
 use crate::{
     cgroup::Doors,
-    image, network,
+    image,
+    name::BoxId,
+    network,
     network::Network,
     plan::{Bottom, Ids, Places, Plan},
     sys::{self, Fork},
+    wire::{Request, frame},
 };
 
 /// How many ids a box has.
@@ -49,6 +52,25 @@ pub(super) struct First {
     pub(super) outlet: Option<OwnedFd>,
 }
 
+impl First {
+    /// One of its namespaces.
+    pub(super) fn space(&self, kind: LinkNameSpaceType) -> Option<BorrowedFd<'_>> {
+        let mut spaces = self.spaces.iter();
+        let found = spaces.find(|(_, one)| *one == kind);
+        found.map(|(space, _)| space.as_fd())
+    }
+
+    /// The listener of the box's proxy.
+    pub(super) fn outlet(&self) -> Option<BorrowedFd<'_>> {
+        self.outlet.as_ref().map(OwnedFd::as_fd)
+    }
+
+    /// The network that it is in.
+    pub(super) fn network(&self) -> Option<BorrowedFd<'_>> {
+        self.space(LinkNameSpaceType::Network)
+    }
+}
+
 /// Starts the first process and waits until the box's world is made.
 pub(super) fn start(places: &Places, plan: &Plan) -> Result<First, Failure> {
     let (ours, theirs) = rustix::net::socketpair(
@@ -58,15 +80,25 @@ pub(super) fn start(places: &Places, plan: &Plan) -> Result<First, Failure> {
         None,
     )
     .doing("making a socket")?;
-    let namespaces = libc::CLONE_NEWUSER
+    let mut namespaces = libc::CLONE_NEWUSER
         | libc::CLONE_NEWNS
         | libc::CLONE_NEWPID
-        | libc::CLONE_NEWNET
         | libc::CLONE_NEWIPC
         | libc::CLONE_NEWUTS;
+    // Entered before anything of the box is there: nobody in a box has rights over the network of another one.
+    let visit = match &plan.spec.joins {
+        Some(other) => Some(Visit::begin(places, other)?),
+        None => {
+            namespaces |= libc::CLONE_NEWNET;
+            None
+        }
+    };
     let killing = plan.groups.iter().filter(|group| group.holds_executions());
     let doors = Doors::open(killing, "init").doing("making a control group")?;
     let made = fork_as_owner(plan.ids, namespaces, doors.birth());
+    if let (Some(visit), Ok(Fork::Parent(_)) | Err(_)) = (&visit, &made) {
+        visit.end()?;
+    }
     let pid = match made.doing("making namespaces")? {
         Fork::Parent(pid) => pid,
         Fork::Child => {
@@ -80,7 +112,7 @@ pub(super) fn start(places: &Places, plan: &Plan) -> Result<First, Failure> {
         let first = First {
             disk,
             outlet,
-            ..open_spaces(pid)?
+            ..open_spaces(pid, visit.is_some())?
         };
         send_with_fds(ours.as_fd(), b"hide", &[]).doing("hiding the first process")?;
         expect(ours.as_fd(), b"hidden")?;
@@ -159,6 +191,11 @@ fn prepare(
                 sys::seal_mount(mount.as_fd()).doing("making a mount read-only")?;
                 sources.push(mount);
             }
+            for volume in &plan.spec.volumes {
+                let mount = mapped_clone(&places.volume(&plan.spec, volume), users.as_fd())?;
+                sys::tame_mount(mount.as_fd()).doing("restricting a volume")?;
+                sources.push(mount);
+            }
         }
         Ids::Single => {
             fs_err::write(format!("{proc}/setgroups"), "deny").doing("fixing groups")?;
@@ -175,20 +212,25 @@ fn prepare(
 }
 
 /// Opens the namespaces of the first process, which is possible as long as it does not hide.
-fn open_spaces(pid: Pid) -> Result<First, Failure> {
+///
+/// A network that belongs to another box must be entered first: the user namespace of this one gives no right to it.
+fn open_spaces(pid: Pid, is_joined: bool) -> Result<First, Failure> {
     use LinkNameSpaceType as Space;
     let open = |name: &str| {
         let path = format!("/proc/{}/ns/{name}", pid.as_raw_nonzero());
         rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
             .doing("opening a namespace")
     };
-    let spaces = [
+    let mut spaces = [
         ("user", Space::User),
         ("mnt", Space::Mount),
         ("net", Space::Network),
         ("ipc", Space::InterProcessCommunication),
         ("uts", Space::HostNameAndNISDomainName),
     ];
+    if is_joined {
+        spaces[..3].rotate_right(1);
+    }
     Ok(First {
         pid,
         processes: open("pid")?,
@@ -199,6 +241,52 @@ fn open_spaces(pid: Pid) -> Result<First, Failure> {
         disk: None,
         outlet: None,
     })
+}
+
+/// The supervisor in the network of another box, for as long as its own box is born into it.
+struct Visit {
+    own: OwnedFd,
+}
+
+impl Visit {
+    fn begin(places: &Places, other: &BoxId) -> Result<Self, Failure> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let own = rustix::fs::open("/proc/self/ns/net", flags, Mode::empty())
+            .doing("opening a namespace")?;
+        let space = network_of(places, other).doing("finding the network of another devbox")?;
+        let kind = Some(LinkNameSpaceType::Network);
+        rustix::thread::move_into_link_name_space(space.as_fd(), kind)
+            .doing("entering the network of another devbox")?;
+        // Root of this box is nobody in that network, and services listen on low ports. Where it cannot be said they listen on others.
+        let _ = fs_err::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+        Ok(Self { own })
+    }
+
+    fn end(&self) -> Result<(), Failure> {
+        let kind = Some(LinkNameSpaceType::Network);
+        rustix::thread::move_into_link_name_space(self.own.as_fd(), kind)
+            .doing("leaving the network of another devbox")
+    }
+}
+
+/// Asks the supervisor of another box for its network.
+fn network_of(places: &Places, other: &BoxId) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(places.of(other).directory, flags, Mode::empty())?;
+    // Its path may be longer than an address can be, so it is named through its directory.
+    let path = format!("/proc/self/fd/{}/control", directory.as_raw_fd());
+    let flags = SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    let request = frame(&Request::NetworkSpace, &[]).map_err(io::Error::other)?;
+    let mut rest = &request[..];
+    while !rest.is_empty() {
+        let sent = rustix::net::send(&socket, rest, rustix::net::SendFlags::NOSIGNAL)?;
+        rest = &rest[sent..];
+    }
+    let (_, fds) = receive_with_fds(socket.as_fd(), &mut [0; 8])?;
+    let found = fds.into_iter().next();
+    found.ok_or_else(|| io::ErrorKind::NotConnected.into())
 }
 
 /// The directories whose mounts are needed, in the order in which they are sent.
@@ -285,9 +373,11 @@ fn make_world(socket: &OwnedFd, places: &Places, plan: &Plan) -> Result<(), Fail
     };
     mounts::build(sources, plan)?;
     rustix::system::sethostname(plan.spec.id.as_str().as_bytes()).doing("naming the host")?;
-    let probe = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
-        .doing("making a socket")?;
-    sys::raise_loopback(probe.as_fd()).doing("raising the loopback interface")?;
+    if plan.spec.joins.is_none() {
+        let probe = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
+            .doing("making a socket")?;
+        sys::raise_loopback(probe.as_fd()).doing("raising the loopback interface")?;
+    }
     rustix::thread::set_name(c"box").doing("naming the process")?;
     capabilities::drop_bounding_set(CapabilitySet::empty()).doing("dropping capabilities")?;
     capabilities::keep_capabilities(CapabilitySet::empty()).doing("dropping capabilities")?;

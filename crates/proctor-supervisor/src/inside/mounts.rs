@@ -30,7 +30,7 @@ pub(super) enum Sources<'a> {
         below: OwnedFd,
         /// The box's own file system, if it has one.
         disk: Option<OwnedFd>,
-        /// What the box sees of the host, in the order of its specification.
+        /// What the box sees of the host, and then its volumes, in the order of its specification.
         shared: Vec<OwnedFd>,
     },
     /// Directories as the server's user sees them.
@@ -102,7 +102,9 @@ pub(super) fn build(sources: Sources<'_>, plan: &Plan) -> Result<(), Failure> {
     rustix::mount::unmount(".", UnmountFlags::DETACH).doing("leaving the host's files")?;
     rustix::process::chdir("/").doing("entering the root")?;
     // Not before: what the layers hold at these paths was written by a box, and now leads nowhere else.
-    shared::attach(&plan.spec.read_only, &shared)
+    let seen = plan.spec.read_only.iter().map(|shared| shared.at.as_str());
+    let volumes = plan.spec.volumes.iter().map(|volume| volume.at.as_str());
+    shared::attach(seen.chain(volumes), &shared)
 }
 
 pub(super) fn attach(mount: &OwnedFd, target: &str) -> rustix::io::Result<()> {

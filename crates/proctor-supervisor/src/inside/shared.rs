@@ -40,12 +40,16 @@ pub(super) fn open(wanted: &[Shared]) -> Result<Vec<OwnedFd>, Failure> {
 }
 
 /// Puts the mounts where the box sees them.
-pub(super) fn attach(wanted: &[Shared], mounts: &[OwnedFd]) -> Result<(), Failure> {
+pub(super) fn attach<'p>(
+    wanted: impl Iterator<Item = &'p str>,
+    mounts: &[OwnedFd],
+) -> Result<(), Failure> {
     let mut pinned = BTreeSet::new();
-    for (shared, mount) in wanted.iter().zip(mounts) {
+    for (place, mount) in wanted.zip(mounts) {
         let mut path = String::new();
-        let depth = shared.parts().count();
-        for (at, part) in shared.parts().enumerate() {
+        let parts: Vec<&str> = place.split('/').skip(1).collect();
+        let depth = parts.len();
+        for (at, part) in parts.into_iter().enumerate() {
             path = format!("{path}/{part}");
             plain_directory(&path).doing(format_args!("making {path} in the devbox"))?;
             let leads_on = at + 1 < depth;

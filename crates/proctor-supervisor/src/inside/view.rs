@@ -24,7 +24,7 @@ use rustix::{
     },
     net::SendFlags,
     process::{DumpableBehavior, Pid, Signal, WaitOptions},
-    thread::CapabilitySet,
+    thread::{CapabilitySet, LinkNameSpaceType},
 };
 
 use super::{
@@ -60,7 +60,7 @@ pub(super) fn enter_and_become(
         // Only a mount namespace of our own lets an unprivileged process copy mounts.
         sys::unshare(libc::CLONE_NEWNS).doing("making a mount namespace")?;
     }
-    let users = around.first.spaces.first().map(|(users, _)| users.as_fd());
+    let users = around.first.space(LinkNameSpaceType::User);
     let mut mounted = Vec::new();
     for (shared, is_writable) in directories(view) {
         let mount = open_mount(&shared.host, ids, users)?;
