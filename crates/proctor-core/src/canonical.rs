@@ -84,13 +84,18 @@ impl Digest {
 
     /// The 64 hexadecimal digits.
     pub fn hex(&self) -> String {
-        use fmt::Write as _;
-        let mut text = String::with_capacity(64);
-        for byte in self.0 {
-            write!(text, "{byte:02x}").expect("writing to a string cannot fail");
-        }
-        text
+        hex(&self.0)
     }
+}
+
+/// Bytes as hexadecimal digits, two for each.
+pub fn hex(bytes: &[u8]) -> String {
+    use fmt::Write as _;
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
+    }
+    text
 }
 
 /// Computes a digest of bytes that come one after the other.

@@ -222,6 +222,11 @@ impl Problems {
         }
     }
 
+    /// Everything that is wrong, where something is.
+    pub fn of(found: Vec<Problem>) -> Self {
+        Self(found)
+    }
+
     /// The problems, in the order in which they were found.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.0.iter()

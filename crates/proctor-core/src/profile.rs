@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     definition::Requirements,
     devbox::LaunchRequest,
+    id::kinds::BlueprintId,
     mount::{self, Mount},
 };
 
@@ -49,6 +50,12 @@ pub struct RunProfile {
     /// What is put into the box when it starts, in order.
     #[serde(default, with = "mount::stored", skip_serializing_if = "Vec::is_empty")]
     pub mounts: Vec<Mount>,
+    /// The blueprint that the box begins with in place of the task's: that with the agent installed. Clients cannot name one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blueprint: Option<BlueprintId>,
+    /// Directories that the box shares with boxes beside it: their names by their paths. Clients cannot name any.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub volumes: BTreeMap<String, String>,
 }
 
 impl RunProfile {
@@ -67,6 +74,8 @@ impl RunProfile {
         }
         both.launch = self.launch.over(&general.launch);
         both.mounts.extend(self.mounts.iter().cloned());
+        both.volumes.extend(self.volumes.clone());
+        both.blueprint = self.blueprint.or(general.blueprint);
         if self.purpose.is_some() {
             both.purpose.clone_from(&self.purpose);
         }
@@ -161,6 +170,8 @@ mod tests {
             secrets: map(&[("C", "OLD"), ("D", "KEPT")]),
             launch: launch(json!({"resource_size_request": "SMALL", "launch_commands": ["true"]})),
             mounts: vec![file("/a")],
+            blueprint: None,
+            volumes: BTreeMap::new(),
         };
         let near = RunProfile {
             purpose: None,
@@ -168,6 +179,8 @@ mod tests {
             secrets: map(&[("A", "SECRET")]),
             launch: launch(json!({"resource_size_request": "LARGE"})),
             mounts: vec![file("/b")],
+            blueprint: None,
+            volumes: BTreeMap::new(),
         };
         let both = near.over(&general);
         assert_eq!(both.purpose.as_deref(), Some("nightly"));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    problem::Problems,
+    problem::{Problem, Problems},
     reader::{Node, Notes, Wording},
 };
 
@@ -79,6 +79,35 @@ impl ModelUsage {
             _ => Self::read_one(&root, prices).map(|report| vec![report]),
         };
         notes.finish(read)
+    }
+
+    /// Reads a file of reports, one in a line. Everything that is wrong is named by the number of its line.
+    pub fn read_lines(text: &str, prices: &PriceTable) -> Result<Vec<Self>, Problems> {
+        let mut reports = Vec::new();
+        let mut problems = Vec::new();
+        for (number, line) in (1_usize..).zip(text.lines()) {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let place = format!("line {number}");
+            match serde_json::from_str(line) {
+                Ok(value @ Value::Object(_)) => match Self::read(&value, prices) {
+                    Ok(read) => reports.extend(read),
+                    Err(found) => {
+                        let found = found.into_vec().into_iter();
+                        problems.extend(found.map(|problem| problem.below(&place)));
+                    }
+                },
+                Ok(_) | Err(_) => problems.push(Problem::error(place, "must be a JSON object")),
+            }
+            if reports.len() > MOST_REPORTS {
+                let message = format!("must have at most {MOST_REPORTS} reports");
+                problems.push(Problem::error("", message));
+                break;
+            }
+        }
+        Problems::none_of(problems)?;
+        Ok(reports)
     }
 
     fn read_one(node: &Node<'_>, prices: &PriceTable) -> Option<Self> {

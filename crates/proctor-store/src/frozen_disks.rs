@@ -32,6 +32,8 @@ pub struct FrozenDisk {
     pub size_bytes: Option<u64>,
     /// When it was asked for.
     pub created_at: Timestamp,
+    /// Whether it is kept however many newer ones there are.
+    pub is_pinned: bool,
 }
 
 /// Whether a frozen disk is kept.
@@ -64,9 +66,11 @@ pub struct FrozenTotal {
     pub kept: u64,
     /// How many bytes all disks take, as far as they were counted, also those that are about to go.
     pub bytes: u64,
+    /// How many of those that are kept must stay.
+    pub pinned: u64,
 }
 
-const COLUMNS: &str = "layer, node, task_run, devbox, status, size_bytes, created_at";
+const COLUMNS: &str = "layer, node, task_run, devbox, status, size_bytes, created_at, pinned";
 
 #[boxed_futures]
 impl Store {
@@ -81,8 +85,8 @@ impl Store {
         origin: &Value,
     ) -> Result<(), StoreError> {
         let query = Query::new(
-            "INSERT INTO frozen_disks (layer, node, task_run, devbox, status, origin, size_bytes, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+            "INSERT INTO frozen_disks (layer, node, task_run, devbox, status, origin, size_bytes, created_at, pinned) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         )
         .bind(disk.layer.as_str())
         .bind(disk.node.as_str())
@@ -91,7 +95,8 @@ impl Store {
         .bind(disk.status.stored())
         .bind(document(origin)?)
         .bind(disk.size_bytes.map(stored_size))
-        .bind(disk.created_at);
+        .bind(disk.created_at)
+        .bind(i64::from(disk.is_pinned));
         self.database()
             .execute_when(query, OnDisk::WithTheNext)
             .await?;
@@ -117,6 +122,7 @@ impl Store {
     pub async fn frozen_total(&self, node: &str) -> Result<FrozenTotal, StoreError> {
         let query = Query::new(
             "SELECT COUNT(CASE WHEN status = 'kept' THEN 1 END) AS kept, \
+             COUNT(CASE WHEN status = 'kept' AND pinned = 1 THEN 1 END) AS pinned, \
              CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) AS bytes FROM frozen_disks WHERE node = $1",
         );
         let row = self.database().read_one(query.bind(node)).await?;
@@ -124,6 +130,7 @@ impl Store {
         Ok(FrozenTotal {
             kept: number("kept")?,
             bytes: number("bytes")?,
+            pinned: number("pinned")?,
         })
     }
 
@@ -261,5 +268,6 @@ fn read(row: &Row) -> Result<FrozenDisk, StoreError> {
             .opt_int("size_bytes")?
             .and_then(|bytes| u64::try_from(bytes).ok()),
         created_at: row.time("created_at")?,
+        is_pinned: row.int("pinned")? != 0,
     })
 }

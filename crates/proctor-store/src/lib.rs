@@ -46,6 +46,7 @@ pub mod playgrounds;
 pub mod progress;
 pub mod repeatable;
 pub mod retry;
+pub mod run_figures;
 pub mod run_lists;
 pub mod run_removal;
 pub mod runs;

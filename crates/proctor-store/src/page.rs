@@ -55,6 +55,15 @@ impl<T> Page<T> {
     }
 }
 
+/// By what a list is sorted, if not by age: an expression over its columns that is never NULL.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SortKey {
+    /// The expression; a fixed text without parameters.
+    pub(crate) expression: &'static str,
+    /// Whether the greatest comes first.
+    pub(crate) is_descending: bool,
+}
+
 /// A list in the database: rows of one table that pass all filters.
 #[derive(Clone)]
 pub(crate) struct Listing {
@@ -228,6 +237,85 @@ impl Listing {
             has_previous,
             total,
         })
+    }
+
+    /// Reads the page of a list in another order. The list goes on after a run with the same key by age, so no row is missed or shown twice.
+    pub(crate) async fn page_by<K: Kind, T>(
+        self,
+        database: &Database,
+        request: PageRequest<K>,
+        key: SortKey,
+        read: impl Fn(&Row) -> Result<T, StoreError>,
+    ) -> Result<Page<T>, StoreError> {
+        let total = match request.count {
+            false => None,
+            true => {
+                let row = database
+                    .read_one(self.query::<K>("COUNT(*) AS total", None, ""))
+                    .await?;
+                Some(u64::try_from(row.int("total")?).unwrap_or(0))
+            }
+        };
+        let limit = request.limit as usize;
+        let (place, is_backwards) = match request.from {
+            PageStart::Newest => (None, false),
+            PageStart::After(id) => (Some(id), false),
+            PageStart::Before(id) => (Some(id), true),
+        };
+        let is_descending = key.is_descending != is_backwards;
+        let mut listing = self.clone();
+        if let Some(id) = place {
+            listing.beyond(key, is_descending, id);
+        }
+        let order = if is_descending { "DESC" } else { "ASC" };
+        let tail = format!(
+            "ORDER BY {} {order}, id {order} LIMIT {}",
+            key.expression,
+            limit + 1
+        );
+        let query = listing.query::<K>(self.columns, None, &tail);
+        let mut rows = database.read_all(query).await?;
+        let goes_on = rows.len() > limit;
+        rows.truncate(limit);
+        let came_from = place.is_some();
+        if is_backwards {
+            rows.reverse();
+        }
+        let (has_more, has_previous) = match is_backwards {
+            false => (goes_on, came_from),
+            true => (came_from, goes_on),
+        };
+        let items = rows.iter().map(read).collect::<Result<_, _>>()?;
+        Ok(Page {
+            items,
+            has_more,
+            has_previous,
+            total,
+        })
+    }
+
+    /// Only those that come after a row in the order of a key.
+    fn beyond<K: Kind>(&mut self, key: SortKey, is_descending: bool, id: Id<K>) {
+        self.params.push(id.into());
+        let relation = if is_descending { "<" } else { ">" };
+        let SortKey { expression, .. } = key;
+        self.filters.push(format!(
+            "({expression}, id) {relation} (SELECT {expression}, id FROM {} WHERE id = ${})",
+            self.table,
+            self.params.len()
+        ));
+    }
+
+    /// How many rows have each value of a column.
+    pub(crate) async fn grouped(
+        &self,
+        database: &Database,
+        column: &'static str,
+    ) -> Result<Vec<Row>, StoreError> {
+        let columns = format!("{column}, COUNT(*) AS total");
+        let tail = format!("GROUP BY {column}");
+        let query = self.query::<proctor_core::id::kinds::OrganizationKind>(&columns, None, &tail);
+        database.read_all(query).await
     }
 
     async fn exists<K: Kind>(

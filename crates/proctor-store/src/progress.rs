@@ -19,6 +19,7 @@ use crate::{
     jobs::update_of_try,
     leaderboard_log,
     playgrounds::{self, Playground, Sandbox},
+    run_figures::RunFigures,
     runs::{Revised, document, insert_task_runs},
 };
 use proctor_macros::boxed_futures;
@@ -187,15 +188,19 @@ async fn write_run(transaction: &mut Transaction, progress: &Progress) -> Result
     let ended = progress.ended();
     if let Some((before, after)) = &progress.run {
         let query = Query::new(
-            "UPDATE runs SET status = $1, state = $2, ranked_at = $3, open_task_runs = open_task_runs - $4, \
-             revision = revision + 1 WHERE id = $5 AND revision = $6",
+            "UPDATE runs SET status = $1, state = $2, ranked_at = $3, open_task_runs = open_task_runs - $4, verdict = $5, \
+             score = $6, score_low = $7, score_high = $8, scored_attempts = $9, void_attempts = $10, \
+             critical_misses = $11, started_at = $12, ended_at = $13, revision = revision + 1 \
+             WHERE id = $14 AND revision = $15",
         )
         .bind(after.status().as_str())
         .bind(document(&after.state)?)
         .bind(after.ranked_at)
-        .bind(ended.map_or(0, |(_, count)| count))
-        .bind(before.value.id)
-        .bind(before.revision);
+        .bind(ended.map_or(0, |(_, count)| count));
+        let query = RunFigures::of(after)
+            .bind(query)
+            .bind(before.value.id)
+            .bind(before.revision);
         return change_one(transaction, query).await;
     }
     let Some((run, count)) = ended else {

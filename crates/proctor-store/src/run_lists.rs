@@ -19,6 +19,7 @@ use crate::{
     database::{Query, Row},
     names::Sought,
     page::{Listing, Page, PageRequest},
+    run_figures::RunVerdict,
     runs::{RUN_COLUMNS, TASK_RUN_COLUMNS, read_run, read_task_run},
 };
 use proctor_macros::boxed_futures;
@@ -40,6 +41,16 @@ pub struct RunFilter {
     pub slug: Option<Slug>,
     /// Only those that were made then or later.
     pub since: Option<Timestamp>,
+    /// Only those that were made before.
+    pub before: Option<Timestamp>,
+    /// Only those of this version.
+    pub version: Option<u32>,
+    /// Only those with this verdict.
+    pub verdict: Option<RunVerdict>,
+    /// Only those with void attempts, or only those without.
+    pub has_void: Option<bool>,
+    /// Only those with this label: its name and its value.
+    pub label: Option<(String, String)>,
     /// By name.
     pub sought: Sought,
 }
@@ -66,35 +77,7 @@ impl Store {
         filter: &RunFilter,
         page: PageRequest<RunKind>,
     ) -> Result<Page<Run>, StoreError> {
-        let mut listing = Listing::new(RUN_COLUMNS, "runs").filter("organization", organization);
-        if let Some(benchmark) = filter.benchmark {
-            listing = listing.filter("benchmark", benchmark);
-        }
-        if let Some(statuses) = &filter.statuses {
-            let words = statuses.iter().map(|status| status.as_str().into());
-            listing = listing.any_of("status", words.collect());
-        }
-        if let Some(agent) = &filter.agent {
-            listing = listing.filter("agent", agent.as_str());
-        }
-        if let Some(scored) = filter.scored {
-            listing = listing.filter("scored", scored);
-        }
-        if let Some(solver) = filter.solver {
-            listing = listing.filter("solver", solver);
-        }
-        if let Some(slug) = &filter.slug {
-            listing = listing.when(
-                "(benchmark, version) IN (SELECT benchmark, version FROM benchmark_versions WHERE slug = ?)",
-                vec![slug.as_str().into()],
-            );
-        }
-        if let Some(since) = filter.since {
-            listing = listing.when("created_at >= ?", vec![since.into()]);
-        }
-        let listing = listing
-            .sought::<RunKind>(self.database(), &filter.sought)
-            .await?;
+        let listing = self.runs_listed(RUN_COLUMNS, organization, filter).await?;
         let read = |row: &Row| read_run(row).map(|run| run.value);
         listing.page(self.database(), page, read).await
     }
@@ -169,6 +152,63 @@ impl Store {
         let rows = self.database().read_all(query).await?;
         let read = |row: &Row| Ok((row.id("organization")?, read_task_run(row)?.value));
         rows.iter().map(read).collect()
+    }
+}
+
+impl Store {
+    /// The organization's runs that pass a filter.
+    pub(crate) async fn runs_listed(
+        &self,
+        columns: &'static str,
+        organization: OrganizationId,
+        filter: &RunFilter,
+    ) -> Result<Listing, StoreError> {
+        let mut listing = Listing::new(columns, "runs").filter("organization", organization);
+        if let Some(benchmark) = filter.benchmark {
+            listing = listing.filter("benchmark", benchmark);
+        }
+        if let Some(statuses) = &filter.statuses {
+            let words = statuses.iter().map(|status| status.as_str().into());
+            listing = listing.any_of("status", words.collect());
+        }
+        if let Some(agent) = &filter.agent {
+            listing = listing.filter("agent", agent.as_str());
+        }
+        if let Some(scored) = filter.scored {
+            listing = listing.filter("scored", scored);
+        }
+        if let Some(solver) = filter.solver {
+            listing = listing.filter("solver", solver);
+        }
+        if let Some(slug) = &filter.slug {
+            listing = listing.when(
+                "(benchmark, version) IN (SELECT benchmark, version FROM benchmark_versions WHERE slug = ?)",
+                vec![slug.as_str().into()],
+            );
+        }
+        if let Some(since) = filter.since {
+            listing = listing.when("created_at >= ?", vec![since.into()]);
+        }
+        if let Some(before) = filter.before {
+            listing = listing.when("created_at < ?", vec![before.into()]);
+        }
+        if let Some(version) = filter.version {
+            listing = listing.filter("version", version);
+        }
+        if let Some(verdict) = filter.verdict {
+            listing = listing.filter("verdict", verdict.as_str());
+        }
+        listing = match filter.has_void {
+            None => listing,
+            Some(true) => listing.only("void_attempts > 0"),
+            Some(false) => listing.only("void_attempts = 0"),
+        };
+        if let Some((name, value)) = &filter.label {
+            listing = listing.labelled_or("metadata", name, value, None)?;
+        }
+        listing
+            .sought::<RunKind>(self.database(), &filter.sought)
+            .await
     }
 }
 

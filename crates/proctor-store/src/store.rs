@@ -163,6 +163,7 @@ impl Store {
         let database = Database::open(&options.database()?, Arc::clone(&vault)).await?;
         crate::names::complete(&database).await?;
         crate::sealed::seal_existing(&database, &vault, clock.now()).await?;
+        crate::run_figures::complete(&database).await?;
         Ok(Self {
             inner: Arc::new(Inner {
                 journal: Journal::open(database.clone()),

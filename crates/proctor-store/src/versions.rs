@@ -219,6 +219,26 @@ impl Store {
             .map(|row| read_version(&row))
             .transpose()
     }
+
+    /// All versions that a member of `organization` means by a slug, newest first, hidden from lists or not.
+    pub async fn versions_of_slug(
+        &self,
+        organization: OrganizationId,
+        slug: &Slug,
+    ) -> Result<Vec<BenchmarkVersion>, StoreError> {
+        let text = format!(
+            "SELECT {COLUMNS} FROM benchmark_versions \
+             WHERE slug = $1 AND (organization = $2 OR (visibility = 'Public' \
+             AND organization = (SELECT organization FROM public_slugs WHERE slug = $1) \
+             AND NOT EXISTS (SELECT 1 FROM benchmark_versions WHERE slug = $1 AND organization = $2))) \
+             ORDER BY version DESC"
+        );
+        let query = Query::assembled(text, Vec::new())
+            .bind(slug.as_str())
+            .bind(organization);
+        let rows = self.database().read_all(query).await?;
+        rows.iter().map(read_version).collect()
+    }
 }
 
 /// Has a slug belong to an organization in public, for ever; [`StoreError::Taken`] if it belongs to another.

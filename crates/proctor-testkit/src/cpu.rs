@@ -40,6 +40,26 @@ impl CpuTime {
     }
 }
 
+/// What all processes of the machine have used of its processors so far.
+///
+/// # Panics
+/// Where the kernel does not say.
+#[must_use]
+pub fn of_machine() -> Duration {
+    let stat = fs_err::read_to_string("/proc/stat").expect("the kernel says");
+    machine(&stat)
+}
+
+fn machine(stat: &str) -> Duration {
+    let all = stat.lines().find_map(|line| line.strip_prefix("cpu "));
+    let fields = all.unwrap_or_default().split_whitespace();
+    let fields: Vec<u32> = fields.map(|field| field.parse().unwrap_or(0)).collect();
+    // All but waiting: idle and for disks. What guests use is counted as user time.
+    let busy = fields.iter().take(8).enumerate();
+    let busy = busy.filter(|(place, _)| !matches!(place, 3 | 4));
+    TICK * busy.map(|(_, ticks)| ticks).sum::<u32>()
+}
+
 impl Sub for CpuTime {
     type Output = Self;
 
@@ -63,6 +83,8 @@ mod tests {
             ended_children: Duration::from_millis(500),
         };
         assert_eq!(CpuTime::parse(stat), expected);
+        let stat = "cpu  100 2 50 9000 800 3 5 40 7 7\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
+        assert_eq!(machine(stat), Duration::from_secs(2));
         assert_eq!(CpuTime::of(u32::MAX), CpuTime::default());
     }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    network_policy::HostPattern,
     problem::Problems,
     profile::is_variable,
     reader::{Node, Notes, Object, Wording},
@@ -15,11 +17,13 @@ use crate::{
 const LONGEST_SCRIPT: usize = 64 << 10;
 /// The longest of the other texts.
 const LONGEST_TEXT: usize = 4096;
+/// How many bytes a pattern may take in memory.
+const LARGEST_PATTERN: usize = 1 << 20;
 
 /// How an agent is installed, started and watched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentManifest {
-    /// A script that installs it.
+    /// A script that installs it. Root runs it once for each image and version of the agent; what it leaves is kept as a layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
     /// What a shell in the box runs to start it.
@@ -27,7 +31,7 @@ pub struct AgentManifest {
     /// Environment variables that must hold secrets.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub env: BTreeSet<String>,
-    /// Hosts that it must reach.
+    /// Hosts that it reaches while it works, besides those of its task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
     /// The file in the box where it leaves its trajectory.
@@ -64,12 +68,31 @@ impl AgentManifest {
         }
     }
 
+    /// What the agent's own words say about why it failed: the name of the first pattern that is found in them.
+    pub fn error_in(&self, output: &str) -> Option<&str> {
+        let mut patterns = self.errors.iter();
+        let found = patterns.find(|pattern| pattern.is_in(output));
+        found.map(|pattern| pattern.exception_type.as_str())
+    }
+
     /// Reads a manifest; everything that is wrong with it is named.
     pub fn read(document: &Value) -> Result<Self, Problems> {
         let notes = Notes::worded(Wording::Document);
         let read = read(&Node::root(document, &notes));
         notes.finish(read)
     }
+}
+
+impl AgentErrorPattern {
+    fn is_in(&self, output: &str) -> bool {
+        // One that cannot be read was refused when the manifest was.
+        compiled(&self.regex).is_ok_and(|pattern| pattern.is_match(output))
+    }
+}
+
+fn compiled(pattern: &str) -> Result<Regex, regex::Error> {
+    let mut builder = RegexBuilder::new(pattern);
+    builder.multi_line(true).size_limit(LARGEST_PATTERN).build()
 }
 
 fn read(node: &Node<'_>) -> Option<AgentManifest> {
@@ -83,8 +106,7 @@ fn read(node: &Node<'_>) -> Option<AgentManifest> {
             .optional("env")
             .map_or_else(BTreeSet::new, |env| variables(&env)),
         hosts: object.optional("hosts").map_or_else(Vec::new, |hosts| {
-            let hosts = hosts.items().into_iter();
-            hosts.filter_map(|host| text(&host, LONGEST_TEXT)).collect()
+            hosts.items().iter().filter_map(host).collect()
         }),
         trajectory: optional_text(&object, "trajectory", LONGEST_TEXT),
         log: optional_text(&object, "log", LONGEST_TEXT),
@@ -109,6 +131,16 @@ fn optional_text(object: &Object<'_>, name: &'static str, longest: usize) -> Opt
     text(&object.optional(name)?, longest)
 }
 
+fn host(node: &Node<'_>) -> Option<String> {
+    match node.text()?.parse::<HostPattern>() {
+        Ok(host) => Some(host.as_str().to_owned()),
+        Err(error) => {
+            node.refuse(error.to_string());
+            None
+        }
+    }
+}
+
 fn variables(node: &Node<'_>) -> BTreeSet<String> {
     let mut variables = BTreeSet::new();
     for item in node.items() {
@@ -127,12 +159,22 @@ fn variables(node: &Node<'_>) -> BTreeSet<String> {
 
 fn error_pattern(node: &Node<'_>) -> Option<AgentErrorPattern> {
     let object = node.object()?;
-    let regex = object
-        .required("regex")
-        .and_then(|regex| text(&regex, LONGEST_TEXT));
-    let exception_type = object
-        .required("exception_type")
-        .and_then(|name| text(&name, LONGEST_TEXT));
+    let regex = object.required("regex").and_then(|node| {
+        let pattern = text(&node, LONGEST_TEXT)?;
+        if let Err(error) = compiled(&pattern) {
+            let told = error.to_string();
+            let told = told.lines().last().unwrap_or_default();
+            node.refuse(format!("is not a regular expression: {told}"));
+        }
+        Some(pattern)
+    });
+    let exception_type = object.required("exception_type").and_then(|node| {
+        let name = text(&node, LONGEST_TEXT)?;
+        if !is_variable(&name) {
+            node.refuse("must be a name such as ApiRateLimitError");
+        }
+        Some(name)
+    });
     object.finish();
     Some(AgentErrorPattern {
         regex: regex?,
@@ -156,6 +198,41 @@ mod tests {
         assert_eq!(serde_json::to_value(&manifest).unwrap(), document);
         let least = AgentManifest::read(&json!({"command": "go"})).unwrap();
         assert_eq!(least, AgentManifest::of_command("go".to_owned()));
+    }
+
+    #[test]
+    fn the_first_pattern_that_is_found_names_the_failure() {
+        let manifest = AgentManifest::read(&json!({
+            "command": "go",
+            "errors": [
+                {"regex": "^error: 429", "exception_type": "ApiRateLimitError"},
+                {"regex": "(?i)overloaded", "exception_type": "ApiOverloadedError"},
+            ],
+        }))
+        .unwrap();
+        let said = "began\nerror: 429, Overloaded\n";
+        assert_eq!(manifest.error_in(said), Some("ApiRateLimitError"));
+        assert_eq!(manifest.error_in("OVERLOADED"), Some("ApiOverloadedError"));
+        assert_eq!(manifest.error_in("all is well"), None);
+    }
+
+    #[test]
+    fn hosts_and_patterns_that_mean_nothing_are_refused() {
+        let document = json!({
+            "command": "go", "hosts": ["*", "https://a.example", "ok.example"],
+            "errors": [{"regex": "(", "exception_type": "Two words"}, {"regex": "x{1000}{1000}{1000}", "exception_type": "Large"}],
+        });
+        let told = AgentManifest::read(&document).unwrap_err().to_string();
+        for part in [
+            "hosts.0: '*' would allow every host",
+            "hosts.1: must be a host name",
+            "errors.0.regex: is not a regular expression: error: unclosed group",
+            "errors.0.exception_type: must be a name such as ApiRateLimitError",
+            "errors.1.regex: is not a regular expression",
+        ] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        assert!(!told.contains("hosts.2"), "{told}");
     }
 
     #[test]

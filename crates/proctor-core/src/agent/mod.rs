@@ -1,5 +1,6 @@
 //! Agents: programs that take tasks by themselves, and where they come from.
 
+pub mod briefing;
 mod manifest;
 
 pub use self::manifest::{AgentErrorPattern, AgentManifest};

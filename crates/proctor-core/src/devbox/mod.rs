@@ -19,5 +19,5 @@ pub use launch::{
 };
 pub use life::{DevboxFailure, DevboxLife, DevboxStatus, ShutdownReason, Transition};
 pub use request::{BaseRequest, DevboxDefinition, DevboxRequest, LaunchRequest};
-pub use setup::{DevboxBase, DevboxSetup, Initiator};
+pub use setup::{DevboxBase, DevboxSetup, Initiator, agent_devbox};
 pub use tunnel::{Tunnel, TunnelAuth, TunnelSettings};

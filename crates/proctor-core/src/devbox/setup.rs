@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::LaunchParameters;
 use crate::{
     blueprint::Image,
-    id::kinds::{BlueprintId, SnapshotId, TaskRunId},
+    id::kinds::{BlueprintId, DevboxId, SnapshotId, TaskRunId},
     mount::Mount,
 };
 
@@ -28,6 +28,9 @@ pub struct DevboxSetup {
     /// The main program: the devbox ends with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entrypoint: Option<String>,
+    /// Directories that it shares with boxes beside it: their names by their paths.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub volumes: BTreeMap<String, String>,
 }
 
 /// What the disk of a devbox starts from.
@@ -56,4 +59,11 @@ pub enum Initiator {
     Invocation,
     /// The task run whose world it is.
     Scenario(TaskRunId),
+    /// The task run whose agent works in it, beside the world.
+    Agent(TaskRunId),
+}
+
+/// The devbox of a task run's agent, if it works in one of its own. A task run has at most one, so it has the task run's name.
+pub const fn agent_devbox(task_run: TaskRunId) -> DevboxId {
+    DevboxId::from_uuid(task_run.uuid())
 }

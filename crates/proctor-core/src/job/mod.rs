@@ -231,6 +231,23 @@ impl Job {
         }
     }
 
+    /// When the first agent began, if one did.
+    pub const fn started_at(&self) -> Option<Timestamp> {
+        match &self.state {
+            JobState::Initializing | JobState::Queued => None,
+            JobState::Running { since } => Some(*since),
+            JobState::Ended { started_at, .. } => *started_at,
+        }
+    }
+
+    /// When it ended, if it has.
+    pub const fn ended_at(&self) -> Option<Timestamp> {
+        match &self.state {
+            JobState::Ended { at, .. } => Some(*at),
+            JobState::Initializing | JobState::Queued | JobState::Running { .. } => None,
+        }
+    }
+
     /// Whether the job is over.
     pub const fn is_over(&self) -> bool {
         matches!(self.state, JobState::Ended { .. })

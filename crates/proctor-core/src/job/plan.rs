@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::{rounds::PlannedRounds, tries::Failure};
 use crate::{
+    agent::AgentManifest,
     id::kinds::{AgentId, BenchmarkId, RunId, TaskId},
     run::Pinned,
 };
@@ -36,6 +37,9 @@ pub struct JobPlan {
     /// The rounds that its agents are repeated in, if any are planned. The agents of a round are those whose attempt is its number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<PlannedRounds>,
+    /// Labels of its runs, by which comparisons and gates find them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// Where the scenarios of a job come from.
@@ -96,6 +100,12 @@ pub struct JobAgent {
     /// The place of its entry in whatever named it: entries that differ in anything are different agents.
     #[serde(default)]
     pub entry: u32,
+    /// How it is installed and watched, as its manifest said when the job was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<Box<AgentManifest>>,
+    /// Which version of a registered agent it is, if that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// How many of the entry's trials go on at once, if that is limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<NonZeroU32>,
@@ -106,6 +116,18 @@ const fn first() -> u32 {
 }
 
 impl JobAgent {
+    /// The script that installs it, if it has one.
+    pub fn install(&self) -> Option<&str> {
+        self.manifest.as_ref()?.install.as_deref()
+    }
+
+    /// The hosts that it reaches while it works, besides those of its task.
+    pub fn hosts(&self) -> &[String] {
+        self.manifest
+            .as_ref()
+            .map_or(&[], |manifest| &manifest.hosts)
+    }
+
     /// Whether this is another attempt of the same agent.
     pub fn is_same_agent(&self, other: &Self) -> bool {
         let alike = Self {
@@ -142,7 +164,7 @@ impl Program {
     pub fn built_in(name: &str) -> Option<Self> {
         match name {
             "oracle" => Some(Self::Oracle),
-            "nop" => Some(Self::Nop),
+            "nop" | "null" => Some(Self::Nop),
             _ => None,
         }
     }
@@ -165,6 +187,9 @@ pub struct Orchestration {
     /// After which exceptions a trial is tried again; after all of them without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_rules: Option<RetryRules>,
+    /// Whether only what is void is tried again, and not what the agent failed at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retries_void_only: bool,
 }
 
 /// In which order trials begin.
@@ -206,6 +231,11 @@ impl Orchestration {
 
     /// Whether a failure is a reason to try again.
     pub fn retries_after(&self, failure: &Failure) -> bool {
+        if self.retries_void_only {
+            // What its author broke is as broken the next time.
+            let fault = failure.fault();
+            return fault.cause.is_void() && !fault.is_setup();
+        }
         match (&self.retry_rules, &failure.exception) {
             (Some(rules), Some(exception)) => rules.apply_to(exception),
             (Some(_), None) | (None, _) => true,

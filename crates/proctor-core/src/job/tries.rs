@@ -162,6 +162,18 @@ impl Failure {
         }
     }
 
+    /// What the failure is called.
+    pub fn exception_type(&self) -> &str {
+        let usual = match self.kind {
+            FailureKind::Setup => "SetupError",
+            FailureKind::AgentCrash => "AgentCrashError",
+            FailureKind::AgentTimeout => "AgentTimeoutError",
+            FailureKind::Scorer => "ScorerError",
+            FailureKind::Infrastructure => "InfrastructureError",
+        };
+        self.exception.as_deref().unwrap_or(usual)
+    }
+
     /// Why the try was not judged.
     pub fn fault(&self) -> Fault {
         match (&self.fault, self.kind) {

@@ -376,15 +376,20 @@ impl Run {
 
     /// The tasks that are to be taken before the run completes by itself.
     pub fn wanted<'a>(&self, benchmark: &'a Benchmark) -> impl Iterator<Item = &'a Task> + use<'a> {
-        let has_token = self.expires_at.is_some();
+        let takes_playgrounds = self.takes_playgrounds();
         let plan = self.plan.clone();
         let tasks = benchmark.tasks.iter();
-        tasks.filter(move |task| plan.takes(task.id) && is_wanted(has_token, task))
+        tasks.filter(move |task| plan.takes(task.id) && is_wanted(takes_playgrounds, task))
+    }
+
+    /// Whether tasks in playgrounds can be taken: by whoever has the run's token, or by a job, which needs none.
+    const fn takes_playgrounds(&self) -> bool {
+        self.expires_at.is_some() || self.job.is_some()
     }
 
     /// Whether a task is to be taken before the run completes by itself.
     pub fn wants(&self, task: &Task) -> bool {
-        self.plan.takes(task.id) && is_wanted(self.expires_at.is_some(), task)
+        self.plan.takes(task.id) && is_wanted(self.takes_playgrounds(), task)
     }
 
     /// Whether only so many of its task runs may be active at once.
@@ -503,9 +508,9 @@ impl Run {
     }
 }
 
-/// Only a run with a token can take the tasks that are done in playgrounds.
-const fn is_wanted(has_token: bool, task: &Task) -> bool {
-    has_token || matches!(task.world, World::Devbox { .. })
+/// Not every run can take the tasks that are done in playgrounds.
+const fn is_wanted(takes_playgrounds: bool, task: &Task) -> bool {
+    takes_playgrounds || matches!(task.world, World::Devbox { .. })
 }
 
 /// Why a task counts 0 that nobody began before its run ended.

@@ -87,16 +87,22 @@ impl Contents {
     pub fn replay(origin: &Origin, events: &[journal::Event]) -> Result<Self, BadEvent> {
         let mut contents = Self::branch(origin);
         for event in events {
-            if matches!(&*event.kind, CHANGE | PROVISION | LONE_CHANGE | WORLD) {
-                let repeated = contents.repeat(event);
-                repeated.map_err(|problem| BadEvent::new(event.seq, problem))?;
-            }
-            if &*event.kind == OPENING {
-                contents.timeline.begin(event.at);
-            }
-            contents.latest = contents.latest.max(event.at);
+            contents.replay_next(event)?;
         }
         Ok(contents)
+    }
+
+    /// The state after one more event of the journal.
+    pub(super) fn replay_next(&mut self, event: &journal::Event) -> Result<(), BadEvent> {
+        if matches!(&*event.kind, CHANGE | PROVISION | LONE_CHANGE | WORLD) {
+            let repeated = self.repeat(event);
+            repeated.map_err(|problem| BadEvent::new(event.seq, problem))?;
+        }
+        if &*event.kind == OPENING {
+            self.timeline.begin(event.at);
+        }
+        self.latest = self.latest.max(event.at);
+        Ok(())
     }
 
     fn repeat(&mut self, event: &journal::Event) -> Result<(), Box<dyn std::error::Error>> {

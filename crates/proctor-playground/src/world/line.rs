@@ -78,62 +78,88 @@ pub(super) fn show(
     only: Option<usize>,
     shown: &mut Vec<WorldEvent>,
 ) -> Result<(), BadEvent> {
-    if event.kind == WORLD {
-        if only.is_none() {
-            shown.push(show_world(origin, event, shown.len() as u64)?);
+    tell_each(origin, contents, event, |told| {
+        if only.is_none() || told.door == only {
+            let seq = shown.len() as u64;
+            shown.push(told.read(seq)?);
         }
-        return Ok(());
+        Ok(())
+    })
+}
+
+/// One thing that an event of the journal tells, not read yet.
+pub(super) struct Unread<'e> {
+    origin: &'e Origin,
+    contents: &'e Contents,
+    event: &'e Entry<'e>,
+    /// The door; none if it happened to the world itself.
+    pub(super) door: Option<usize>,
+    number: usize,
+    line: &'e [u8],
+}
+
+impl Unread<'_> {
+    /// Reads it, as the thing with this place in the world.
+    pub(super) fn read(&self, seq: u64) -> Result<WorldEvent, BadEvent> {
+        let bad = |problem: &dyn std::fmt::Display| BadEvent::new(self.event.seq, problem);
+        let told = match self.door {
+            None => Told::read(self.line).map_err(|error| bad(&error))?,
+            Some(door) => self
+                .contents
+                .simulator(door)
+                .ok_or_else(|| bad(&"there is no such sandbox"))?
+                .tell(self.line, self.event.kind == PROVISION)
+                .map_err(|problem| bad(&problem))?,
+        };
+        Ok(WorldEvent {
+            id: event_id(self.origin.id, self.event, self.number),
+            door: self.door,
+            seq,
+            kind: told.kind,
+            direction: told.direction,
+            payload: told.payload,
+            at: told.at,
+        })
     }
+}
+
+/// Shows everything that an event of the journal tells to `see`, in order: most tell one thing, looks several, and some nothing.
+pub(super) fn tell_each(
+    origin: &Origin,
+    contents: &Contents,
+    event: &Entry<'_>,
+    mut see: impl FnMut(&Unread<'_>) -> Result<(), BadEvent>,
+) -> Result<(), BadEvent> {
     let is_told = matches!(
         event.kind,
-        CHANGE | LOOK | PROVISION | LONE_CHANGE | LONE_LOOK
+        CHANGE | LOOK | PROVISION | LONE_CHANGE | LONE_LOOK | WORLD
     );
     if !is_told {
         return Ok(());
     }
     let text = unpack(event.payload).map_err(|error| BadEvent::new(event.seq, error))?;
+    let mut unread = Unread {
+        origin,
+        contents,
+        event,
+        door: None,
+        number: 0,
+        line: &text,
+    };
+    if event.kind == WORLD {
+        return see(&unread);
+    }
     // One after the other, not line by line: an answer that was laid out for people has several.
     let lines = serde_json::Deserializer::from_slice(&text).into_iter::<&RawValue>();
     for (number, line) in lines.enumerate() {
         let line = line.map_err(|error| BadEvent::new(event.seq, error))?;
-        let line = line.get().as_bytes();
-        let door = door_of(event.kind, line).map_err(|error| BadEvent::new(event.seq, error))?;
-        let simulator = contents
-            .simulator(door)
-            .ok_or_else(|| BadEvent::new(event.seq, "there is no such sandbox"))?;
-        if only.is_some_and(|only| only != door) {
-            continue;
-        }
-        let told = simulator
-            .tell(line, event.kind == PROVISION)
-            .map_err(|problem| BadEvent::new(event.seq, problem))?;
-        shown.push(WorldEvent {
-            id: event_id(origin.id, event, number),
-            door: Some(door),
-            seq: shown.len() as u64,
-            kind: told.kind,
-            direction: told.direction,
-            payload: told.payload,
-            at: told.at,
-        });
+        unread.line = line.get().as_bytes();
+        unread.number = number;
+        let door = door_of(event.kind, unread.line);
+        unread.door = Some(door.map_err(|error| BadEvent::new(event.seq, error))?);
+        see(&unread)?;
     }
     Ok(())
-}
-
-/// What happened to the world itself.
-fn show_world(origin: &Origin, event: &Entry<'_>, seq: u64) -> Result<WorldEvent, BadEvent> {
-    let bad = |problem: String| BadEvent::new(event.seq, problem);
-    let line = unpack(event.payload).map_err(|error| bad(error.to_string()))?;
-    let told = Told::read(&line).map_err(|error| bad(error.to_string()))?;
-    Ok(WorldEvent {
-        id: event_id(origin.id, event, 0),
-        door: None,
-        seq,
-        kind: told.kind,
-        direction: told.direction,
-        payload: told.payload,
-        at: told.at,
-    })
 }
 
 /// The name of an event: its time, and a hash of where it stands.

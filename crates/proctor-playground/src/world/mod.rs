@@ -13,6 +13,7 @@ mod freezing;
 mod line;
 mod memory;
 mod opening;
+mod reading;
 mod record;
 mod requests;
 mod timeline;
@@ -39,6 +40,7 @@ pub use self::{
     line::WorldEvent,
     memory::MemoryWorld,
     opening::{NotOpened, Rehearsal},
+    reading::WorldReader,
 };
 use crate::{
     environment::Blueprint,

@@ -6,6 +6,7 @@ mod clinic;
 mod freezing;
 mod house;
 mod journal;
+mod reading;
 mod recorder;
 mod time;
 mod world;

@@ -1,6 +1,6 @@
 //! Events and the chain that binds them.
 
-use proctor_core::{id::kinds::WorldId, time::Timestamp};
+use proctor_core::{canonical::hex, id::kinds::WorldId, time::Timestamp};
 use sha2::{Digest as _, Sha256};
 
 /// The kind of the event that freezes a world.
@@ -50,6 +50,11 @@ impl Head {
         hash: [0; 32],
         sealed: false,
     };
+
+    /// Its last link, as auditors compare it.
+    pub fn hex(&self) -> String {
+        hex(&self.hash)
+    }
 
     /// Where the journal stands after one more event.
     pub(super) fn after(&self, world: WorldId, event: &NewEvent) -> Self {

@@ -9,7 +9,7 @@
 //! This module owns the SQL of the journal. It knows nothing of queues and batches, and checks no
 //! hashes.
 
-use std::{ops::Range, sync::LazyLock};
+use std::{collections::HashMap, ops::Range, sync::LazyLock};
 
 use proctor_core::id::kinds::WorldId;
 
@@ -94,6 +94,30 @@ impl Tip {
             place: Some(place),
         })
     }
+}
+
+/// Where the journals of those of `worlds` that are frozen end. A seal is the last event of its world, and has a mark.
+pub(super) async fn sealed_heads(
+    database: &Database,
+    worlds: &[WorldId],
+) -> Result<HashMap<WorldId, Head>, StoreError> {
+    let text = |list: &str| {
+        format!(
+            "SELECT e.world, e.seq, e.hash FROM journal_marks m \
+             JOIN journal_events e ON e.follows = m.follows AND e.seq = m.seq \
+             WHERE m.world IN ({list}) AND e.kind = '{SEAL}'"
+        )
+    };
+    let read = |row: &Row| {
+        let head = Head {
+            next: read_seq(row)? + 1,
+            hash: read_hash(row)?,
+            sealed: true,
+        };
+        Ok((row.id("world")?, head))
+    };
+    let rows = database.read_for(worlds, &[], text).await?;
+    rows.iter().map(read).collect()
 }
 
 /// Where reading can begin.

@@ -10,12 +10,16 @@
 
 mod committer;
 mod event;
+pub mod file;
 mod log;
 mod verify;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use proctor_core::id::kinds::WorldId;
@@ -161,6 +165,14 @@ impl Journal {
     /// Where the journal of `world` stands.
     pub async fn head(&self, world: WorldId) -> Result<Head, StoreError> {
         Ok(Tip::load(&self.database, world).await?.head)
+    }
+
+    /// Where the journals of those of `worlds` that are frozen end.
+    pub async fn sealed_heads(
+        &self,
+        worlds: &[WorldId],
+    ) -> Result<HashMap<WorldId, Head>, StoreError> {
+        log::sealed_heads(&self.database, worlds).await
     }
 
     /// At most `limit` events of `world`, from the one with number `from` on.

@@ -19,6 +19,7 @@ fn disk(store: &Store, layer: &str, task_run: TaskRunId) -> FrozenDisk {
         status: FrozenStatus::Taking,
         size_bytes: None,
         created_at: START,
+        is_pinned: false,
     }
 }
 

@@ -64,6 +64,8 @@ pub(crate) async fn job_with_run(
                 program: Program::Oracle,
                 attempt: 1,
                 entry: 0,
+                manifest: None,
+                version: None,
                 at_once: None,
             }],
             orchestration: Orchestration {
@@ -71,6 +73,7 @@ pub(crate) async fn job_with_run(
                 ..Orchestration::default()
             },
             rounds: None,
+            labels: BTreeMap::new(),
         },
         created_at: START,
         state: JobState::Initializing,

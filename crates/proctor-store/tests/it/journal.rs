@@ -168,6 +168,26 @@ async fn a_frozen_world_stays_as_it_is(#[values(On::Sqlite, On::Postgres)] on: O
 
 #[rstest]
 #[tokio::test]
+async fn the_heads_of_frozen_worlds_are_found_at_once(#[values(On::Sqlite, On::Postgres)] on: On) {
+    let fixture = Fixture::open(on).await;
+    let journal = fixture.store.journal();
+    let worlds: [WorldId; 3] = [(); 3].map(|()| fixture.store.fresh_id());
+    let [short, long, open] = worlds;
+    world_with(journal, short, &["a"]).await;
+    let short_end = journal.seal(short, 1, START).await.unwrap();
+    // More events than lie between two marks.
+    let many = vec![event("b"); 200];
+    journal.append(long, 0, many).await.unwrap();
+    let long_end = journal.seal(long, 200, START).await.unwrap();
+    world_with(journal, open, &["c"]).await;
+    let heads = journal.sealed_heads(&worlds).await.unwrap();
+    assert_eq!(heads, [(short, short_end), (long, long_end)].into());
+    assert_eq!(short_end.hex().len(), 64);
+    assert!(journal.sealed_heads(&[]).await.unwrap().is_empty());
+}
+
+#[rstest]
+#[tokio::test]
 async fn writers_that_catch_up_and_try_again_lose_nothing(
     #[values(On::Sqlite, On::Postgres)] on: On,
 ) {

@@ -19,6 +19,7 @@ mod journal_crash;
 mod operators;
 mod organizations;
 mod pages;
+mod run_figures;
 mod runs;
 mod scenarios;
 mod sealed;

@@ -22,16 +22,22 @@ impl BenchServer {
     /// When it does not start.
     #[must_use]
     pub fn start(program: &str) -> Self {
+        Self::start_with(program, &[])
+    }
+
+    /// Starts a program with settings.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn start_with(program: &str, settings: &[&str]) -> Self {
         let data = tempfile::Builder::new()
             .prefix("proctor-bench-")
             .tempdir_in("/var/tmp")
             .expect("a directory on a disk");
-        Self::on(program, data)
-    }
-
-    fn on(program: &str, data: TempDir) -> Self {
         let mut command = serve(program, data.path());
         command
+            .args(settings)
             .args(["--log", "warn"])
             .env("PROCTOR_BOOTSTRAP_KEY", KEY)
             .stderr(Stdio::null());

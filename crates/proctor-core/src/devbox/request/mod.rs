@@ -39,6 +39,8 @@ pub struct DevboxRequest {
     pub mounts: Vec<Mount>,
     /// The main program: the devbox ends with it.
     pub entrypoint: Option<String>,
+    /// Directories that it shares with boxes beside it: their names by their paths. Clients cannot name any.
+    pub volumes: BTreeMap<String, String>,
 }
 
 /// What the disk of a devbox shall start from.

@@ -330,6 +330,11 @@ impl<'a> Board<'a> {
         self.settled[agent] == self.plan.scenarios.len()
     }
 
+    /// How many attempts of all agents together are settled.
+    pub fn settled(&self) -> usize {
+        self.settled.iter().sum()
+    }
+
     /// Whether all agents that take part are done.
     pub fn is_all_done(&self) -> bool {
         self.open_agents().all(|agent| self.is_done(agent))
@@ -393,12 +398,13 @@ impl<'a> Board<'a> {
             u32::try_from(of_state.count()).unwrap_or(u32::MAX)
         };
         let completed = count(ScenarioState::Completed);
-        let total: f64 = scenarios.iter().filter_map(|one| one.score).sum();
+        let scores: Vec<f64> = scenarios.iter().filter_map(|one| one.score).collect();
+        let scored = u32::try_from(scores.len()).unwrap_or(u32::MAX);
         AgentOutcome {
             completed,
             failed: count(ScenarioState::Failed),
             timed_out: count(ScenarioState::TimedOut),
-            average: (completed > 0).then(|| total / f64::from(completed)),
+            average: (scored > 0).then(|| scores.iter().sum::<f64>() / f64::from(scored)),
             duration: self.duration(agent),
             scenarios,
         }
@@ -426,9 +432,14 @@ impl<'a> Board<'a> {
             Standing::Settled(last) => {
                 match last.outcome() {
                     None | Some(TryOutcome::Cancelled) => {}
-                    Some(TryOutcome::Completed { score, .. }) => {
+                    // What nobody wanted judged has no score; what was completed before it was judged counts nothing.
+                    Some(TryOutcome::Completed { score, fault, .. }) => {
                         outcome.state = ScenarioState::Completed;
-                        outcome.score = Some(score.map_or(0.0, |score| score.value()));
+                        outcome.score = match (score, fault) {
+                            (Some(score), _) => Some(score.value()),
+                            (None, Some(_)) => None,
+                            (None, None) => Some(0.0),
+                        };
                     }
                     Some(TryOutcome::Failed(failure) | TryOutcome::Interrupted(failure)) => {
                         outcome.state = ScenarioState::Failed;

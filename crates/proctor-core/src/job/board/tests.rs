@@ -45,6 +45,8 @@ pub(crate) fn plan(agents: u128, scenarios: u128, retries: u32) -> JobPlan {
                 program: Program::Nop,
                 attempt: 1,
                 entry: u32::try_from(number).unwrap_or_default(),
+                manifest: None,
+                version: None,
                 at_once: None,
             })
             .collect(),
@@ -54,6 +56,7 @@ pub(crate) fn plan(agents: u128, scenarios: u128, retries: u32) -> JobPlan {
             ..Orchestration::default()
         },
         rounds: None,
+        labels: BTreeMap::new(),
     }
 }
 
