@@ -15,7 +15,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     catalog::Catalog, deadlines::Deadlines, error::EngineError, extensions::Extensions, jobs::Jobs,
-    routes::Routes, scenarios::Workshop, under_way::UnderWay, worlds::Worlds,
+    routes::Routes, runs::AgentBoxes, scenarios::Workshop, under_way::UnderWay, worlds::Worlds,
 };
 
 /// Makes things happen; cheap to clone.
@@ -37,6 +37,8 @@ pub(crate) struct Inner {
     /// The task runs whose boxes this node looks after.
     pub(crate) watches: UnderWay<TaskRunId>,
     pub(crate) jobs: Jobs,
+    /// The task runs whose agents have boxes of their own, as far as this node knows.
+    pub(crate) agent_boxes: AgentBoxes,
     /// The definitions that are being tried on this node, and whose turn it is: one at a time.
     pub(crate) admissions: UnderWay<Digest>,
     pub(crate) admitting: Mutex<()>,
@@ -78,6 +80,7 @@ impl Engine {
                 scorings: UnderWay::default(),
                 watches: UnderWay::default(),
                 jobs: Jobs::default(),
+                agent_boxes: AgentBoxes::default(),
                 admissions: UnderWay::default(),
                 admitting: Mutex::default(),
                 clock,

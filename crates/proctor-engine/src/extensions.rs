@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use proctor_core::agent::AgentManifest;
+use proctor_core::{agent::AgentManifest, usage::PriceTable};
 use proctor_devbox::{Factory, Registry as BackendRegistry};
 use proctor_fhir_store::FhirPlugin;
 use proctor_office::{
@@ -14,7 +14,7 @@ use proctor_scorers::{Kind, ScorerKinds};
 use proctor_simulation::registry::{SimulatorPlugin, SimulatorRegistry};
 use proctor_verify::{CheckRegistry, check::Check};
 
-use crate::{admission::Admission, text_judge::TextJudge};
+use crate::{admission::Admission, oracle::Oracle, text_judge::TextJudge};
 
 /// Everything that a server can be extended by: the one registry for all kinds of extensions.
 #[derive(Clone)]
@@ -33,6 +33,10 @@ pub struct Extensions {
     pub admission: Option<Arc<dyn Admission>>,
     /// Who answers the questions of `judge` criteria, if anybody does.
     pub judge: Option<Arc<dyn TextJudge>>,
+    /// Who carries out the solutions of tasks in playgrounds, if anybody does.
+    pub oracle: Option<Arc<dyn Oracle>>,
+    /// What models cost, for reports of usage that name no cost.
+    pub prices: PriceTable,
 }
 
 impl Extensions {
@@ -56,6 +60,8 @@ impl Extensions {
             agents: BTreeMap::new(),
             admission: None,
             judge: None,
+            oracle: None,
+            prices: PriceTable::default(),
         }
     }
 
@@ -119,7 +125,7 @@ mod tests {
             json!({"type": "fax_inbound", "from_number": "+1555", "text": "Referral"}),
             json!({"type": "voicemail", "text": "Call me"}),
             json!({"type": "message_inbound", "patient_id": "ada", "channel": "sms", "body": "Hi"}),
-            json!({"type": "x12_member", "member_id": "B1", "last_name": "Ray"}),
+            json!({"type": "x12_member", "member_id": "B1", "last_name": "Ray", "first_name": "Ann", "birth_date": "1980-02-03"}),
         ] {
             let step = registry().read_step(&value).unwrap();
             assert_eq!(value["type"], step.kind());
@@ -161,7 +167,7 @@ mod tests {
         assert_eq!(
             steps.unwrap_err().to_string(),
             "type: 'smoke_signal' is no step; the steps are drop_file_inbox, hl7_inbound, fhir_upsert, \
-             fhir_transaction, portal_seed, fax_inbound, voicemail, message_inbound and x12_member"
+             fhir_transaction, portal_seed, fax_inbound, voicemail, message_inbound, x12_member and x12_claim"
         );
     }
 

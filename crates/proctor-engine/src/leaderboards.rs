@@ -9,10 +9,11 @@ use proctor_core::{
     canonical::Digest,
     definition::Visibility,
     id::kinds::{BenchmarkId, LeaderboardChangeKind, OrganizationId, RunId, SolverId},
+    results::Summary,
     run::{Run, RunStatus},
 };
 use proctor_macros::boxed_futures;
-use proctor_statistics::{About, Alpha, Attempts, Rank, Refusal, Task, Tasks, leaderboard};
+use proctor_statistics::{About, Alpha, Attempts, PassK, Rank, Refusal, Task, Tasks, leaderboard};
 use proctor_store::{
     leaderboard_log::LeaderboardChange,
     page::{Page, PageRequest, PageStart},
@@ -61,6 +62,10 @@ pub struct AgentRank {
     pub letters: String,
     /// Among how many agents.
     pub agents: usize,
+    /// The numbers of all its runs together.
+    pub summary: Summary,
+    /// How reliably it passes at one attempt, and at as many as it has runs; none unless it has several.
+    pub reliability: Option<(PassK, PassK)>,
 }
 
 /// Who took a run, as far as attempts are pooled.
@@ -236,6 +241,8 @@ impl Engine {
                 high: rank.rank_high,
                 letters: rank.letters,
                 agents: count,
+                summary: side.summary(),
+                reliability: side.reliability(),
             };
             for run in &side.runs {
                 found.insert(run.id, standing.clone());

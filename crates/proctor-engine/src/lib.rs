@@ -9,6 +9,7 @@
 //! * [`results`]: our own numbers of runs and jobs.
 //! * [`playgrounds`]: playgrounds that belong to no run, and what is behind sandboxes.
 //! * [`admission`]: whether a frozen benchmark sees harm.
+//! * [`oracle`]: who does in a playground what its author says solves the task.
 //! * [`text_judge`]: who answers questions about free text.
 //! * [`extensions`]: the simulators and checks that there are.
 //! * [`catalog`]: frozen definitions, prepared once.
@@ -25,12 +26,14 @@ mod change;
 pub mod comparisons;
 mod deadlines;
 mod drafts;
+mod egress;
 pub mod engine;
 pub mod error;
 pub mod extensions;
 pub mod harbor;
 pub mod jobs;
 pub mod leaderboards;
+pub mod oracle;
 pub mod playgrounds;
 pub mod problems;
 pub mod results;

@@ -10,7 +10,7 @@ use proctor_core::{
 use proctor_macros::boxed_futures;
 use proctor_playground::{
     environment::Blueprint,
-    world::{Scenario, World, WorldEvent},
+    world::{Scenario, World, WorldEvent, WorldReader},
 };
 use proctor_simulation::{
     entrance::{Closed, Entrance, Entrances},
@@ -161,6 +161,19 @@ impl Engine {
                 Ok(world.events(None).await?)
             }
         }
+    }
+
+    /// A reader of the world of a task run; none if it has no such world. Reading begins nothing and keeps no world at work.
+    pub async fn task_run_reader(&self, id: TaskRunId) -> Result<Option<WorldReader>, EngineError> {
+        let found = self.task_run_snapshot(Asked::ByEngine, id).await?;
+        let task_run = found.value();
+        if task_run.devbox.is_some() || task_run.started_at().is_none() {
+            return Ok(None);
+        }
+        let beginning = self.beginning(task_run, &found.prepared)?;
+        let origin = self.inner.worlds.origin(playground_of(id), &beginning);
+        let journal = self.inner.worlds.around().journal.clone();
+        Ok(Some(WorldReader::new(origin, journal)))
     }
 
     async fn latest_started(&self, run: RunId) -> Result<Option<TaskRunId>, EngineError> {

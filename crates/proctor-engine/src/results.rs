@@ -15,7 +15,7 @@ use proctor_core::{
 use crate::{
     engine::Engine,
     error::EngineError,
-    harbor::HarborRules,
+    harbor::{AgentMetrics, HarborRules},
     jobs::{JobDetails, RoundsResults},
 };
 use proctor_macros::boxed_futures;
@@ -58,6 +58,8 @@ pub struct AgentResults {
     pub attempts: Vec<AttemptResult>,
     /// Whether the caller may see what was found about single criteria.
     pub shows_criteria: bool,
+    /// The metrics of its trials, in a Harbor job.
+    pub metrics: Option<AgentMetrics>,
 }
 
 impl AgentResults {
@@ -68,6 +70,7 @@ impl AgentResults {
             summary: Summary::of(&attempts),
             attempts,
             shows_criteria: true,
+            metrics: None,
         }
     }
 }
@@ -89,7 +92,13 @@ impl Engine {
         if let Some(rules) = HarborRules::of(&details.job.plan.source) {
             warnings.extend(rules.warnings.into_iter().map(ResultWarning::Harbor));
         }
-        let agents = agents_of(&details);
+        let mut agents = agents_of(&details);
+        let of_agents: Vec<Vec<RunId>> = agents.iter().map(|agent| agent.runs.clone()).collect();
+        if let Some(metrics) = self.harbor_metrics(&details, &of_agents).await? {
+            for (agent, metrics) in agents.iter_mut().zip(metrics) {
+                agent.metrics = Some(metrics);
+            }
+        }
         let runs: Vec<RunId> = agents.iter().flat_map(|agent| agent.runs.clone()).collect();
         Ok(Results {
             usage: self.store().usage_of_runs(&runs).await?,

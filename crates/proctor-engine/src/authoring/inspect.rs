@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt};
 
 use proctor_core::{
     definition::Criterion,
-    environment::{Entity, Environment},
+    environment::{Dataset, Entity, Environment},
     problem::{Problem, Severity},
     scoring::check_axis,
 };
@@ -68,16 +68,38 @@ pub(super) fn obstacles(
     found.0
 }
 
-/// What is wrong with the steps of a scenario by themselves: the number of the step, and what.
-pub fn scenario_problems(
-    scenario: &[Value],
-    simulators: &SimulatorRegistry,
-) -> Vec<(usize, String)> {
+/// What is wrong with the steps of a scenario by themselves, each with the number of the step before its place.
+pub fn scenario_problems(scenario: &[Value], simulators: &SimulatorRegistry) -> Vec<Problem> {
     let steps = scenario.iter().map(|step| simulators.read_step(step));
     let wrong = steps.enumerate();
+    let wrong = wrong.filter_map(|(number, step)| Some((number, step.err()?)));
     wrong
-        .filter_map(|(number, step)| Some((number, step.err()?.to_string())))
+        .flat_map(|(number, problems)| {
+            let problems = problems.into_vec().into_iter();
+            problems.map(move |problem| problem.below(&number.to_string()))
+        })
         .collect()
+}
+
+/// What is not well formed in the data sets that simulators begin with, beside what keeps them from being read.
+pub fn dataset_problems<'e>(
+    environment: &'e Environment,
+    simulators: &SimulatorRegistry,
+) -> Vec<(&'e Dataset, Problem)> {
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    for simulator in &environment.simulators {
+        let Some(plugin) = simulators.find(simulator.kind.as_str()) else {
+            continue;
+        };
+        for dataset in &simulator.datasets {
+            if seen.insert(dataset.id) {
+                let problems = plugin.check_dataset(&simulator.config, dataset).into_iter();
+                found.extend(problems.map(|problem| (dataset, problem)));
+            }
+        }
+    }
+    found
 }
 
 #[derive(Default)]
@@ -132,12 +154,18 @@ fn scenario(
         return;
     };
     for (number, step) in task.task.content.scenario.iter().enumerate() {
-        let problem = match simulators.read_step(step) {
-            Ok(step) => nobody_for(&step, environment),
-            Err(bad) => Some(bad.to_string()),
-        };
-        if let Some(problem) = problem {
-            found.running(format_args!("{id}.scenario.{number}"), problem);
+        let place = format!("{id}.scenario.{number}");
+        match simulators.read_step(step) {
+            Ok(step) => {
+                if let Some(problem) = nobody_for(&step, environment) {
+                    found.running(place, problem);
+                }
+            }
+            Err(wrong) => {
+                for problem in wrong.iter() {
+                    found.running(&place, problem.to_string());
+                }
+            }
         }
     }
 }

@@ -16,13 +16,14 @@ use proctor_core::{
     definition::{Benchmark, BenchmarkVersion, Slug, Task, Visibility},
     id::kinds::{BenchmarkId, OrganizationId, TaskId},
     problem::Problem,
+    time::Timestamp,
 };
 use proctor_store::{Store, StoreError, benchmarks::BenchmarkRecord};
 
 use crate::extensions::Extensions;
 
 pub use self::{
-    inspect::scenario_problems,
+    inspect::{dataset_problems, scenario_problems},
     review::{Drafted, Given, Review, Untouched, drafted, review},
     warnings::warnings,
 };
@@ -92,14 +93,8 @@ pub async fn freeze(
     organization: OrganizationId,
     benchmark: BenchmarkId,
 ) -> Result<Frozen, NotFrozen> {
-    let (_, frozen) = freeze_for(
-        store,
-        extensions,
-        organization,
-        benchmark,
-        Prevents::Running,
-    )
-    .await?;
+    let (_, frozen, _) =
+        freeze_for(store, extensions, organization, benchmark, Purpose::Running).await?;
     Ok(frozen)
 }
 
@@ -169,7 +164,7 @@ async fn keep(store: &Store, definition: Benchmark) -> Result<Frozen, NotFrozen>
     Ok(Frozen { definition, digest })
 }
 
-/// Freezes a benchmark as its drafts stand, and makes that its next version.
+/// Freezes a benchmark as its drafts stand, and makes that its next version. Its scenarios are rehearsed as at the time `now`.
 pub async fn publish(
     store: &Store,
     extensions: &Extensions,
@@ -177,13 +172,14 @@ pub async fn publish(
     benchmark: BenchmarkId,
     slug: Slug,
     visibility: Visibility,
+    now: Timestamp,
 ) -> Result<Published, NotFrozen> {
-    let (read, frozen) = freeze_for(
+    let (read, frozen, told) = freeze_for(
         store,
         extensions,
         organization,
         benchmark,
-        Prevents::Publishing,
+        Purpose::Publishing { now },
     )
     .await?;
     let before = store
@@ -199,8 +195,7 @@ pub async fn publish(
         .map(|before| format!("nothing has changed: the content is that of version {before}"))
         .into_iter()
         .collect();
-    let unchecked = warnings::unchecked_tasks(&frozen.definition);
-    warnings.extend(unchecked.map(|(task, message)| format!("{task}: {message}")));
+    warnings.extend(told);
     Ok(Published {
         version,
         unchanged_since,
@@ -208,14 +203,26 @@ pub async fn publish(
     })
 }
 
-/// Freezes a benchmark unless an obstacle prevents `purpose`.
+/// What a benchmark is frozen for.
+#[derive(Clone, Copy)]
+enum Purpose {
+    /// To be tried as it is.
+    Running,
+    /// To be taken by others.
+    Publishing {
+        /// When.
+        now: Timestamp,
+    },
+}
+
+/// Freezes a benchmark unless an obstacle prevents `purpose`; with what its author should know.
 async fn freeze_for(
     store: &Store,
     extensions: &Extensions,
     organization: OrganizationId,
     benchmark: BenchmarkId,
-    purpose: Prevents,
-) -> Result<(BenchmarkRecord, Frozen), NotFrozen> {
+    purpose: Purpose,
+) -> Result<(BenchmarkRecord, Frozen, Vec<String>), NotFrozen> {
     let whole = store
         .whole_benchmark(organization, benchmark)
         .await?
@@ -224,11 +231,24 @@ async fn freeze_for(
     // Reading megabytes of data sets takes long enough to keep others waiting.
     let extensions = extensions.clone();
     let inspection = tokio::task::spawn_blocking(move || {
-        let obstacles = inspect::obstacles(&whole, environment.as_ref(), &extensions);
-        (whole, environment, obstacles)
+        let (obstacles, told) = match purpose {
+            Purpose::Running => {
+                let found = inspect::obstacles(&whole, environment.as_ref(), &extensions);
+                let is_in_the_way = |one: &Obstacle| one.prevents == Prevents::Running;
+                (
+                    found.into_iter().filter(is_in_the_way).collect(),
+                    Vec::new(),
+                )
+            }
+            Purpose::Publishing { now } => {
+                let review = Review::of(&whole, &extensions, now);
+                let told = review.told();
+                (review.obstacles, told)
+            }
+        };
+        (whole, environment, obstacles, told)
     });
-    let (whole, environment, mut obstacles) = inspection.await?;
-    obstacles.retain(|obstacle| obstacle.prevents >= purpose);
+    let (whole, environment, obstacles, told): (_, _, Vec<Obstacle>, _) = inspection.await?;
     let place = match (&whole.environment, &environment) {
         (Some(whole), Some(environment)) => Some((
             whole.environment.id,
@@ -238,7 +258,7 @@ async fn freeze_for(
     };
     match compose::benchmark(&whole, place) {
         Some(definition) if obstacles.is_empty() => {
-            Ok((whole.benchmark, keep(store, definition).await?))
+            Ok((whole.benchmark, keep(store, definition).await?, told))
         }
         _ => Err(NotFrozen::Unfit(obstacles)),
     }

@@ -3,11 +3,12 @@
 //! The world is made in memory, its scenario happens, and it is judged at once. Whatever is met
 //! then was given away: it rewards nobody's work.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use proctor_core::{
     definition::{Task, World},
     id::kinds::{TaskRunId, WorldId},
+    problem::{Problem, in_words},
     time::Timestamp,
 };
 use proctor_playground::{
@@ -27,14 +28,9 @@ pub enum NotTried {
     /// It is done in a devbox, where nothing can be rehearsed in memory.
     #[error("it is done in a devbox")]
     Devbox,
-    /// A step of its scenario is not understood.
-    #[error("step {} of the scenario: {problem}", number + 1)]
-    BadStep {
-        /// Which step, counted from 0.
-        number: usize,
-        /// What is wrong with it.
-        problem: String,
-    },
+    /// Steps of its scenario are not understood.
+    #[error("{}", in_words(.0))]
+    BadSteps(Vec<Problem>),
     /// A step of its scenario cannot happen.
     #[error(transparent)]
     NotOpened(#[from] NotOpened),
@@ -53,11 +49,30 @@ impl NotTried {
     /// The step at fault, counted from 0.
     pub fn step(&self) -> Option<usize> {
         match self {
-            Self::Devbox | Self::NotRead(_) => None,
-            Self::BadStep { number, .. } => Some(*number),
+            Self::Devbox | Self::NotRead(_) | Self::BadSteps(_) => None,
             Self::NotOpened(NotOpened::Step { number, .. }) => Some(number - 1),
         }
     }
+
+    /// Everything that is wrong, with its place in the task.
+    pub fn problems(&self) -> Vec<Problem> {
+        match self {
+            Self::Devbox => Vec::new(),
+            Self::BadSteps(problems) => problems.clone(),
+            Self::NotRead(_) | Self::NotOpened(_) => {
+                let place = self.step().map(|step| format!("scenario.{step}"));
+                vec![Problem::error(place.unwrap_or_default(), self.to_string())]
+            }
+        }
+    }
+}
+
+/// What was found out about a task that nobody worked on.
+pub struct Tried {
+    /// What its criteria say.
+    pub judgement: Judgement,
+    /// The resources of which the world has rows, also where there are none yet.
+    pub resources: BTreeSet<String>,
 }
 
 /// Judges a task that nobody worked on, in an environment made from `blueprint`, at the time `now`.
@@ -67,7 +82,7 @@ pub fn without_agent(
     blueprint: &Arc<Blueprint>,
     extensions: &Extensions,
     now: Timestamp,
-) -> Result<Judgement, NotTried> {
+) -> Result<Tried, NotTried> {
     let scenario = match &task.world {
         World::Playground { scenario, .. } => read_steps(scenario, &extensions.simulators)?,
         World::Devbox { .. } => return Err(NotTried::Devbox),
@@ -94,17 +109,66 @@ pub fn without_agent(
         now,
     };
     let exhibits = world.exhibits(now, &record);
-    Ok(Rubric::compile(task, &extensions.checks).judge(&exhibits, &context))
+    let judgement = Rubric::compile(task, &extensions.checks).judge(&exhibits, &context);
+    let resources = exhibits.rows.keys().map(|name| (*name).to_owned());
+    Ok(Tried {
+        judgement,
+        resources: resources.collect(),
+    })
+}
+
+/// Why the steps of a task cannot happen: each that cannot is left out, so that those behind it are tried too.
+pub fn impossible_steps(
+    task: &Task,
+    blueprint: &Arc<Blueprint>,
+    extensions: &Extensions,
+    now: Timestamp,
+) -> Vec<Problem> {
+    let World::Playground { scenario, .. } = &task.world else {
+        return Vec::new();
+    };
+    let mut left: Vec<(usize, &Value)> = scenario.iter().enumerate().collect();
+    let mut problems = Vec::new();
+    loop {
+        let mut shorter = task.clone();
+        if let World::Playground { scenario, .. } = &mut shorter.world {
+            *scenario = left.iter().map(|(_, step)| (*step).clone()).collect();
+        }
+        let Err(refused) = without_agent(&shorter, blueprint, extensions, now) else {
+            return problems;
+        };
+        let Some(step) = refused.step().filter(|step| *step < left.len()) else {
+            problems.extend(refused.problems());
+            return problems;
+        };
+        let (number, _) = left.remove(step);
+        // It says which step of those that were tried.
+        let message = match &refused {
+            NotTried::NotOpened(NotOpened::Step { kind, problem, .. }) => {
+                format!("step {} of the scenario ({kind}): {problem}", number + 1)
+            }
+            _ => refused.to_string(),
+        };
+        problems.push(Problem::error(format!("scenario.{number}"), message));
+    }
 }
 
 fn read_steps(scenario: &[Value], simulators: &SimulatorRegistry) -> Result<Vec<Step>, NotTried> {
-    let steps = scenario.iter().enumerate().map(|(number, step)| {
-        simulators.read_step(step).map_err(|bad| NotTried::BadStep {
-            number,
-            problem: bad.to_string(),
-        })
-    });
-    steps.collect()
+    let mut steps = Vec::new();
+    let mut problems = Vec::new();
+    for (number, step) in scenario.iter().enumerate() {
+        match simulators.read_step(step) {
+            Ok(step) => steps.push(step),
+            Err(wrong) => {
+                let wrong = wrong.into_vec().into_iter();
+                problems.extend(wrong.map(|one| one.below(&format!("scenario.{number}"))));
+            }
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(steps),
+        false => Err(NotTried::BadSteps(problems)),
+    }
 }
 
 #[cfg(test)]
@@ -187,13 +251,11 @@ mod tests {
     fn what_was_there_or_came_with_the_scenario_is_found_without_an_agent() {
         let step = json!({"type": "fhir_upsert", "resource": {"resourceType": "Basic", "id": "b", "code": {"text": "x"}}});
         let task = task(vec![step], &["Patient", "Basic", "Appointment"]);
-        let judgement = without_agent(&task, &blueprint(), &Extensions::shipped(), NOW).unwrap();
+        let tried = || without_agent(&task, &blueprint(), &Extensions::shipped(), NOW).unwrap();
+        let judgement = tried().judgement;
         let scores: Vec<Score> = judgement.findings.iter().map(|one| one.score).collect();
         assert_eq!(scores, [Score::ONE, Score::ONE, Score::ZERO]);
-        assert_eq!(
-            without_agent(&task, &blueprint(), &Extensions::shipped(), NOW).unwrap(),
-            judgement
-        );
+        assert_eq!(tried().judgement, judgement);
     }
 
     #[test]
@@ -206,9 +268,10 @@ mod tests {
             json!({"type": "fhir_upsert", "resource": {"resourceType": "Nothing"}}),
         ] {
             let task = task(vec![good.clone(), bad], &[]);
-            let refused =
-                without_agent(&task, &blueprint(), &Extensions::shipped(), NOW).unwrap_err();
-            assert_eq!(refused.step(), Some(1), "{refused}");
+            let tried = without_agent(&task, &blueprint(), &Extensions::shipped(), NOW);
+            let refused = tried.err().unwrap();
+            let problems = refused.problems();
+            assert!(problems[0].path.starts_with("scenario.1"), "{problems:?}");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! A benchmark's draft before it is frozen: what it would be, and what its author should know.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use proctor_core::{
     canonical::Digest,
-    definition::{Benchmark, Task},
+    definition::{Benchmark, Task, World},
     environment::Environment,
     id::kinds::{BenchmarkId, CriterionId, OrganizationId, TaskId},
     problem::{Problem, Severity},
@@ -13,12 +13,13 @@ use proctor_core::{
 };
 use proctor_playground::environment::Blueprint;
 use proctor_store::{Store, whole_benchmark::WholeBenchmark};
-use proctor_verify::lint;
+use proctor_verify::{AskedRows, lint, row_resources};
 
 use super::{
-    NotFrozen, Obstacle, Prevents, compose, inspect,
-    null_agent::{NotTried, without_agent},
-    warnings::unchecked_tasks,
+    NotFrozen, Obstacle, Prevents, compose,
+    inspect::{self, dataset_problems},
+    null_agent::{NotTried, Tried, impossible_steps, without_agent},
+    warnings::{unchecked_tasks, unwatched_tasks},
 };
 use crate::extensions::Extensions;
 
@@ -55,6 +56,8 @@ pub struct Untouched {
     pub score: Score,
     /// The criteria that are met, at least in part.
     pub met: Vec<Given>,
+    /// What is asked of rows that nobody has, each with what to say of it.
+    pub strange: Vec<(AskedRows, String)>,
 }
 
 /// A criterion that is met before anybody acted.
@@ -78,7 +81,10 @@ impl Untouched {
         extensions: &Extensions,
         now: Timestamp,
     ) -> Result<Self, NotTried> {
-        let judgement = without_agent(task, blueprint, extensions, now)?;
+        let Tried {
+            judgement,
+            resources,
+        } = without_agent(task, blueprint, extensions, now)?;
         let findings = judgement.findings.into_iter().zip(&task.criteria);
         let met = findings
             .filter(|(finding, _)| finding.score > Score::ZERO)
@@ -93,9 +99,44 @@ impl Untouched {
             name: task.name.clone(),
             met: met.collect(),
             score: judgement.scorecard.score,
+            strange: strange_rows(task, resources),
         })
     }
 }
+
+/// What a task asks of rows that no simulator has and no step brings.
+fn strange_rows(task: &Task, mut known: BTreeSet<String>) -> Vec<(AskedRows, String)> {
+    if let World::Playground { scenario, .. } = &task.world {
+        let seeded = scenario.iter().filter(|step| step["type"] == "portal_seed");
+        let seeded = seeded.filter_map(|step| step["resource"].as_str());
+        known.extend(seeded.map(str::to_owned));
+    }
+    let asked = row_resources(task).into_iter();
+    asked
+        .filter(|one| {
+            let may_change = one.is_allowance && KEPT.contains(&one.resource.as_str());
+            !may_change && !known.contains(&one.resource)
+        })
+        .map(|one| {
+            let names: Vec<&str> = known.iter().map(String::as_str).collect();
+            let message = match names.as_slice() {
+                [] => format!(
+                    "no simulator has rows called '{}', nor any others",
+                    one.resource
+                ),
+                names => format!(
+                    "no simulator has rows called '{}'; there are {}",
+                    one.resource,
+                    names.join(", ")
+                ),
+            };
+            (one, message)
+        })
+        .collect()
+}
+
+/// What a payer keeps beside the rows that it shows to checks.
+const KEPT: [&str; 3] = ["members", "patients", "providers"];
 
 /// A benchmark as its drafts stand; none where it needs an environment and has none.
 pub async fn drafted(
@@ -119,19 +160,7 @@ pub async fn review(
     let whole = whole(store, organization, benchmark).await?;
     // Reading data sets and playing scenarios takes long enough to keep others waiting.
     let extensions = extensions.clone();
-    let reviewing = tokio::task::spawn_blocking(move || {
-        let environment = whole.environment.as_ref().map(compose::environment);
-        let mut review = Review {
-            obstacles: inspect::obstacles(&whole, environment.as_ref(), &extensions),
-            warnings: Vec::new(),
-            untouched: Vec::new(),
-        };
-        if let Some(drafted) = Drafted::of(&whole, environment) {
-            review.add_warnings(&drafted.definition, &extensions);
-            review.try_without_agent(&drafted, &extensions, now);
-        }
-        review
-    });
+    let reviewing = tokio::task::spawn_blocking(move || Review::of(&whole, &extensions, now));
     Ok(reviewing.await?)
 }
 
@@ -160,8 +189,39 @@ impl Drafted {
 }
 
 impl Review {
+    /// Everything there is to say about a draft at the time `now`. Its scenarios are rehearsed as they are at the start of a task.
+    pub(super) fn of(whole: &WholeBenchmark, extensions: &Extensions, now: Timestamp) -> Self {
+        let environment = whole.environment.as_ref().map(compose::environment);
+        let mut review = Self {
+            obstacles: inspect::obstacles(whole, environment.as_ref(), extensions),
+            warnings: Vec::new(),
+            untouched: Vec::new(),
+        };
+        if let Some(environment) = &environment {
+            review.check_datasets(environment, extensions);
+        }
+        if let Some(drafted) = Drafted::of(whole, environment) {
+            review.add_warnings(&drafted.definition, extensions);
+            review.try_without_agent(&drafted, extensions, now);
+        }
+        review
+    }
+
+    fn check_datasets(&mut self, environment: &Environment, extensions: &Extensions) {
+        for (dataset, problem) in dataset_problems(environment, &extensions.simulators) {
+            let problem = problem.below(&format!("{}.data", dataset.id));
+            match problem.severity {
+                Severity::Error => self.obstacles.push(Obstacle {
+                    problem,
+                    prevents: Prevents::Publishing,
+                }),
+                Severity::Warning => self.warnings.push((problem.path, problem.message)),
+            }
+        }
+    }
+
     fn add_warnings(&mut self, definition: &Benchmark, extensions: &Extensions) {
-        let unchecked = unchecked_tasks(definition);
+        let unchecked = unchecked_tasks(definition).chain(unwatched_tasks(definition));
         self.warnings
             .extend(unchecked.map(|(task, message)| (task.to_string(), message)));
         let tasks = definition.tasks.iter();
@@ -185,25 +245,63 @@ impl Review {
         let blueprint = Arc::new(blueprint);
         for task in &drafted.definition.tasks {
             match Untouched::of(task, &blueprint, extensions, now) {
-                Ok(untouched) => self.untouched.push(untouched),
+                Ok(untouched) => {
+                    self.add_strange_rows(task, &untouched.strange);
+                    self.untouched.push(untouched);
+                }
                 Err(NotTried::Devbox) => {}
-                Err(refused) => self.add_refusal(task, &refused),
+                Err(_) => self.add_impossible_steps(task, &blueprint, extensions, now),
             }
         }
     }
 
-    /// A step may have been found wanting without being tried.
-    fn add_refusal(&mut self, task: &Task, refused: &NotTried) {
-        let place = match refused.step() {
-            Some(number) => format!("{}.scenario.{number}", task.id),
-            None => task.id.to_string(),
-        };
-        let mut obstacles = self.obstacles.iter();
-        if obstacles.all(|obstacle| obstacle.problem.path != place) {
+    fn add_strange_rows(&mut self, task: &Task, strange: &[(AskedRows, String)]) {
+        for (asked, message) in strange {
+            let place = match asked.criterion {
+                Some(criterion) => format!("{criterion}.assertion.{}", asked.path),
+                None => format!("{}.capture.{}", task.id, asked.path),
+            };
             self.obstacles.push(Obstacle {
-                problem: Problem::error(place, refused.to_string()),
-                prevents: Prevents::Running,
+                problem: Problem::error(place, message.clone()),
+                prevents: Prevents::Publishing,
             });
         }
+    }
+
+    /// Steps may have been found wanting without being tried.
+    fn add_impossible_steps(
+        &mut self,
+        task: &Task,
+        blueprint: &Arc<Blueprint>,
+        extensions: &Extensions,
+        now: Timestamp,
+    ) {
+        for problem in impossible_steps(task, blueprint, extensions, now) {
+            let problem = problem.below(&task.id.to_string());
+            let told = self.obstacles.iter();
+            let mut told = told.map(|obstacle| obstacle.problem.path.as_str());
+            if told.all(|path| {
+                path != problem.path && !path.starts_with(&format!("{}.", problem.path))
+            }) {
+                self.obstacles.push(Obstacle {
+                    problem,
+                    prevents: Prevents::Running,
+                });
+            }
+        }
+    }
+
+    /// What its author should know, each as one sentence.
+    pub(super) fn told(&self) -> Vec<String> {
+        let warnings = self.warnings.iter();
+        let warnings = warnings.map(|(place, message)| format!("{place}: {message}"));
+        let given = self.untouched.iter().flat_map(|task| &task.met);
+        let given = given.map(|given| {
+            format!(
+                "{}: '{}' is met before anybody acted, so an agent that does nothing scores: {}",
+                given.criterion, given.label, given.details
+            )
+        });
+        warnings.chain(given).collect()
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proctor_core::{
-    definition::Benchmark,
+    definition::{Benchmark, Check, Task, World},
     id::kinds::{OrganizationId, TaskId},
     problem::Severity,
 };
@@ -25,6 +25,29 @@ pub(super) fn unchecked_tasks(benchmark: &Benchmark) -> impl Iterator<Item = (Ta
     tasks.map(|task| {
         let message = format!(
             "the task '{}' has no criteria: whatever an agent does, it scores 0 and its verdict is fail",
+            task.name
+        );
+        (task.id, message)
+    })
+}
+
+/// The tasks whose criteria see nothing but what they name, each with what that means.
+pub(super) fn unwatched_tasks(benchmark: &Benchmark) -> impl Iterator<Item = (TaskId, String)> {
+    let is_watched = |task: &Task| {
+        let mut criteria = task.criteria.iter();
+        criteria.any(|one| match &one.check {
+            Check::Assertion(assertion) => assertion["assert"] == "unchanged",
+            Check::Scorer(_) => true,
+        })
+    };
+    let tasks = benchmark.tasks.iter();
+    let tasks = tasks.filter(move |task| {
+        let is_simulated = matches!(task.world, World::Playground { .. });
+        is_simulated && !task.criteria.is_empty() && !is_watched(task)
+    });
+    tasks.map(|task| {
+        let message = format!(
+            "the task '{}' has no criterion 'unchanged', so nobody sees what else an agent changes or sends",
             task.name
         );
         (task.id, message)

@@ -95,7 +95,7 @@ pub(super) fn headline(side: &SideReport) -> Value {
 
 impl Engine {
     /// The runs of both sides, if they can be compared.
-    async fn sides(
+    pub(super) async fn sides(
         &self,
         organization: OrganizationId,
         new: &NewComparison,

@@ -10,6 +10,7 @@ mod comparable;
 mod compare;
 mod criteria;
 mod gate;
+mod look;
 mod named;
 mod report;
 mod select;
@@ -18,6 +19,7 @@ mod side;
 pub use self::{
     compare::NewComparison,
     gate::NewGate,
+    look::{ComparedTask, LookedComparison, TaskOutcome},
     report::{
         AxisReport, ComparisonReport, CriterionFlip, DifferenceReport, FlipReport, GateReport,
         LineReport, SideReport, SideScore, TaskOnOneSide, ViolationReport, VoidReport,

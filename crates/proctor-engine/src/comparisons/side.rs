@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry},
     sync::Arc,
+    time::Duration,
 };
 
 use proctor_core::{
@@ -12,7 +13,9 @@ use proctor_core::{
     run::Run,
     scoring::{DEFAULT_AXIS, Scorecard},
 };
-use proctor_statistics::{Attempt, Attempts, Pair, Refusal, Task as Measured, Tasks};
+use proctor_statistics::{
+    Alpha, Attempt, Attempts, Pair, PassK, Refusal, Task as Measured, Tasks, pass_k,
+};
 
 use super::criteria::KeyedScores;
 use crate::{
@@ -32,9 +35,14 @@ pub(crate) struct Side {
     pub(crate) attempts: Vec<AttemptResult>,
     /// The scores behind task runs that were judged.
     pub(crate) cards: HashMap<TaskRunId, Scorecard>,
+    /// How long task runs that are over took.
+    pub(super) times: Times,
     /// Whether the caller may see what was found about single criteria.
     pub(crate) shows_criteria: bool,
 }
+
+/// How long task runs took.
+pub(super) type Times = HashMap<TaskRunId, Duration>;
 
 /// What of an attempt is measured.
 #[derive(Clone, Copy, Default)]
@@ -118,6 +126,16 @@ impl Side {
         measured
             .map(|(id, attempts)| Ok((id.to_string(), Attempts::new(attempts)?)))
             .collect()
+    }
+
+    /// How reliably it passes at one attempt, and at as many as it has runs; none unless it has several. An attempt passes with full marks.
+    pub(crate) fn reliability(&self) -> Option<(PassK, PassK)> {
+        let runs = u32::try_from(self.runs.len())
+            .ok()
+            .filter(|runs| *runs > 1)?;
+        let tasks = self.tasks(Restriction::default(), None).ok()?;
+        let at = |k: u32| pass_k(&tasks, k, 1.0, Alpha::FIVE_PERCENT).ok();
+        at(1).zip(at(runs))
     }
 
     /// The tasks of this side alone.
@@ -227,6 +245,7 @@ impl Engine {
             prepared,
             attempts: Vec::new(),
             cards: HashMap::new(),
+            times: HashMap::new(),
             shows_criteria: true,
             runs: Vec::with_capacity(runs.len()),
         };
@@ -251,6 +270,11 @@ impl Engine {
                     ..attempt
                 }
             }));
+            let times = task_runs.iter().filter_map(|task_run| {
+                let (began, ended) = (task_run.started_at()?, task_run.ended_at()?);
+                Some((task_run.id, ended.since(began)))
+            });
+            side.times.extend(times);
             let cards = task_runs
                 .into_iter()
                 .filter_map(|task_run| Some((task_run.id, task_run.card().cloned()?)));

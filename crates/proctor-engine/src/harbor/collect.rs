@@ -10,9 +10,11 @@ use std::{
 };
 
 use proctor_core::{
+    agent::AgentManifest,
     id::kinds::{DevboxId, OrganizationId, TaskRunId},
     profile::RunProfile,
     shell::quoted,
+    trajectory::Trajectory,
 };
 use proctor_devbox::{Stream, User};
 use proctor_fleet::{FleetError, Masks, Workplace, archives::Limits, trees};
@@ -22,6 +24,7 @@ use serde::Serialize;
 use super::{
     HarborScenario, HarborWorkshop,
     phases::{run, user_named},
+    sidecars::MAIN,
 };
 
 /// The agent's logs in the box.
@@ -38,6 +41,21 @@ const TIME: Duration = Duration::from_secs(120);
 /// How much is read at a time.
 const PIECE: usize = 1 << 20;
 
+/// The agent's trajectory among its logs, as Harbor calls it.
+const TRAJECTORY: &str = "trajectory.json";
+/// The same, if it is in another format.
+const OTHER_TRAJECTORY: &str = "trajectory.other.json";
+
+/// What is known of an agent whose box is collected.
+pub(crate) struct AgentLeft<'a> {
+    /// What its box got because of it.
+    pub(crate) of_run: &'a RunProfile,
+    /// Which of its logs are kept.
+    pub(crate) wanted: &'a WantedLogs,
+    /// Where it leaves what it says of itself.
+    pub(crate) manifest: Option<&'a AgentManifest>,
+}
+
 /// Patterns of the logs that are kept, all without any, and of those among them that are not.
 pub(crate) type WantedLogs = (Vec<String>, Vec<String>);
 
@@ -53,21 +71,36 @@ struct Collected {
 }
 
 impl HarborWorkshop {
-    /// Takes out of a box what is kept of it.
+    /// Takes out of a box what is kept of it; the agent's trajectory, if it left one where Harbor has it or where its manifest says.
     pub(crate) async fn collect(
         &self,
         organization: OrganizationId,
         devbox: DevboxId,
         task_run: TaskRunId,
         scenario: &HarborScenario,
-        (of_run, wanted): (&RunProfile, &WantedLogs),
-    ) -> Result<(), FleetError> {
+        AgentLeft {
+            of_run,
+            wanted,
+            manifest,
+        }: AgentLeft<'_>,
+    ) -> Result<Option<Vec<u8>>, FleetError> {
         let mut place = self.inner.fleet.workplace(devbox).await?;
         place.environment = self
             .environment_without_agent(organization, &place.environment, scenario, of_run)
             .await?;
         for hook in &scenario.collect {
-            let mut spec = place.shell_command(self.exec_id("collect")?, &hook.command);
+            let Some(place) = self
+                .place_of_service(scenario, &hook.service, &place)
+                .await?
+            else {
+                continue;
+            };
+            let shell = match hook.service.as_str() {
+                MAIN => "/bin/bash",
+                _ => "/bin/sh",
+            };
+            let argv = [shell, "-c", &hook.command];
+            let mut spec = place.program(self.exec_id("collect")?, argv);
             spec.timeout = Some(duration(hook.timeout));
             if let Some(user) = &hook.user {
                 spec.user = user_named(user);
@@ -86,6 +119,7 @@ impl HarborWorkshop {
         }
         self.take(&place, AGENT_LOGS, &[], &left).await?;
         leave_out(&left, wanted, &[])?;
+        let trajectory = self.agents_own(&place, manifest, &left).await?;
         let artifacts = trial.join("artifacts");
         if artifacts.exists() {
             fs_err::remove_dir_all(&artifacts)?;
@@ -100,10 +134,13 @@ impl HarborWorkshop {
         let mut manifest = Vec::new();
         for artifact in std::iter::once(&usual).chain(&scenario.artifacts) {
             let target = artifacts.join(artifact.place());
-            let taken = self.take(&place, &artifact.source, &artifact.exclude, &target);
-            let kind = match artifact.is_of_main() {
-                true => taken.await?,
-                false => None,
+            let service = artifact.service.as_deref().unwrap_or(MAIN);
+            let kind = match self.place_of_service(scenario, service, &place).await? {
+                Some(place) => {
+                    let taken = self.take(&place, &artifact.source, &artifact.exclude, &target);
+                    taken.await?
+                }
+                None => None,
             };
             manifest.push(Collected {
                 source: artifact.source.clone(),
@@ -116,7 +153,38 @@ impl HarborWorkshop {
         }
         let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::other)?;
         fs_err::write(artifacts.join("manifest.json"), text)?;
-        Ok(())
+        Ok(trajectory)
+    }
+
+    /// Takes the log and the trajectory that the agent's manifest names; the trajectory, if there is one.
+    async fn agents_own(
+        &self,
+        place: &Workplace,
+        manifest: Option<&AgentManifest>,
+        left: &Path,
+    ) -> Result<Option<Vec<u8>>, FleetError> {
+        let named = |path: &Option<String>| path.as_ref().map(|path| place.resolve(path));
+        let log = manifest.and_then(|manifest| named(&manifest.log));
+        if let Some(log) = log.filter(|path| !is_below_logs(path)) {
+            let target = left.join(base_name(&log));
+            self.take(place, &log, &[], &target).await?;
+        }
+        let kept = left.join(TRAJECTORY);
+        let told = manifest.and_then(|manifest| named(&manifest.trajectory));
+        if let Some(told) = &told {
+            self.take(place, told, &[], &kept).await?;
+        }
+        let bytes = match fs_err::symlink_metadata(&kept) {
+            Ok(found) if found.is_file() && found.len() <= LARGEST.bytes => fs_err::read(&kept)?,
+            _ => return Ok(None),
+        };
+        let is_one = serde_json::from_slice(&bytes)
+            .is_ok_and(|document: serde_json::Value| Trajectory::read(document).is_ok());
+        if !is_one {
+            // Readers of Harbor's layout rely on the format where a file has this name.
+            fs_err::rename(&kept, left.join(OTHER_TRAJECTORY))?;
+        }
+        Ok(is_one.then_some(bytes))
     }
 
     /// Takes a file or a directory out of a box; what it is, or none if it is not there or cannot be taken.
@@ -260,6 +328,12 @@ fn settle(from: &Path, name: &str, target: &Path) -> io::Result<&'static str> {
         }
     }
     Ok("directory")
+}
+
+/// Whether a path is among the logs that are taken in any case.
+fn is_below_logs(path: &str) -> bool {
+    path.strip_prefix(AGENT_LOGS)
+        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn base_name(path: &str) -> String {

@@ -18,9 +18,9 @@ use proctor_fleet::{
 };
 use proctor_harbor::{
     Warning,
-    job::{AgentEntry, JobConfig},
+    job::{AgentEntry, JobConfig, SharedVerifier},
     task::{NetworkMode, VerifierMode, with_extras},
-    timeouts::{PhaseLimit, duration},
+    timeouts::{AGENT_SETUP_SECONDS, PhaseLimit, duration},
 };
 use proctor_macros::boxed_futures;
 use proctor_store::{benchmarks::BenchmarkDraft, repeatable::Made};
@@ -33,6 +33,7 @@ use super::{
     environment::{self, Described, EnvironmentPlan},
     plan::Planning,
     scenario::{AgentPlan, SolutionPlan},
+    sidecars::{MAIN, SidecarPlan},
     sources::FoundTask,
     variables::{Resolver, Variables},
 };
@@ -123,6 +124,18 @@ impl HarborRules {
     pub(crate) fn wanted_logs(&self, agent: &JobAgent) -> WantedLogs {
         let entry = self.entry(agent);
         (entry.include_logs, entry.exclude_logs)
+    }
+
+    /// How long installing an agent may take.
+    pub(crate) fn setup_limit(&self, agent: &JobAgent) -> Duration {
+        let limit = PhaseLimit {
+            task: Some(AGENT_SETUP_SECONDS),
+            instead: self.entry(agent).setup_timeout,
+            most: None,
+            multiplier: self.config.multipliers.agent_setup,
+        };
+        let seconds = limit.seconds(&self.config.multipliers);
+        duration(seconds.unwrap_or(AGENT_SETUP_SECONDS))
     }
 
     /// How long an agent may take with a task.
@@ -245,6 +258,7 @@ impl Engine {
                 include: config.retry.include.clone(),
                 exclude: config.retry.exclude.clone(),
             }),
+            retries_void_only: false,
         };
         let job = Job {
             id,
@@ -265,6 +279,7 @@ impl Engine {
                 agents,
                 orchestration,
                 rounds: None,
+                labels: BTreeMap::new(),
             },
             created_at: self.now(),
             state: JobState::Initializing,
@@ -321,11 +336,7 @@ impl Engine {
                 continue;
             };
             let (mut scenario, launch, directory) = task;
-            let of_verifier = scenario.verifier.environment.as_mut();
-            for plan in [Some(&mut scenario.environment), of_verifier]
-                .into_iter()
-                .flatten()
-            {
+            for plan in scenario.environments_mut() {
                 let context = match &plan.context {
                     Some(context) => trees::name_of(&one.tree.path.join(context))
                         .map_err(|error| EngineError::Fault(error.to_string()))?,
@@ -350,6 +361,13 @@ impl Engine {
             };
             digests.push((one.task.name.clone(), one.task.digest.clone()));
             tasks.push(scenario.into_task(&one.task.name, &instruction, launch, directory));
+        }
+        if config.proctor.keeps_disks {
+            let trials = agents.len().saturating_mul(tasks.len());
+            let wanted = u64::try_from(trials).unwrap_or(u64::MAX);
+            if let Err(why) = workshop.check_room(wanted).await? {
+                notes.refuse("metadata.proctor_keep_disks", why);
+            }
         }
         let missing: Vec<String> = resolver.missing().into_iter().collect();
         if !missing.is_empty() {
@@ -418,7 +436,7 @@ impl Engine {
                     continue;
                 }
             };
-            let lacking = self.give_secrets(organization, &mut agent, chosen.secrets);
+            let lacking = self.give_secrets(organization, &mut agent, chosen.secrets());
             for problem in lacking.await? {
                 notes.refuse(format!("{place}.env"), problem.to_string());
             }
@@ -433,6 +451,8 @@ impl Engine {
                     environment: agent.environment.clone(),
                     secrets: agent.secrets.clone(),
                     program: chosen.program.clone(),
+                    manifest: chosen.manifest.clone(),
+                    version: chosen.version.clone(),
                     attempt,
                     entry: u32::try_from(number).unwrap_or(u32::MAX),
                     at_once: entry.at_once,
@@ -444,6 +464,26 @@ impl Engine {
 }
 
 impl HarborWorkshop {
+    /// Whether the disks of so many trials can be kept, besides what jobs that go on have asked for.
+    async fn check_room(&self, wanted: u64) -> Result<Result<(), String>, EngineError> {
+        let (fleet, store) = (&self.inner.fleet, self.inner.fleet.store());
+        let mut promised = 0;
+        for id in store.live_jobs(fleet.machine()).await? {
+            let Some(job) = store.job(id).await? else {
+                continue;
+            };
+            let plan = &job.value.plan;
+            let rules = HarborRules::of(&plan.source);
+            if rules.is_some_and(|rules| rules.config.proctor.keeps_disks) {
+                promised += plan.agents.len() * plan.scenarios.len();
+            }
+        }
+        let promised = u64::try_from(promised).unwrap_or(u64::MAX);
+        let room = fleet.check_room_for_disks(wanted.saturating_add(promised));
+        let room = room.await;
+        room.map_err(|error| EngineError::Fault(error.to_string()))
+    }
+
     async fn image_presence(
         &self,
         organization: OrganizationId,
@@ -528,9 +568,9 @@ fn check_rules(config: &JobConfig, found: &[FoundTask], notes: &mut Notes) {
         }
     }
     if config.verifier.is_disabled {
-        notes.refuse(
+        notes.warn(
             "verifier.disable",
-            "trials without a verifier have no score, and are not offered",
+            "no trial is verified: none has a reward, and none counts",
         );
     }
     for one in found {
@@ -546,6 +586,32 @@ fn check_rules(config: &JobConfig, found: &[FoundTask], notes: &mut Notes) {
             let hours = LONGEST_AGENT.as_secs() / 3600;
             let told = format!("the task has no time limit; agents are ended after {hours} hours");
             notes.warn(place, told);
+        }
+    }
+}
+
+/// What cannot be done with services beside a task's box, and services that artifacts and hooks name in vain.
+fn check_sidecars(
+    one: &FoundTask,
+    config: &JobConfig,
+    sidecars: &[SidecarPlan],
+    notes: &mut Notes,
+) {
+    let (task, place) = (&one.task.config, one.from.as_str());
+    if !sidecars.is_empty() && config.proctor.verifier != SharedVerifier::Sealed {
+        let told = "a task with several services is verified in the agent's box: proctor_verifier must be sealed";
+        notes.refuse(place, told);
+    }
+    let steps = task.steps.iter();
+    let artifacts = steps.clone().flat_map(|step| &step.artifacts);
+    let artifacts = task.artifacts.iter().chain(artifacts);
+    let hooks = steps.flat_map(|step| &step.verifier.collect);
+    let hooks = task.verifier.collect.iter().chain(hooks);
+    let of_artifacts = artifacts.map(|one| ("artifacts", one.service.as_deref().unwrap_or(MAIN)));
+    let of_hooks = hooks.map(|one| ("verifier.collect", one.service.as_str()));
+    for (what, service) in of_artifacts.chain(of_hooks) {
+        if service != MAIN && !sidecars.iter().any(|one| one.name == service) {
+            notes.refuse(place, format!("{what}: there is no service '{service}'"));
         }
     }
 }
@@ -567,7 +633,11 @@ fn scenario_of(
     let image = task.environment.docker_image.as_deref();
     let force_build = config.environment.force_build;
     let described = environment::describe(&one.tree.path, "environment", image, force_build);
-    let Described { mut plan, compose } = match described {
+    let Described {
+        mut plan,
+        mut compose,
+        sidecars,
+    } = match described {
         Ok(described) => described,
         Err(message) => {
             notes.refuse(place, message);
@@ -584,6 +654,24 @@ fn scenario_of(
         }
     };
     plan.build_seconds = environment::build_seconds(task.environment.build_timeout, config);
+    let sidecars: Vec<SidecarPlan> = sidecars
+        .into_iter()
+        .map(|(service, mut environment)| {
+            environment.build_seconds = plan.build_seconds;
+            for ignored in &service.ignored {
+                let told = format!("docker-compose.yaml: {ignored} has no effect");
+                notes.warn(place, told);
+            }
+            let variables = resolver.resolve(&service.environment);
+            SidecarPlan::of(service, environment, variables)
+        })
+        .collect();
+    check_sidecars(one, config, &sidecars, notes);
+    let main = compose.as_mut();
+    let (waits_for, volumes) = main.map_or_else(Default::default, |main| {
+        let waits_for = std::mem::take(&mut main.depends_on);
+        (waits_for, std::mem::take(&mut main.volumes))
+    });
     let mut network = task.environment.network.clone();
     let mut of_box = Variables::default();
     if let Some(service) = &compose {
@@ -593,17 +681,6 @@ fn scenario_of(
         }
         for ignored in &service.ignored {
             let told = format!("docker-compose.yaml: {ignored} has no effect");
-            notes.warn(place, told);
-        }
-    }
-    if let Some(of_agent) = &task.agent.network {
-        network = of_agent.clone();
-    }
-    for (name, of_phase) in [("verifier", &task.verifier.network)] {
-        if of_phase.as_ref().is_some_and(|phase| *phase != network) {
-            let told = format!(
-                "{name}.network_mode has no effect: a box reaches the same in all of its phases"
-            );
             notes.warn(place, told);
         }
     }
@@ -638,6 +715,7 @@ fn scenario_of(
         agent: AgentPlan {
             timeout: task.agent.timeout,
             user: task.agent.user.clone(),
+            network: task.agent.network.clone(),
         },
         solution: SolutionPlan {
             is_there: one.task.has_solution,
@@ -651,6 +729,10 @@ fn scenario_of(
         skills_dir: task.environment.skills_dir.clone(),
         steps,
         strategy: task.strategy,
+        sidecars,
+        waits_for,
+        volumes,
+        keeps_disk: config.proctor.keeps_disks,
         ..HarborScenario::default()
     };
     Some((scenario, launch, workdir))

@@ -2,41 +2,34 @@
 //!
 //! A blueprint is named by everything that goes into it, so all trials and jobs with the same environment share one.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    sync::PoisonError,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use proctor_core::{
-    blueprint::{Blueprint, Build, Image, Recipe},
+    blueprint::{Image, Recipe},
     canonical::Digest,
     devbox::{LaunchRequest, Resources, request::SizeRequest},
     id::kinds::{BlueprintId, NetworkPolicyId, OrganizationId},
     job::{Failure, FailureKind},
     task_run::{Cause, Fault},
 };
-use proctor_fleet::blueprints::BlueprintError;
 use proctor_harbor::{
     exceptions::ExceptionType,
     job::JobConfig,
     task::Environment,
     timeouts::{PhaseLimit, duration},
 };
-use proctor_images::compose::{self, ComposeService};
+use proctor_images::compose::{self, ComposeBuild, ComposeService};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::HarborWorkshop;
+use super::{
+    HarborWorkshop,
+    builds::{NotBuilt, WantedBuild},
+};
 use crate::error::EngineError;
 
 /// How the names of all blueprints of tasks begin.
 const PREFIX: &str = "harbor-";
-/// How much of a build's log is told when it failed.
-const LINES: usize = 20;
-/// How often a build is looked at.
-const LOOK: Duration = Duration::from_millis(50);
 /// The most processors, in halves, and the most memory and disk of a box in GiB.
 const MOST: Resources = Resources {
     cpu_halves: 32,
@@ -72,6 +65,8 @@ pub(super) struct Described {
     pub(super) plan: EnvironmentPlan,
     /// What its compose file says, if it has one.
     pub(super) compose: Option<ComposeService>,
+    /// The services beside the main one, with what their boxes stand on.
+    pub(super) sidecars: Vec<(ComposeService, EnvironmentPlan)>,
 }
 
 /// Reads what a directory of a task says of its box: `environment`, or the directory of a separate verifier. An image that is
@@ -90,13 +85,22 @@ pub(super) fn describe(
             Err(error) => Err(error.to_string()),
         }
     };
-    let compose = match read("docker-compose.yaml")? {
+    let file = match read("docker-compose.yaml")? {
         None => None,
         Some(text) => {
-            let service = compose::read(&text);
-            Some(service.map_err(|error| format!("{directory}/docker-compose.yaml: {error}"))?)
+            let file = compose::read(&text);
+            Some(file.map_err(|error| format!("{directory}/docker-compose.yaml: {error}"))?)
         }
     };
+    let (compose, beside) = match file {
+        Some(file) => (Some(file.main), file.sidecars),
+        None => (None, Vec::new()),
+    };
+    let mut sidecars = Vec::new();
+    for service in beside {
+        let plan = sidecar(tree, directory, &service)?;
+        sidecars.push((service, plan));
+    }
     let dockerfile = read("Dockerfile")?;
     let build = compose.as_ref().and_then(|service| service.build.as_ref());
     let can_be_built = dockerfile.is_some() || build.is_some();
@@ -107,20 +111,7 @@ pub(super) fn describe(
     let from = |image: &str| format!("FROM {image}\n");
     match (image, build, dockerfile) {
         (Some(image), _, _) if !(force_build && can_be_built) => plan.dockerfile = from(image),
-        (_, Some(build), _) => {
-            let context = inside(directory, &build.context)?;
-            plan.dockerfile = match &build.dockerfile_inline {
-                Some(text) => text.clone(),
-                None => {
-                    let file = build.dockerfile.as_deref().unwrap_or("Dockerfile");
-                    let file = inside(&context, file)?;
-                    fs_err::read_to_string(tree.join(&file)).map_err(|error| error.to_string())?
-                }
-            };
-            plan.context = Some(context);
-            plan.args = build.args.clone();
-            plan.target.clone_from(&build.target);
-        }
+        (_, Some(build), _) => plan.build_with(tree, directory, build)?,
         (_, None, Some(text)) => {
             plan.dockerfile = text;
             plan.context = Some(directory.to_owned());
@@ -134,7 +125,31 @@ pub(super) fn describe(
             }
         },
     }
-    Ok(Described { plan, compose })
+    Ok(Described {
+        plan,
+        compose,
+        sidecars,
+    })
+}
+
+/// What the box of a service beside the main one stands on.
+fn sidecar(
+    tree: &Path,
+    directory: &str,
+    service: &ComposeService,
+) -> Result<EnvironmentPlan, String> {
+    let mut plan = EnvironmentPlan {
+        user: service.user.clone(),
+        ..EnvironmentPlan::default()
+    };
+    match (&service.build, &service.image) {
+        (Some(build), _) => plan.build_with(tree, directory, build)?,
+        (None, image) => {
+            let image = image.as_deref().unwrap_or_default();
+            plan.dockerfile = format!("FROM {image}\n");
+        }
+    }
+    Ok(plan)
 }
 
 /// How long a build may take, in whole seconds, by the task and the job.
@@ -167,6 +182,28 @@ fn inside(directory: &str, path: &str) -> Result<String, String> {
 }
 
 impl EnvironmentPlan {
+    /// Builds as a compose file says.
+    fn build_with(
+        &mut self,
+        tree: &Path,
+        directory: &str,
+        build: &ComposeBuild,
+    ) -> Result<(), String> {
+        let context = inside(directory, &build.context)?;
+        self.dockerfile = match &build.dockerfile_inline {
+            Some(text) => text.clone(),
+            None => {
+                let file = build.dockerfile.as_deref().unwrap_or("Dockerfile");
+                let file = inside(&context, file)?;
+                fs_err::read_to_string(tree.join(&file)).map_err(|error| error.to_string())?
+            }
+        };
+        self.context = Some(context);
+        self.args = build.args.clone();
+        self.target.clone_from(&build.target);
+        Ok(())
+    }
+
     /// Names the blueprint by what goes into it. `context` is the digest of what it copies from.
     pub(super) fn name(&mut self, context: &str, policy: Option<NetworkPolicyId>) {
         let policy = policy.map(|policy| policy.uuid().to_string());
@@ -269,120 +306,37 @@ impl HarborWorkshop {
         organization: OrganizationId,
         tree: &str,
         plan: &EnvironmentPlan,
-    ) -> Result<Result<Image, Failure>, EngineError> {
-        let key = (organization, plan.blueprint.clone());
-        let building = {
-            let builds = self.inner.builds.lock();
-            let mut builds = builds.unwrap_or_else(PoisonError::into_inner);
-            builds.entry(key).or_default().clone()
-        };
-        let limit = Duration::from_secs(u64::from(plan.build_seconds));
-        let deadline = Instant::now() + limit;
-        let Ok(mut building) = tokio::time::timeout(limit, building.lock()).await else {
-            return Ok(Err(too_long(plan)));
-        };
-        let blueprints = &self.inner.blueprints;
-        match blueprints.image_named(organization, &plan.blueprint).await {
-            Ok((_, image)) => return Ok(Ok(image)),
-            Err(BlueprintError::Store(error)) => return Err(error.into()),
-            Err(_) => {}
-        }
-        let id = match *building {
-            Some(id) => id,
-            None => match self.begin_build(organization, tree, plan).await? {
-                Ok(blueprint) => blueprint.id,
-                Err(failure) => return Ok(Err(failure)),
-            },
-        };
-        *building = Some(id);
-        loop {
-            let found = match blueprints.find(organization, id).await {
-                Ok(found) => found,
-                Err(BlueprintError::Store(error)) => return Err(error.into()),
-                Err(error) => {
-                    *building = None;
-                    return Ok(Err(not_built(&error.to_string())));
-                }
-            };
-            match found.build {
-                Build::Complete { image, .. } => {
-                    *building = None;
-                    return Ok(Ok(image));
-                }
-                Build::Failed { message, .. } => {
-                    *building = None;
-                    let log = self.end_of_log(organization, id).await;
-                    return Ok(Err(not_built(&format!("{message}\n{log}"))));
-                }
-                Build::Provisioning | Build::Building if Instant::now() >= deadline => {
-                    return Ok(Err(too_long(plan)));
-                }
-                Build::Provisioning | Build::Building => tokio::time::sleep(LOOK).await,
-            }
-        }
-    }
-
-    async fn begin_build(
-        &self,
-        organization: OrganizationId,
-        tree: &str,
-        plan: &EnvironmentPlan,
-    ) -> Result<Result<Blueprint, Failure>, EngineError> {
-        let context = plan.context.as_ref().map(|context| {
-            let directory = self.inner.trees.path(tree).join(context);
-            directory.to_string_lossy().into_owned()
-        });
-        let recipe = Recipe {
+    ) -> Result<Result<(BlueprintId, Image), Failure>, EngineError> {
+        let wanted = WantedBuild {
             name: plan.blueprint.clone(),
-            dockerfile: Some(plan.dockerfile.clone()),
-            build_args: plan.args.clone(),
-            context_directory: context,
-            target: plan.target.clone(),
-            network_policy: self.build_policy(organization).await?,
-            ..Recipe::default()
+            limit: Duration::from_secs(u64::from(plan.build_seconds)),
         };
-        match self.inner.blueprints.create(organization, recipe).await {
-            Ok(blueprint) => Ok(Ok(blueprint)),
-            Err(BlueprintError::Store(error)) => Err(error.into()),
+        let recipe = |network_policy| {
+            let context = plan.context.as_ref().map(|context| {
+                let directory = self.inner.trees.path(tree).join(context);
+                directory.to_string_lossy().into_owned()
+            });
+            Recipe {
+                name: plan.blueprint.clone(),
+                dockerfile: Some(plan.dockerfile.clone()),
+                build_args: plan.args.clone(),
+                context_directory: context,
+                target: plan.target.clone(),
+                network_policy,
+                ..Recipe::default()
+            }
+        };
+        let built = self.built(organization, &wanted, recipe).await?;
+        Ok(built.map_err(|why| match why {
+            NotBuilt::Failed(told) => not_built(&told),
+            NotBuilt::TooLong => too_long(plan),
             // What a build needs and is not there is nobody's fault but the server's.
-            Err(error) => {
-                let told = error.to_string();
+            NotBuilt::Refused(told) => {
                 let fault = Fault::new(Cause::Infrastructure, told.as_str());
                 let failure = Failure::setup(told, fault);
-                let name = ExceptionType::SandboxBuildFailedError.as_str();
-                Ok(Err(failure.called(name)))
+                failure.called(ExceptionType::SandboxBuildFailedError.as_str())
             }
-        }
-    }
-
-    /// The network policy of builds, if there is one.
-    pub(super) async fn build_policy(
-        &self,
-        organization: OrganizationId,
-    ) -> Result<Option<NetworkPolicyId>, EngineError> {
-        self.policy_named(organization, self.inner.settings.build_policy.as_deref())
-            .await
-    }
-
-    /// The organization's policy that a setting names, if there is one.
-    pub(super) async fn policy_named(
-        &self,
-        organization: OrganizationId,
-        name: Option<&str>,
-    ) -> Result<Option<NetworkPolicyId>, EngineError> {
-        let Some(name) = name else { return Ok(None) };
-        let store = self.inner.fleet.store();
-        let policy = store.network_policy_named(organization, name).await?;
-        Ok(policy.map(|policy| policy.id))
-    }
-
-    async fn end_of_log(&self, organization: OrganizationId, id: BlueprintId) -> String {
-        let Ok(lines) = self.inner.blueprints.logs(organization, id).await else {
-            return String::new();
-        };
-        let last = lines.iter().skip(lines.len().saturating_sub(LINES));
-        let last: Vec<&str> = last.map(|line| line.message.as_str()).collect();
-        last.join("\n")
+        }))
     }
 }
 

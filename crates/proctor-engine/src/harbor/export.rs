@@ -102,7 +102,11 @@ impl Engine {
                 .iter()
                 .find(|other| is_same_attempt(one, other) && other.number == one.number + 1);
             let criterion = one.task_run.and_then(|id| found.remove(&id));
-            let criterion = criterion.and_then(|runs| runs.into_iter().next());
+            let whole = task.criteria.first().map(|criterion| criterion.id);
+            let criterion = criterion.and_then(|runs| {
+                let mut runs = runs.into_iter();
+                runs.find(|run| Some(run.criterion) == whole)
+            });
             if let Some(id) = one.task_run {
                 files.insert(name.clone(), workshop.trial(id));
             }
@@ -161,6 +165,9 @@ impl Engine {
         organization: OrganizationId,
         agent: &JobAgent,
     ) -> Result<String, EngineError> {
+        if let Some(version) = &agent.version {
+            return Ok(version.clone());
+        }
         let known = match &agent.program {
             Program::Oracle | Program::Nop => return Ok(HARBOR_VERSION.to_owned()),
             Program::Command { agent: None, .. } => None,
@@ -235,7 +242,7 @@ fn task_record(name: &str, scenario: &HarborScenario) -> TaskRecord {
     }
 }
 
-fn rewards(run: &CriterionRun) -> Option<Rewards> {
+pub(super) fn rewards(run: &CriterionRun) -> Option<Rewards> {
     Rewards::deserialize(run.evidence.get("rewards")?).ok()
 }
 

@@ -3,26 +3,32 @@
 //! * `sources`: from the paths of a job file to task directories that are kept ([`proctor_fleet::trees`]).
 //! * `scenario`: a task as a frozen definition; all that a trial needs to know of it stands there.
 //! * [`create`]: a job file becomes a plan, with everything that is wrong with it named at once.
-//! * `environment`: the box that a task describes, built once for each content.
+//! * `environment`: the box that a task describes, built once for each content (`builds`); `agent_layer`: the same with an agent installed.
+//! * `sidecars`: boxes beside it, in its network.
 //! * `phases`: what happens in the box before and after the agent. `verifier`: what its work is worth. `outcome`: what failures are called.
 //!
 //! * `export`: what came of a job, in Harbor's own layout.
 //!
 //! What a task's files say is read by `proctor-harbor`, which opens nothing itself.
 
+mod agent_layer;
 mod assembled;
+mod builds;
 mod collect;
 pub mod create;
 mod directory;
 mod environment;
 mod export;
+mod metrics;
 mod network;
 mod outcome;
 mod phases;
 mod plan;
 mod repositories;
 mod scenario;
+mod sidecars;
 mod sources;
+mod step_verifier;
 mod steps;
 mod variables;
 mod verifier;
@@ -38,7 +44,9 @@ use proctor_core::id::kinds::{BlueprintId, OrganizationId, TaskRunId};
 use proctor_fleet::{Fleet, blueprints::Blueprints, trees::TreeStore};
 
 pub(crate) use self::{
+    collect::AgentLeft,
     create::HarborRules,
+    network::NetworkPhase,
     outcome::{fault, named_outcome},
     phases::{AgentPhase, Phase},
     scenario::HarborScenario,
@@ -49,6 +57,7 @@ pub use self::{
     create::{HarborPlan, ImageNeed, NewHarborJob, PlannedAgent},
     directory::DirectoryTree,
     export::HarborExport,
+    metrics::AgentMetrics,
 };
 
 /// What the server's settings say of Harbor jobs.

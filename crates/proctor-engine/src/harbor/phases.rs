@@ -73,9 +73,18 @@ impl HarborScenario {
             Program::Oracle => self.solution.variables.over(&self.variables),
             Program::Nop | Program::Command { .. } => self.variables.clone(),
         };
+        let mut environment = variables.plain;
+        if !self.sidecars.is_empty() {
+            environment.extend(self.direct_hosts());
+        }
         let mut profile = RunProfile {
-            environment: variables.plain,
+            environment,
             secrets: variables.secrets,
+            volumes: self
+                .volumes
+                .iter()
+                .map(|volume| (volume.at.clone(), volume.name.clone()))
+                .collect(),
             ..RunProfile::default()
         };
         if image.user.is_none() {
@@ -178,6 +187,13 @@ impl HarborWorkshop {
             let failure = Failure::setup(told, Fault::setup());
             let name = ExceptionType::HealthcheckError.as_str();
             return Ok(Phase::Failed(failure.called(name)));
+        }
+        if !scenario.sidecars.is_empty() {
+            let started = self.start_sidecars(organization, devbox, scenario, &place);
+            match Box::pin(started).await? {
+                Phase::Done => {}
+                failed @ Phase::Failed(_) => return Ok(failed),
+            }
         }
         let record = fleet.devbox(organization, devbox).await?;
         if let DevboxBase::Blueprint { image, .. } = &record.setup.base

@@ -1,7 +1,7 @@
 //! What a task's file and its job say together of the verifier and of each step.
 
 use proctor_harbor::{
-    job::{JobConfig, SharedVerifier},
+    job::JobConfig,
     task::{AgentPhase, Step, TaskStep, VerifierMode, VerifierPhase, with_extras},
     timeouts::PhaseLimit,
 };
@@ -37,9 +37,10 @@ impl Planning<'_> {
         };
         let mode = self.one.task.verifier_mode(step);
         let own_box = match mode {
-            VerifierMode::Separate => self.own_box(phase),
+            VerifierMode::Separate => self.own_box(phase, step),
             VerifierMode::Shared => None,
         };
+        let has_own_box = own_box.is_some();
         let of_box = phase
             .environment
             .as_ref()
@@ -52,42 +53,56 @@ impl Planning<'_> {
             variables: self.resolver.resolve(&config.verifier.env).over(&of_phase),
             user: phase.user.clone().or_else(|| general.user.clone()),
             mode,
-            integrity: match step {
-                Some(_) => SharedVerifier::Sealed,
-                None => config.proctor.verifier,
-            },
+            integrity: config.proctor.verifier,
             environment: own_box,
             directory: phase
                 .environment
                 .as_ref()
                 .and_then(|own| own.workdir.clone()),
-            has_bundled_tests: self.one.task.has_bundled_tests,
+            has_bundled_tests: match step {
+                None => self.one.task.has_bundled_tests,
+                // Its image brings the tests, as that of a task does.
+                Some(_) => has_own_box,
+            },
             logs: (
                 config.verifier.include_logs.clone(),
                 config.verifier.exclude_logs.clone(),
             ),
+            network: phase.network.clone().or_else(|| general.network.clone()),
+            is_disabled: config.verifier.is_disabled,
         }
     }
 
     /// The box of a separate verifier; none if it is like the agent's.
-    fn own_box(&mut self, phase: &VerifierPhase) -> Option<EnvironmentPlan> {
+    fn own_box(&mut self, phase: &VerifierPhase, step: Option<&Step>) -> Option<EnvironmentPlan> {
         let place = self.one.from.as_str();
         let tree = &self.one.tree.path;
-        let named = phase.environment.as_ref();
+        let general = &self.one.task.config.verifier;
+        let named = phase.environment.as_ref().or(general.environment.as_ref());
         let image = named.and_then(|own| own.docker_image.as_deref());
-        let has_files = ["Dockerfile", "docker-compose.yaml"]
-            .iter()
-            .any(|name| tree.join("tests").join(name).is_file());
+        let has_files = |directory: &String| {
+            let mut names = ["Dockerfile", "docker-compose.yaml"].iter();
+            names.any(|name| tree.join(directory).join(name).is_file())
+        };
+        let of_step = step.map(|step| format!("steps/{}/tests", step.name));
+        let mut directories = of_step.into_iter().chain(["tests".to_owned()]);
+        let with_files = directories.find(has_files);
         if let Some(own) = named
             && (own.cpus.is_some() || own.memory_mb.is_some() || own.storage_mb.is_some())
         {
             let told = "verifier.environment: cpus, memory_mb and storage_mb have no effect: the box of a verifier is as large as the agent's";
             self.notes.warn(place, told);
         }
-        if image.is_none() && !has_files {
+        if image.is_none() && with_files.is_none() {
             return None;
         }
-        match environment::describe(tree, "tests", image, false) {
+        let directory = with_files.as_deref().unwrap_or("tests");
+        match environment::describe(tree, directory, image, false) {
+            Ok(Described { sidecars, .. }) if !sidecars.is_empty() => {
+                let told = "verifier: the box of a separate verifier has no services beside it";
+                self.notes.refuse(place, told);
+                None
+            }
             Ok(Described { mut plan, .. }) => {
                 let seconds = named.map_or(self.one.task.config.environment.build_timeout, |own| {
                     own.build_timeout
@@ -104,33 +119,13 @@ impl Planning<'_> {
 
     /// The steps of the task, in order.
     pub(super) fn steps(&mut self) -> Vec<StepPlan> {
-        let (place, task) = (self.one.from.clone(), &self.one.task);
-        if task.steps.is_empty() {
-            return Vec::new();
-        }
-        if self.config.proctor.verifier != SharedVerifier::Sealed {
-            let told = "tasks of several steps are verified in the agent's box: proctor_verifier must be sealed";
-            self.notes.refuse(place.clone(), told);
-        }
-        let steps = task.steps.iter();
-        steps.map(|step| self.step(&place, step)).collect()
+        let steps = self.one.task.steps.iter();
+        steps.map(|step| self.step(step)).collect()
     }
 
-    fn step(&mut self, place: &str, step: &TaskStep) -> StepPlan {
+    fn step(&mut self, step: &TaskStep) -> StepPlan {
         let (task, config) = (&self.one.task, &step.config);
         let name = &config.name;
-        if task.verifier_mode(Some(config)) == VerifierMode::Separate {
-            let told = format!(
-                "steps.{name}: a step's verifier cannot have a box of its own yet (environment_mode separate)"
-            );
-            self.notes.refuse(place, told);
-        }
-        if config.agent.network.is_some() || config.verifier.network.is_some() {
-            let told = format!(
-                "steps.{name}: network_mode has no effect: a box reaches the same in all of its steps"
-            );
-            self.notes.warn(place, told);
-        }
         let has_solution = match step.has_solution_directory {
             true => step.has_solution,
             false => task.has_solution,
@@ -157,5 +152,6 @@ fn agent(step: &AgentPhase, task: &AgentPhase) -> AgentPlan {
     AgentPlan {
         timeout: step.timeout.or(task.timeout),
         user: step.user.clone().or_else(|| task.user.clone()),
+        network: step.network.clone().or_else(|| task.network.clone()),
     }
 }

@@ -1,6 +1,6 @@
 //! A Harbor task as a scenario: all that its trials need to know stands in the frozen definition, in its one criterion.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use proctor_core::{
     definition::{Check, Criterion, Requirements, Seconds, Task, World},
@@ -16,15 +16,20 @@ use proctor_harbor::{
     task::{Artifact, CollectHook, Healthcheck, McpServer, NetworkPolicy, VerifierMode},
     timeouts::duration,
 };
+use proctor_images::compose::{Condition, NamedVolume};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::{environment::EnvironmentPlan, steps::StepPlan, variables::Variables};
+use super::{
+    environment::EnvironmentPlan, sidecars::SidecarPlan, steps::StepPlan, variables::Variables,
+};
 
 /// The word by which the criterion of a Harbor task names its kind.
 const KIND: &str = "harbor_verifier";
+/// The same of the criterion of a step.
+const STEP_KIND: &str = "harbor_step";
 /// What the criterion is called.
 const LABEL: &str = "reward";
 /// How long freezing the disk and reading the rewards may take, besides the verifier itself.
@@ -75,6 +80,18 @@ pub(crate) struct HarborScenario {
     /// How the rewards of steps become those of the trial.
     #[serde(default)]
     pub(crate) strategy: RewardStrategy,
+    /// Services beside its box, in the order in which they start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sidecars: Vec<SidecarPlan>,
+    /// The services that its agent waits for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) waits_for: BTreeMap<String, Condition>,
+    /// Directories that its box shares with services.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) volumes: Vec<NamedVolume>,
+    /// Whether the disk of every trial is kept, so that it can be verified again.
+    #[serde(default)]
+    pub(crate) keeps_disk: bool,
     /// The step that is being done.
     #[serde(skip)]
     pub(crate) step: Option<String>,
@@ -87,6 +104,9 @@ pub(crate) struct AgentPlan {
     pub(crate) timeout: Option<f64>,
     /// Whom it runs as, by name or number.
     pub(crate) user: Option<String>,
+    /// What may be reached while it works, if that is not what the box may reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) network: Option<NetworkPolicy>,
 }
 
 /// The reference solution of a task.
@@ -126,14 +146,18 @@ pub(crate) struct VerifierPlan {
     /// Which of its logs are kept: all without patterns, then without those of the second list.
     #[serde(default)]
     pub(crate) logs: (Vec<String>, Vec<String>),
+    /// What may be reached while it works, if that is not what the box may reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) network: Option<NetworkPolicy>,
+    /// Whether it is never run: trials end without a reward.
+    #[serde(default)]
+    pub(crate) is_disabled: bool,
 }
 
 impl HarborScenario {
     /// The Harbor task that a frozen task is, if it is one.
     pub(crate) fn of(task: &Task) -> Option<Self> {
-        let [criterion] = &task.criteria[..] else {
-            return None;
-        };
+        let criterion = task.criteria.first()?;
         let Check::Scorer(definition) = &criterion.check else {
             return None;
         };
@@ -179,19 +203,8 @@ impl HarborScenario {
             },
             entities: Vec::new(),
             clock: Default::default(),
-            capture: std::collections::BTreeMap::new(),
-            criteria: vec![Criterion {
-                id: CriterionId::from_uuid(id_of(&[&self.tree, name, LABEL])),
-                label: LABEL.to_owned(),
-                weight: Weight::default(),
-                axis: None,
-                input_entity: None,
-                key: None,
-                critical: false,
-                all: false,
-                requires: Vec::new(),
-                check: Check::Scorer(ScorerDefinition::from(document)),
-            }],
+            capture: BTreeMap::new(),
+            criteria: self.criteria(name, document),
             reference: match self.solution.is_there {
                 true => json!({"harbor": self.digest}),
                 false => Value::Null,
@@ -206,6 +219,54 @@ impl HarborScenario {
             .map(|(name, value)| (name.to_owned(), value))
             .into(),
         }
+    }
+}
+
+impl HarborScenario {
+    /// Everything that is built for it: its box, and those of separate verifiers.
+    pub(super) fn environments_mut(&mut self) -> Vec<&mut EnvironmentPlan> {
+        let of_steps = self.steps.iter_mut().map(|step| &mut step.verifier);
+        let verifiers = std::iter::once(&mut self.verifier).chain(of_steps);
+        let of_verifiers = verifiers.filter_map(|verifier| verifier.environment.as_mut());
+        let of_sidecars = self.sidecars.iter_mut();
+        let of_sidecars = of_sidecars.map(|sidecar| &mut sidecar.environment);
+        std::iter::once(&mut self.environment)
+            .chain(of_verifiers)
+            .chain(of_sidecars)
+            .collect()
+    }
+
+    /// The boxes of separate verifiers.
+    pub(crate) fn verifier_environments(&self) -> Vec<&EnvironmentPlan> {
+        let of_steps = self.steps.iter().map(|step| &step.verifier);
+        let verifiers = std::iter::once(&self.verifier).chain(of_steps);
+        verifiers
+            .filter_map(|verifier| verifier.environment.as_ref())
+            .collect()
+    }
+
+    /// The criterion that holds the scenario, and one for each step. Only the first counts: what a trial is worth follows from the steps that
+    /// were executed, which no fixed weights can say.
+    fn criteria(&self, task: &str, document: Value) -> Vec<Criterion> {
+        let criterion = |label: String, weight: Weight, check: Value| Criterion {
+            id: CriterionId::from_uuid(id_of(&[&self.tree, task, &label])),
+            label,
+            weight,
+            axis: None,
+            input_entity: None,
+            key: None,
+            critical: false,
+            all: false,
+            requires: Vec::new(),
+            check: Check::Scorer(ScorerDefinition::from(check)),
+        };
+        let whole = criterion(LABEL.to_owned(), Weight::default(), document);
+        let steps = self.steps.iter().map(|step| {
+            let label = format!("step/{}/{LABEL}", step.name);
+            let check = json!({"type": STEP_KIND, "step": step.name});
+            criterion(label, Weight::NONE, check)
+        });
+        std::iter::once(whole).chain(steps).collect()
     }
 }
 
@@ -225,6 +286,7 @@ impl Default for HarborScenario {
             agent: AgentPlan {
                 timeout: None,
                 user: None,
+                network: None,
             },
             solution: SolutionPlan {
                 is_there: false,
@@ -241,6 +303,8 @@ impl Default for HarborScenario {
                 directory: None,
                 has_bundled_tests: false,
                 logs: (Vec::new(), Vec::new()),
+                network: None,
+                is_disabled: false,
             },
             artifacts: Vec::new(),
             collect: Vec::new(),
@@ -248,6 +312,10 @@ impl Default for HarborScenario {
             skills_dir: None,
             steps: Vec::new(),
             strategy: RewardStrategy::default(),
+            sidecars: Vec::new(),
+            waits_for: BTreeMap::new(),
+            volumes: Vec::new(),
+            keeps_disk: false,
             step: None,
         }
     }
@@ -279,6 +347,7 @@ mod tests {
             agent: AgentPlan {
                 timeout: Some(12.5),
                 user: None,
+                network: None,
             },
             ..HarborScenario::default()
         }

@@ -115,6 +115,9 @@ pub(crate) struct StepsRecord {
     pub(crate) suspicious: Vec<String>,
     /// What the last verifier printed.
     pub(crate) output: String,
+    /// Where the steps were verified.
+    #[serde(default)]
+    pub(crate) integrity: Vec<String>,
 }
 
 /// A step that goes on.
@@ -142,7 +145,8 @@ impl StepsRecord {
     }
 
     /// Notes what a verifier said besides its rewards.
-    pub(crate) fn note(&mut self, verification: &Verification) {
+    pub(crate) fn note(&mut self, verification: &Verification, integrity: &str) {
+        self.integrity.push(integrity.to_owned());
         self.suspicious.extend(verification.suspicious.clone());
         self.output.clone_from(&verification.output);
     }

@@ -8,22 +8,22 @@ use std::{
 use proctor_core::{
     blueprint::ImageDisk,
     devbox::DevboxBase,
-    id::kinds::{DevboxId, DevboxKind, OrganizationId, TaskRunId},
+    id::kinds::{DevboxKind, OrganizationId},
     profile::RunProfile,
     scoring::Score,
 };
 use proctor_devbox::{Base, BaseName, ExecId, ExecSpec, LayerId, User, name::InvalidName};
-use proctor_fleet::{FleetError, Masks};
+use proctor_fleet::Masks;
 use proctor_harbor::{
     exceptions::ExceptionType,
     job::SharedVerifier,
-    rewards::{self, JSON_FILE, NoRewards, Rewards, TEXT_FILE},
+    rewards::{self, JSON_FILE, Rewards, TEXT_FILE},
     task::VerifierMode,
     timeouts::duration,
 };
 use proctor_scorers::{
-    JudgeError, Mode, Scored, Scorer, ScoringFunction,
-    verifier::{self, Verification, Verified, VerifierOrder},
+    Mode, Scored, Scorer, ScoringFunction,
+    verifier::{self, Verified, VerifierOrder},
 };
 use serde_json::json;
 
@@ -31,7 +31,7 @@ use super::{
     HarborScenario, HarborWorkshop,
     collect::{WantedLogs, leave_out, mask},
     phases::user_named,
-    steps::StepsRecord,
+    step_verifier::{StepsOutcome, step_findings},
 };
 use crate::scenarios::{ScorerFinding, ScorerState, ScoringError, ScoringOrder};
 
@@ -48,13 +48,15 @@ pub(crate) struct PreparedVerifier {
     pub(crate) masks: Masks,
     /// The box of a separate verifier.
     pub(crate) own_box: Option<VerifierBox>,
-    verified: Verified,
-    integrity: SharedVerifier,
+    /// What the clean box of a strict verifier stands on: the task's image, without what installing the agent left.
+    pub(crate) clean_base: Option<Base>,
+    pub(super) verified: Verified,
+    pub(super) integrity: SharedVerifier,
     /// Where its logs are, and which of them are kept.
-    logs: PathBuf,
-    wanted: WantedLogs,
+    pub(super) logs: PathBuf,
+    pub(super) wanted: WantedLogs,
     /// What came of the steps of the trial, if its task has any.
-    steps: Option<StepsOutcome>,
+    pub(super) steps: Option<StepsOutcome>,
 }
 
 /// The box of a separate verifier.
@@ -65,14 +67,6 @@ pub(crate) struct VerifierBox {
     pub(crate) user: User,
     /// Environment variables of its programs.
     pub(crate) environment: BTreeMap<String, String>,
-}
-
-/// What came of the steps of a trial.
-struct StepsOutcome {
-    record: StepsRecord,
-    scenario: HarborScenario,
-    /// Whether the last step is verified again.
-    is_verified_again: bool,
 }
 
 /// Who worked in the box that is verified.
@@ -92,7 +86,7 @@ pub(crate) const fn mode_of(integrity: SharedVerifier) -> Mode {
     }
 }
 
-fn failed(error: impl std::error::Error + Send + Sync + 'static) -> ScoringError {
+pub(super) fn failed(error: impl std::error::Error + Send + Sync + 'static) -> ScoringError {
     ScoringError::Failed(Box::new(error))
 }
 
@@ -114,45 +108,8 @@ impl HarborWorkshop {
         self.shared_verifier(order, scenario, worker, is_kept).await
     }
 
-    /// The verifier of a task with steps. They were verified one by one, unless the disk of the trial is verified again: then the last
-    /// step is.
-    async fn steps_verifier(
-        &self,
-        order: &ScoringOrder,
-        scenario: &HarborScenario,
-        worker: BoxUser<'_>,
-        is_kept: bool,
-    ) -> Result<PreparedVerifier, ScoringError> {
-        let record = self.steps_record(order.task_run).map_err(failed)?;
-        let last = scenario.for_step(record.done.len().saturating_sub(1));
-        let logs = self.place_of(order.task_run, &last).join(LOGS);
-        let mut prepared = match is_kept {
-            true => Box::pin(self.shared_verifier(order, &last, worker, true)).await?,
-            false => {
-                let (scorer, verified) = verifier::recorded(record.verification(scenario));
-                PreparedVerifier {
-                    function: named(scorer),
-                    directory: worker.home.to_owned(),
-                    masks: worker.masks.clone(),
-                    own_box: None,
-                    verified,
-                    integrity: SharedVerifier::Sealed,
-                    logs,
-                    wanted: WantedLogs::default(),
-                    steps: None,
-                }
-            }
-        };
-        prepared.steps = Some(StepsOutcome {
-            record,
-            scenario: scenario.clone(),
-            is_verified_again: is_kept,
-        });
-        Ok(prepared)
-    }
-
     /// A verifier in a clean box of its own, with the agent's artifacts where they were.
-    async fn separate_verifier(
+    pub(super) async fn separate_verifier(
         &self,
         order: &ScoringOrder,
         scenario: &HarborScenario,
@@ -162,7 +119,7 @@ impl HarborWorkshop {
         let environment = plan.environment.as_ref().unwrap_or(&scenario.environment);
         let built = self.environment(organization, &scenario.tree, environment);
         let image = match built.await.map_err(failed)? {
-            Ok(image) => image,
+            Ok((_, image)) => image,
             Err(failure) => return Err(ScoringError::Unfit(failure.message)),
         };
         let store = self.inner.fleet.store();
@@ -217,6 +174,7 @@ impl HarborWorkshop {
                 user,
                 environment,
             }),
+            clean_base: None,
             verified,
             integrity: SharedVerifier::Strict,
             logs,
@@ -225,65 +183,8 @@ impl HarborWorkshop {
         })
     }
 
-    /// Verifies a step in the box of its agent.
-    pub(crate) async fn verify_step(
-        &self,
-        organization: OrganizationId,
-        devbox: DevboxId,
-        task_run: TaskRunId,
-        scenario: &HarborScenario,
-        directory: Option<&str>,
-        of_run: &RunProfile,
-    ) -> Result<Verification, ScoringError> {
-        let fleet = &self.inner.fleet;
-        let place = fleet.workplace(devbox).await.map_err(|error| match error {
-            FleetError::NotFound { .. } | FleetError::Refused(_) => ScoringError::BoxLost,
-            other => failed(other),
-        })?;
-        let own = &scenario.verifier.variables;
-        let (own, hidden) = own
-            .values(fleet.store(), organization)
-            .await
-            .map_err(failed)?;
-        let mut environment = self
-            .environment_without_agent(organization, &place.environment, scenario, of_run)
-            .await
-            .map_err(failed)?;
-        environment.extend(own);
-        let tests = self.assembled(&scenario.tree, scenario.test_directories());
-        let user = scenario.verifier.user.as_deref().map(user_named);
-        let logs = self.place_of(task_run, scenario).join(LOGS);
-        fresh_directory(&logs).map_err(failed)?;
-        let wanted = VerifierOrder {
-            id: self.verifier_id()?,
-            tests: Some(tests.await.map_err(failed)?),
-            logs: logs.clone(),
-            user: user.unwrap_or_else(|| place.user.clone()),
-            environment,
-            working_directory: Some(match directory {
-                Some(directory) => place.resolve(directory),
-                None => place.directory.clone(),
-            }),
-            time_limit: duration(scenario.verifier.seconds),
-            entrypoint: None,
-            is_fresh: false,
-        };
-        let verified = verifier::verify(&*place.devbox, &wanted).await;
-        let mut verified = verified.map_err(|error| match error {
-            JudgeError::BoxLost => ScoringError::BoxLost,
-            other => failed(other),
-        })?;
-        let masks = place.masks.and(hidden.iter().map(String::as_str));
-        verified.output = masks.apply(&verified.output);
-        if let Err(none) = &mut verified.rewards {
-            none.message = masks.apply(&none.message);
-        }
-        settle_logs(&logs, &masks, &scenario.verifier.logs);
-        Ok(verified)
-    }
-
     /// The verifier of a task that shares the agent's box, or its disk.
-    async fn shared_verifier(
+    pub(super) async fn shared_verifier(
         &self,
         order: &ScoringOrder,
         scenario: &HarborScenario,
@@ -313,6 +214,10 @@ impl HarborWorkshop {
         let integrity = match (is_kept, scenario.verifier.integrity) {
             (true, SharedVerifier::Sealed) => SharedVerifier::Clone,
             (_, integrity) => integrity,
+        };
+        let clean_base = match integrity {
+            SharedVerifier::Strict => Some(self.clean_base(organization, scenario).await?),
+            SharedVerifier::Sealed | SharedVerifier::Clone => None,
         };
         let entrypoint = image.and_then(|image| image.entrypoint_command());
         let entrypoint = entrypoint.map(|argv| -> Result<ExecSpec, ScoringError> {
@@ -344,6 +249,7 @@ impl HarborWorkshop {
             directory,
             masks: worker.masks.and(hidden.iter().map(String::as_str)),
             own_box: None,
+            clean_base,
             verified,
             integrity,
             logs,
@@ -352,8 +258,24 @@ impl HarborWorkshop {
         })
     }
 
+    /// The image of a task, without what installing an agent left.
+    async fn clean_base(
+        &self,
+        organization: OrganizationId,
+        scenario: &HarborScenario,
+    ) -> Result<Base, ScoringError> {
+        let built = self.environment(organization, &scenario.tree, &scenario.environment);
+        match built.await.map_err(failed)? {
+            Ok((_, image)) => base_of(&image.disk).map_err(failed),
+            Err(failure) => Err(ScoringError::Unfit(failure.message)),
+        }
+    }
+
     /// What the run of a task run got because of its agent.
-    async fn profile_of_run(&self, order: &ScoringOrder) -> Result<RunProfile, ScoringError> {
+    pub(super) async fn profile_of_run(
+        &self,
+        order: &ScoringOrder,
+    ) -> Result<RunProfile, ScoringError> {
         let store = self.inner.fleet.store();
         let task_run = store.task_run(order.task_run).await.map_err(failed)?;
         let Some(run) = task_run.and_then(|found| found.value.run) else {
@@ -374,23 +296,13 @@ impl HarborWorkshop {
         Ok(logs)
     }
 
-    fn verifier_id(&self) -> Result<ExecId, ScoringError> {
+    pub(super) fn verifier_id(&self) -> Result<ExecId, ScoringError> {
         let name = self.inner.fleet.store().fresh_id::<DevboxKind>().bare();
         ExecId::new(format!("scoring-{}", name.to_lowercase())).map_err(failed)
     }
 }
 
 impl HarborScenario {
-    /// In which box its verifier runs.
-    pub(crate) fn mode(&self) -> Mode {
-        match (self.steps.is_empty(), self.verifier.mode) {
-            // Steps are verified in the agent's box, one by one.
-            (false, _) => Mode::Live,
-            (true, VerifierMode::Separate) => Mode::Artifacts,
-            (true, VerifierMode::Shared) => mode_of(self.verifier.integrity),
-        }
-    }
-
     /// What is taken over to a clean box: of a strict verifier also the working directory, of a separate one artifacts only.
     pub(crate) fn taken_over(&self, directory: &str) -> Vec<String> {
         let mut paths = vec!["/logs/artifacts".to_owned()];
@@ -407,7 +319,7 @@ impl HarborScenario {
 }
 
 /// Makes way for a directory that a verifier makes itself.
-fn fresh_directory(logs: &Path) -> std::io::Result<()> {
+pub(super) fn fresh_directory(logs: &Path) -> std::io::Result<()> {
     if let Some(parent) = logs.parent() {
         fs_err::create_dir_all(parent)?;
     }
@@ -418,7 +330,7 @@ fn fresh_directory(logs: &Path) -> std::io::Result<()> {
 }
 
 /// Takes secrets and what nobody wants out of the logs of a verifier. Its rewards are read by then.
-fn settle_logs(logs: &Path, masks: &Masks, wanted: &WantedLogs) {
+pub(super) fn settle_logs(logs: &Path, masks: &Masks, wanted: &WantedLogs) {
     let settled = mask(logs, masks).and_then(|()| leave_out(logs, wanted, &[JSON_FILE, TEXT_FILE]));
     if let Err(error) = settled {
         tracing::warn!(%error, "the logs of a verifier could not be masked; they are removed");
@@ -428,7 +340,7 @@ fn settle_logs(logs: &Path, masks: &Masks, wanted: &WantedLogs) {
     }
 }
 
-fn named(scorer: Scorer) -> ScoringFunction {
+pub(super) fn named(scorer: Scorer) -> ScoringFunction {
     ScoringFunction {
         name: "reward".to_owned(),
         weight: 1.0,
@@ -437,39 +349,12 @@ fn named(scorer: Scorer) -> ScoringFunction {
 }
 
 /// What a box stands on.
-fn base_of(disk: &ImageDisk) -> Result<Base, InvalidName> {
+pub(super) fn base_of(disk: &ImageDisk) -> Result<Base, InvalidName> {
     Ok(match disk {
         ImageDisk::Host => Base::Host,
         ImageDisk::RootFs(name) => Base::RootFs(BaseName::new(name.clone())?),
         ImageDisk::Layer(name) => Base::Layer(LayerId::new(name.clone())?),
     })
-}
-
-impl StepsRecord {
-    /// What the verifiers of all steps said together.
-    fn verification(&self, scenario: &HarborScenario) -> Verification {
-        let exception = self
-            .done
-            .iter()
-            .rev()
-            .find_map(|step| step.exception.as_ref());
-        let none = || NoRewards {
-            exception: exception
-                .and_then(|found| ExceptionType::named(&found.name))
-                .unwrap_or(ExceptionType::RewardFileNotFoundError),
-            message: exception.map_or_else(
-                || "no step was verified".to_owned(),
-                |found| found.message.clone(),
-            ),
-        };
-        let times = self.done.iter().filter_map(|step| step.verifier);
-        Verification {
-            rewards: self.rewards(scenario).ok_or_else(none),
-            output: self.output.clone(),
-            suspicious: self.suspicious.clone(),
-            took: times.map(|(from, to)| to.since(from)).sum(),
-        }
-    }
 }
 
 impl PreparedVerifier {
@@ -478,20 +363,21 @@ impl PreparedVerifier {
         mode_of(self.integrity)
     }
 
-    /// The word for where it ran in results.
-    pub(crate) const fn integrity(&self) -> &'static str {
-        match self.own_box {
-            Some(_) => "separate",
-            None => self.integrity.as_str(),
+    /// The word for where it ran in results; of steps the weakest of their words.
+    pub(crate) fn integrity(&self) -> &'static str {
+        match (&self.steps, &self.own_box) {
+            (Some(steps), _) if !steps.is_verified_again => steps.record.integrity(),
+            (_, Some(_)) => "separate",
+            (_, None) => self.integrity.as_str(),
         }
     }
 
-    /// What it found, once it was run; `scored` is what the judging says of it.
-    pub(crate) fn finding(
+    /// What it found, once it was run, also of each step; `scored` is what the judging says of it.
+    pub(crate) fn findings(
         &self,
         order: &ScoringOrder,
         scored: Option<&Scored>,
-    ) -> Result<ScorerFinding, ScoringError> {
+    ) -> Result<Vec<ScorerFinding>, ScoringError> {
         let not_verified = |exception, message: &str| ScoringError::NotVerified {
             exception,
             message: self.masks.apply(message),
@@ -507,11 +393,8 @@ impl PreparedVerifier {
             None => settle_logs(&self.logs, &self.masks, &self.wanted),
             Some(outcome) => {
                 let mut record = outcome.record.clone();
-                if outcome.is_verified_again
-                    && let Some(last) = record.done.last_mut()
-                {
-                    last.rewards = verified.rewards.clone().ok();
-                    found = record.verification(&outcome.scenario).rewards;
+                if outcome.is_verified_again {
+                    found = record.verified_again(verified, &outcome.scenario);
                 }
                 steps = Some(record.done);
             }
@@ -534,10 +417,13 @@ impl PreparedVerifier {
             },
             "suspicious": verified.suspicious,
         });
-        if let Some(steps) = steps {
+        let mut of_steps = Vec::new();
+        if let (Some(steps), Some(outcome)) = (steps, &self.steps) {
             evidence["steps"] = json!(steps);
+            let strategy = outcome.scenario.strategy;
+            of_steps = step_findings(&order.task.criteria[1..], strategy, &steps);
         }
-        Ok(ScorerFinding {
+        let whole = ScorerFinding {
             criterion,
             score,
             state: ScorerState::Complete,
@@ -545,12 +431,13 @@ impl PreparedVerifier {
             output: self.masks.apply(&verified.output),
             took: verified.took,
             evidence,
-        })
+        };
+        Ok(std::iter::once(whole).chain(of_steps).collect())
     }
 }
 
 /// The score of rewards: from 0 to 1, and whether it had to be made so.
-fn clamped(rewards: &Rewards) -> (Score, bool) {
+pub(super) fn clamped(rewards: &Rewards) -> (Score, bool) {
     let reward = rewards::score(rewards).unwrap_or(0.0);
     let score = Score::new(reward.clamp(0.0, 1.0)).unwrap_or(Score::ZERO);
     (score, !(0.0..=1.0).contains(&reward))

@@ -6,7 +6,9 @@ use std::{
 };
 
 use proctor_core::{
-    definition::{Task, Validation},
+    agent::{AgentManifest, briefing::problem_text},
+    definition::{Task, Validation, World},
+    devbox::DevboxRequest,
     id::kinds::OrganizationId,
     job::{JobAgent, Program},
     mount::Mount,
@@ -29,6 +31,9 @@ const COMMAND: &str = "command";
 
 // Where an agent finds what it needs: outside of every home and working directory.
 pub(super) const PROBLEM_FILE: &str = "/tmp/proctor-agent/problem_statement.md";
+const TASK_FILE: &str = "/tmp/proctor-agent/task.json";
+/// Where an agent in a box of its own may leave what it used up.
+pub(super) const USAGE_FILE: &str = "/tmp/proctor-agent-usage.jsonl";
 const CONTEXT_FILE: &str = "/tmp/proctor-agent/additional_context.json";
 const AGENT_PATH: &str = "/tmp/proctor-agent/agent";
 
@@ -59,11 +64,16 @@ impl Engine {
             .as_ref()
             .filter(|agent| agent.source.is_some())
             .map(|agent| agent.id);
+        let version = registered.as_ref().and_then(|agent| agent.version.clone());
         if let Some(command) = agent.kwargs.get(COMMAND) {
-            return Ok(Ok(Chosen::of(Program::Command {
+            let program = Program::Command {
                 command: command.clone(),
                 agent: mounted,
-            })));
+            };
+            return Ok(Ok(Chosen {
+                version,
+                ..Chosen::of(program)
+            }));
         }
         if let Some(built_in) = built_in {
             return Ok(Ok(Chosen::of(built_in)));
@@ -74,10 +84,11 @@ impl Engine {
         Ok(match (manifest, registered) {
             (Some(manifest), _) => Ok(Chosen {
                 program: Program::Command {
-                    command: manifest.command,
+                    command: manifest.command.clone(),
                     agent: mounted,
                 },
-                secrets: manifest.env,
+                manifest: Some(Box::new(manifest)),
+                version,
             }),
             (None, Some(_)) => Err(AgentProblem::NoCommand(name.clone())),
             (None, None) => Err(AgentProblem::Unknown(name.clone())),
@@ -113,19 +124,27 @@ impl Engine {
     }
 }
 
-/// What an agent runs, and what it must be given for that.
+/// What an agent runs, and what its manifest says besides.
 pub(crate) struct Chosen {
     pub(crate) program: Program,
-    /// Environment variables that must hold secrets.
-    pub(crate) secrets: BTreeSet<String>,
+    pub(crate) manifest: Option<Box<AgentManifest>>,
+    /// Which version of a registered agent it is, if that was said.
+    pub(crate) version: Option<String>,
 }
 
 impl Chosen {
     const fn of(program: Program) -> Self {
         Self {
             program,
-            secrets: BTreeSet::new(),
+            manifest: None,
+            version: None,
         }
+    }
+
+    /// Environment variables that must hold secrets.
+    pub(crate) fn secrets(&self) -> BTreeSet<String> {
+        let manifest = self.manifest.as_ref();
+        manifest.map_or_else(BTreeSet::new, |manifest| manifest.env.clone())
     }
 }
 
@@ -186,12 +205,70 @@ fn told(brief: &Value) -> (String, Option<&Value>) {
     }
 }
 
+/// What an agent finds that takes a task in a playground from a box of its own.
+pub(super) fn box_for_playground(
+    agent: &JobAgent,
+    task: &Task,
+    task_file: &Value,
+) -> DevboxRequest {
+    let of_run = profile(agent);
+    let file = |target: &str, content| Mount::File {
+        target: target.to_owned(),
+        content,
+    };
+    let mut mounts = of_run.mounts;
+    mounts.push(file(PROBLEM_FILE, problem_text(&task.name, &task.brief)));
+    mounts.push(file(TASK_FILE, format!("{task_file:#}\n")));
+    DevboxRequest {
+        environment: of_run.environment,
+        secrets: of_run.secrets,
+        mounts,
+        ..DevboxRequest::default()
+    }
+}
+
+/// What an agent does in a box of its own, from where it reaches a world by these variables; none if it runs no command.
+pub(super) fn work_on_playground(
+    agent: &JobAgent,
+    task: &Task,
+    name: Uuid,
+    time_limit: Duration,
+    world: BTreeMap<String, String>,
+) -> Option<AgentWork> {
+    let Program::Command { command, .. } = &agent.program else {
+        return None;
+    };
+    let mut variables = variables(agent, task);
+    // There is no other context than what the task's file says.
+    variables.remove("PROCTOR_CONTEXT_FILE");
+    let own = [
+        ("PROCTOR_TASK_FILE", TASK_FILE),
+        ("PROCTOR_USAGE_FILE", USAGE_FILE),
+    ];
+    variables.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    variables.extend(world);
+    Some(AgentWork {
+        name,
+        script: command.clone(),
+        input: None,
+        directory: None,
+        variables,
+        user: None,
+        view: None,
+        time_limit,
+    })
+}
+
 /// Why an agent cannot take a task, if it cannot.
 pub(super) fn unfit(agent: &JobAgent, task: &Task) -> Option<&'static str> {
     let needs_reference =
         agent.program == Program::Oracle && task.validation != Some(Validation::Reverse);
-    // The oracle of a Harbor task says itself what it misses.
-    (needs_reference && !task.reference.is_string() && HarborScenario::of(task).is_none())
+    let has_reference = match task.world {
+        World::Playground { .. } => task.reference.is_array(),
+        // The oracle of a Harbor task says itself what it misses.
+        World::Devbox { .. } => task.reference.is_string() || HarborScenario::of(task).is_some(),
+    };
+    (needs_reference && !has_reference)
         .then_some("the oracle has nothing to apply: the scenario has no reference solution")
 }
 
@@ -254,7 +331,6 @@ fn variables(agent: &JobAgent, task: &Task) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use proctor_core::{
-        definition::World,
         document::Document,
         id::kinds::{RunId, TaskId},
     };
@@ -298,6 +374,8 @@ mod tests {
             program,
             attempt: 1,
             entry: 0,
+            manifest: None,
+            version: None,
             at_once: None,
         }
     }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, num::NonZeroU32};
 
 use proctor_core::{
+    canonical::Digest,
     definition::{Benchmark, Requirements, World},
     id::kinds::{AgentId, BenchmarkId, OrganizationId, TaskId},
     job::{Job, JobAgent, JobPlan, JobSource, JobState, Orchestration, PlannedScenario},
@@ -16,10 +17,11 @@ use proctor_store::{benchmarks::BenchmarkDraft, repeatable::Made};
 use super::{JobDetails, NewRounds, agents, drive::JOB};
 
 use crate::{
-    authoring::{self, Frozen},
+    authoring,
     engine::Engine,
     error::EngineError,
     problems::{AgentProblem, JobProblem},
+    runs::{Taken, pin},
 };
 
 /// Why a benchmark was made for a job.
@@ -40,13 +42,17 @@ pub struct NewJob {
     pub orchestration: Orchestration,
     /// The rounds in which it is done, if it is to stop by itself.
     pub rounds: Option<NewRounds>,
+    /// Labels of its runs.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// What a job's agents take.
 #[derive(Clone, Debug)]
 pub enum JobOf {
-    /// The scenarios of a benchmark.
+    /// The tasks of a benchmark as its draft stands.
     Benchmark(BenchmarkId),
+    /// The tasks of a published version, or of a draft that its owner has not published.
+    Taken(Taken),
     /// These scenarios.
     Scenarios(Vec<TaskId>),
 }
@@ -73,7 +79,10 @@ pub struct NewJobAgent {
 /// What is taken, frozen.
 struct Ground {
     source: JobSource,
-    frozen: Frozen,
+    definition: Benchmark,
+    digest: Digest,
+    /// The published version; none for a draft.
+    version: Option<u32>,
     /// The benchmark that the definition is of; none if one is to be made for the job.
     benchmark: Option<BenchmarkId>,
 }
@@ -89,16 +98,16 @@ impl Engine {
             }
             Made::New(id) => id,
         };
-        let machine = self.workshop()?.boxes.machine();
+        let machine = self.machine();
         let ground = self.ground_of_job(&new).await?;
-        let scenarios = scenarios(&ground.frozen.definition);
+        let scenarios = planned(&ground.definition);
         if scenarios.is_empty() {
             return Err(refused(match new.of {
-                JobOf::Benchmark(_) => JobProblem::EmptyBenchmark,
+                JobOf::Benchmark(_) | JobOf::Taken(_) => JobProblem::EmptyBenchmark,
                 JobOf::Scenarios(_) => JobProblem::NoScenarios,
             }));
         }
-        let agents = self.agents_of_job(&new, &ground.frozen.definition).await?;
+        let agents = self.agents_of_job(&new, &ground.definition).await?;
         let (agents, rounds) = match &new.rounds {
             None => (agents, None),
             Some(rounds) => {
@@ -126,13 +135,14 @@ impl Engine {
                 source: ground.source,
                 pinned: Pinned {
                     benchmark,
-                    version: None,
-                    digest: ground.frozen.digest,
+                    version: ground.version,
+                    digest: ground.digest,
                 },
                 scenarios,
                 agents,
                 orchestration: new.orchestration,
                 rounds,
+                labels: new.labels,
             },
             created_at: self.now(),
             state: JobState::Initializing,
@@ -156,19 +166,41 @@ impl Engine {
                 if !archived.is_empty() {
                     return Err(refused(JobProblem::ScenariosArchived(archived)));
                 }
+                let frozen =
+                    authoring::freeze_suite(self.store(), self.extensions(), benchmark.owner, *id)
+                        .await?;
                 Ok(Ground {
                     source: JobSource::Benchmark {
                         id: *id,
                         name: benchmark.draft.content.name.clone(),
                     },
-                    frozen: authoring::freeze_suite(
-                        self.store(),
-                        self.extensions(),
-                        benchmark.owner,
-                        *id,
-                    )
-                    .await?,
+                    definition: frozen.definition,
+                    digest: frozen.digest,
+                    version: None,
                     benchmark: Some(*id),
+                })
+            }
+            JobOf::Taken(taken) => {
+                let pinned = match taken {
+                    Taken::Version(version) => pin(version)?,
+                    Taken::Draft(benchmark) => Pinned {
+                        benchmark: *benchmark,
+                        version: None,
+                        digest: self.freeze(new.organization, *benchmark).await?.digest,
+                    },
+                };
+                let digest = pinned.digest;
+                let prepared = self.inner.catalog.benchmark(self.store(), &digest).await?;
+                let definition = prepared.benchmark.clone();
+                Ok(Ground {
+                    source: JobSource::Benchmark {
+                        id: pinned.benchmark,
+                        name: definition.name.clone(),
+                    },
+                    definition,
+                    digest,
+                    version: pinned.version,
+                    benchmark: Some(pinned.benchmark),
                 })
             }
             JobOf::Scenarios(ids) => {
@@ -178,9 +210,12 @@ impl Engine {
                     return Err(EngineError::Job(problems.collect()));
                 }
                 let name = new.name.as_deref().unwrap_or("scenarios");
+                let frozen = authoring::freeze_scenarios(self.store(), name, ids).await?;
                 Ok(Ground {
                     source: JobSource::Scenarios,
-                    frozen: authoring::freeze_scenarios(self.store(), name, ids).await?,
+                    definition: frozen.definition,
+                    digest: frozen.digest,
+                    version: None,
                     benchmark: None,
                 })
             }
@@ -208,7 +243,7 @@ impl Engine {
                 }
             };
             let mut agent = agent.clone();
-            let lacking = self.give_secrets(new.organization, &mut agent, chosen.secrets);
+            let lacking = self.give_secrets(new.organization, &mut agent, chosen.secrets());
             let lacking = lacking.await?.into_iter();
             problems.extend(lacking.map(|problem| JobProblem::Agent { number, problem }));
             let agent = JobAgent {
@@ -221,6 +256,8 @@ impl Engine {
                 environment: agent.environment,
                 secrets: agent.secrets,
                 program: chosen.program,
+                manifest: chosen.manifest,
+                version: chosen.version,
                 attempt: 1,
                 // Here an agent that is named twice is one agent with two attempts.
                 entry: 0,
@@ -284,11 +321,10 @@ fn refused(problem: JobProblem) -> EngineError {
     EngineError::Job(vec![problem])
 }
 
-/// The tasks of a definition that agents of jobs can take.
-fn scenarios(definition: &Benchmark) -> Vec<PlannedScenario> {
+/// The tasks of a definition, all of which agents of jobs can take.
+fn planned(definition: &Benchmark) -> Vec<PlannedScenario> {
     let tasks = definition.tasks.iter();
     tasks
-        .filter(|task| matches!(task.world, World::Devbox { .. }))
         .map(|task| PlannedScenario {
             id: task.id,
             name: task.name.clone(),

@@ -376,7 +376,8 @@ pub(super) fn board_of<'a>(plan: &'a JobPlan, tries: &[Try], looks: &[Look]) -> 
 
 /// What a run of a job is labelled with.
 fn run_labels(job: &Job, agent: &JobAgent) -> BTreeMap<String, String> {
-    let mut labels = BTreeMap::from([(JOB.to_owned(), job.id.wire(Dialect::Runloop))]);
+    let mut labels = job.plan.labels.clone();
+    labels.insert(JOB.to_owned(), job.id.wire(Dialect::Runloop));
     if let Some(planned) = &job.plan.rounds {
         labels.insert(ROUND.to_owned(), agent.attempt.to_string());
         labels.insert(ROUNDS.to_owned(), planned.rounds.to_string());

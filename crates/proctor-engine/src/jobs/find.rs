@@ -48,8 +48,20 @@ impl JobDetails {
             .collect()
     }
 
+    /// How many attempts are planned, as far as rounds have come, and how many of them are settled.
+    pub fn progress(&self) -> (u64, u64) {
+        let board = self.board();
+        let planned = board.open_agents().count() * self.job.plan.scenarios.len();
+        (planned as u64, board.settled() as u64)
+    }
+
+    /// When it was looked at.
+    pub fn seen_at(&self) -> Timestamp {
+        self.seen_at
+    }
+
     /// Every try of it, in the order in which they were begun.
-    pub(crate) fn tries(&self) -> &[Try] {
+    pub fn tries(&self) -> &[Try] {
         &self.tries
     }
 
@@ -59,7 +71,7 @@ impl JobDetails {
     }
 
     /// What came of each attempt of the agent whose run this is; none if it is no run of the job.
-    pub(crate) fn attempts_of(&self, run: RunId) -> Option<Vec<AttemptResult>> {
+    pub fn attempts_of(&self, run: RunId) -> Option<Vec<AttemptResult>> {
         let mut agents = self.job.plan.agents.iter();
         let place = agents.position(|agent| agent.run == run)?;
         // Those of other agents do not matter here, and a job may have many.

@@ -79,12 +79,15 @@ impl Engine {
         Ok(changed.answer)
     }
 
+    /// The machine that carries out the jobs of this node: that of its boxes.
+    fn machine(&self) -> String {
+        let workshop = self.inner.workshop.as_ref();
+        workshop.map_or_else(String::new, |workshop| workshop.boxes.machine())
+    }
+
     /// Takes up the jobs that a former process left, and stops what is left of those that are over.
     pub(crate) async fn recover_jobs(&self) -> Result<(), EngineError> {
-        let Ok(workshop) = self.workshop() else {
-            return Ok(());
-        };
-        let machine = workshop.boxes.machine();
+        let machine = self.machine();
         for id in self.store().jobs_with_remains(&machine).await? {
             self.stop_runs(id).await?;
         }

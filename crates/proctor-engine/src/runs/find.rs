@@ -45,7 +45,7 @@ pub struct TaskRunDetails {
 }
 
 /// What a run of a version is pinned to, unless no new run of it may begin.
-pub(super) fn pin(version: &BenchmarkVersion) -> Result<Pinned, EngineError> {
+pub(crate) fn pin(version: &BenchmarkVersion) -> Result<Pinned, EngineError> {
     match version.stopped_at {
         Some(_) => Err(Refused::NoNewRuns.into()),
         None => Ok(Pinned {

@@ -7,6 +7,7 @@
 //! A step reads and writes what it changes, never the whole run: a task run, its run with its tally, the task runs at work. All
 //! task runs are read once, when the last of them ends, because the run's score is over all.
 
+mod agent_box;
 mod attempt;
 mod cancel;
 mod complete;
@@ -23,16 +24,19 @@ mod snapshot;
 mod start;
 mod watch;
 
+pub(crate) use self::{
+    agent_box::AgentBoxes,
+    find::pin,
+    score::AfterScoring,
+    snapshot::{Asked, EndOfTry, StepRecord, TaskRunSnapshot},
+    start::playground_of,
+};
 pub use self::{
+    agent_box::NewAgentBox,
     complete::Completed,
     create::{Created, NewBenchmarkRun, NewRun, Taken},
     find::{RunDetails, TaskRunDetails},
     rescore::{InBox, Judges, Rescored, RescoredScenario, Rubrics},
     scenario_runs::{ScenarioRun, ScoredFunction},
     start::{NewScenarioRun, StartedTask},
-};
-pub(crate) use self::{
-    score::AfterScoring,
-    snapshot::{Asked, EndOfTry, StepRecord, TaskRunSnapshot},
-    start::playground_of,
 };

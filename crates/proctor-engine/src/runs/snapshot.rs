@@ -375,6 +375,7 @@ impl Engine {
                 }
                 continue;
             }
+            self.end_agent_box(organization, after.id).await;
             match self.workspace(organization, prepared, after.task) {
                 Ok(workspace) => workspace.release(after).await,
                 Err(error) => {

@@ -147,18 +147,22 @@ impl Engine {
             .await?
         {
             Made::Before(task_run) => Ok(task_run.value),
-            Made::New(id) => self.start_scenario_as(id, new, OnDisk::AtOnce).await,
+            Made::New(id) => {
+                self.workshop()?;
+                self.start_scenario_as(id, new, OnDisk::AtOnce, false).await
+            }
         }
     }
 
-    /// The same under a name that was chosen before; `when` says how soon it must be on disk.
+    /// The same under a name that was chosen before; `when` says how soon it must be on disk. A job also `takes_playgrounds`: nobody needs
+    /// a token of its runs.
     pub(crate) async fn start_scenario_as(
         &self,
         id: TaskRunId,
         new: NewScenarioRun,
         when: OnDisk,
+        takes_playgrounds: bool,
     ) -> Result<TaskRun, EngineError> {
-        self.workshop()?;
         let (prepared, definition, general, known_run) = match new.run {
             Some(run) => {
                 let (prepared, run) = self.definition_for_joining(&new, run).await?;
@@ -171,10 +175,12 @@ impl Engine {
             }
         };
         let (task, _) = prepared.task(new.scenario)?;
-        let Where::Devbox { .. } = &task.world else {
+        if let Where::Playground { .. } = &task.world
+            && !takes_playgrounds
+        {
             let message = "this task is done in a playground, not in a devbox";
             return Err(EngineError::Unclear(message.to_owned()));
-        };
+        }
         let profile = new.particulars.profile.over(&general);
         let task_run = TaskRun {
             definition,

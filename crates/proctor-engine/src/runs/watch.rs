@@ -82,10 +82,17 @@ impl Engine {
         let machine = self.workshop()?.boxes.machine();
         for devbox in self.store().live_devboxes(&machine).await? {
             let devbox = devbox.value;
-            let Initiator::Scenario(task_run) = devbox.initiator else {
-                continue;
+            let task_run = match devbox.initiator {
+                Initiator::Invocation => continue,
+                Initiator::Scenario(task_run) | Initiator::Agent(task_run) => task_run,
             };
             let owner = self.store().task_run(task_run).await?;
+            if let Initiator::Agent(_) = devbox.initiator {
+                let owner = owner.as_ref().map(|owner| &owner.value);
+                self.recover_agent_box(devbox.organization, devbox.id, owner)
+                    .await;
+                continue;
+            }
             let is_owned = owner.is_some_and(|owner| {
                 owner.value.devbox == Some(devbox.id) && !owner.value.is_over()
             });

@@ -40,6 +40,9 @@ pub(super) async fn work(
         command.kill().await?;
         return Ok(WorkEnd::OutOfTime);
     }
+    if command.is_out_of_memory().await? {
+        return Ok(WorkEnd::OutOfMemory);
+    }
     Ok(WorkEnd::Exited {
         status: command.completed().await?,
         said: place.masks.apply(&said(&command).await?),

@@ -7,33 +7,34 @@ use super::BoxLog;
 
 /// The entries that belong to `log`, a line each.
 pub(super) fn text(entries: &[LogEntry], log: BoxLog) -> String {
-    let mut text = String::new();
-    let agent = match log {
-        BoxLog::Agent(name) => Some(name.to_string()),
-        BoxLog::Setup | BoxLog::Executions => None,
-    };
-    for entry in entries {
-        let belongs = match (log, entry.source) {
-            (BoxLog::Setup, source) => matches!(source, Source::Setup | Source::Entrypoint),
-            (BoxLog::Executions, source) => matches!(source, Source::Exec | Source::Files),
-            (BoxLog::Agent(_), Source::Exec) => {
-                matches!(entry.what, What::Line { .. } | What::Note { .. })
-                    && entry.execution == agent
-            }
-            (BoxLog::Agent(_), _) => false,
-        };
-        if belongs && entry.is_shown() {
-            match (log, &entry.what) {
-                // An agent's log is what it printed, as it printed it.
-                (BoxLog::Agent(_), What::Line { text: said, .. }) => {
-                    text.push_str(said);
-                    text.push('\n');
-                }
-                _ => line(&mut text, entry),
-            }
+    let lines = entries.iter().filter_map(|entry| log_line(entry, log));
+    lines.collect()
+}
+
+/// An entry as a line of `log`; none if it belongs to another.
+pub fn log_line(entry: &LogEntry, log: BoxLog) -> Option<String> {
+    let belongs = match (log, entry.source) {
+        (BoxLog::Setup, source) => matches!(source, Source::Setup | Source::Entrypoint),
+        (BoxLog::Executions, source) => matches!(source, Source::Exec | Source::Files),
+        (BoxLog::Agent(name), Source::Exec) => {
+            matches!(entry.what, What::Line { .. } | What::Note { .. })
+                && entry.execution.as_deref() == Some(&name.to_string())
         }
+        (BoxLog::Agent(_), _) => false,
+    };
+    if !belongs || !entry.is_shown() {
+        return None;
     }
-    text
+    let mut text = String::new();
+    match (log, &entry.what) {
+        // An agent's log is what it printed, as it printed it.
+        (BoxLog::Agent(_), What::Line { text: said, .. }) => {
+            text.push_str(said);
+            text.push('\n');
+        }
+        _ => line(&mut text, entry),
+    }
+    Some(text)
 }
 
 fn line(text: &mut String, entry: &LogEntry) {

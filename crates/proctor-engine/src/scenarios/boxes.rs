@@ -9,15 +9,16 @@ use proctor_core::{
     devbox::{DevboxFailure, DevboxStatus, Initiator, ShutdownReason},
     id::kinds::{DevboxId, DevboxKind, OrganizationId},
 };
-use proctor_devbox::{ExecId, Stream};
+use proctor_devbox::{ExecId, Stream, User};
 use proctor_fleet::{
     DevboxRecord, Fleet, FleetError, NewDevbox, Workplace, blueprints::BlueprintError,
 };
 use proctor_store::StoreError;
+use tokio::io::AsyncReadExt as _;
 
 use super::{
-    AgentWork, BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Hold, LogStream,
-    WorkEnd, agent_work, box_log,
+    AgentWork, BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, BoxPurpose, Boxes, CommandEnd, Hold,
+    LogStream, WorkEnd, agent_work, box_log,
 };
 
 /// How long an end is waited for at a time.
@@ -59,7 +60,10 @@ impl Boxes for FleetBoxes {
             name: Some(order.name).filter(|name| !name.is_empty()),
             metadata: BTreeMap::new(),
             setup: setup.map_err(failed)?,
-            initiator: Initiator::Scenario(order.task_run),
+            initiator: match order.purpose {
+                BoxPurpose::World => Initiator::Scenario(order.task_run),
+                BoxPurpose::Agent => Initiator::Agent(order.task_run),
+            },
             tunnel: None,
         };
         let record = self.fleet.create(organization, new).await;
@@ -111,6 +115,30 @@ impl Boxes for FleetBoxes {
     ) -> Result<WorkEnd, BoxError> {
         let end = agent_work::work(&self.fleet, organization, devbox, work).await;
         end.map_err(failed)
+    }
+
+    async fn read_file(
+        &self,
+        _: OrganizationId,
+        devbox: DevboxId,
+        path: &str,
+        most: u64,
+    ) -> Result<Option<Vec<u8>>, BoxError> {
+        let place = self.fleet.workplace(devbox).await.map_err(failed)?;
+        let path = place.resolve(path);
+        let opened = place.devbox.read_file(&path, &User::Root, Some(most)).await;
+        let mut file = match opened {
+            Ok(file) => file,
+            Err(proctor_devbox::Error::BoxEnded) => return Err(BoxError::Ended),
+            Err(_) => return Ok(None),
+        };
+        let mut bytes = Vec::new();
+        let read = file.reader.read_to_end(&mut bytes).await;
+        read.map_err(|error| BoxError::Failed(Box::new(error)))?;
+        Ok(Some(match place.masks.apply_to_bytes(&bytes) {
+            Some(masked) => masked,
+            None => bytes,
+        }))
     }
 
     async fn ended(&self, organization: OrganizationId, devbox: DevboxId) -> BoxEnd {

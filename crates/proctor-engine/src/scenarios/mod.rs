@@ -11,15 +11,19 @@ mod seams;
 mod validate;
 
 pub use self::{
+    box_log::log_line,
     boxes::FleetBoxes,
     scorers::FleetJudge,
     seams::{
-        AgentWork, BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, Boxes, CommandEnd, Disk, Hold,
-        Judge, LogStream, ScorerFinding, ScorerState, Scoring, ScoringError, ScoringOrder, WorkEnd,
+        AgentWork, BoxCommand, BoxEnd, BoxError, BoxLog, BoxOrder, BoxPurpose, Boxes, CommandEnd,
+        Disk, Hold, Judge, LogStream, ScorerFinding, ScorerState, Scoring, ScoringError,
+        ScoringOrder, WorkEnd,
     },
     validate::{NewValidation, Trial, Validated},
 };
-pub(crate) use self::{boxes::failed as box_error, reference::UnrunScorers, validate::command};
+pub(crate) use self::{
+    boxes::failed as box_error, reference::UnrunScorers, scorers::verify_instead, validate::command,
+};
 
 use std::sync::Arc;
 

@@ -189,7 +189,10 @@ impl FleetJudge {
             Mode::Clone | Mode::Artifacts => true,
         };
         let (task_run, devbox) = (order.task_run, order.devbox);
-        let begun = self.fleet.begin_freezing(task_run, devbox, place, needs_it);
+        let is_pinned = plan.harbor.as_ref().is_some_and(|one| one.keeps_disk);
+        let begun = self
+            .fleet
+            .begin_freezing(task_run, devbox, place, needs_it, is_pinned);
         match begun.await {
             Ok(freezing) => Ok(freezing),
             Err(error) if needs_it => Err(failed(error)),
@@ -403,7 +406,7 @@ fn launch_commands(task: &Task) -> Vec<String> {
 }
 
 /// Has the verifier of a Harbor task run instead of scorers.
-fn verify_instead(
+pub(crate) fn verify_instead(
     judging: &mut JudgeOrder,
     verifier: &PreparedVerifier,
     scenario: &HarborScenario,
@@ -414,6 +417,7 @@ fn verify_instead(
     judging.mode = verifier.mode();
     judging.artifacts = scenario.taken_over(&verifier.directory);
     judging.working_directory = Some(verifier.directory.clone());
+    judging.clean_base.clone_from(&verifier.clean_base);
     if let Some(own) = &verifier.own_box {
         judging.clean_base = Some(own.base.clone());
         judging.user = own.user.clone();
@@ -431,7 +435,7 @@ fn verification(
 ) -> Result<Scoring, ScoringError> {
     Ok(Scoring {
         mode: verifier.integrity().to_owned(),
-        findings: vec![verifier.finding(order, judged.results.first())?],
+        findings: verifier.findings(order, judged.results.first())?,
         timed_out: false,
         disk,
     })

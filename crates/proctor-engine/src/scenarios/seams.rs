@@ -36,6 +36,17 @@ pub struct BoxOrder {
     pub name: String,
     /// What it shall be: what the task says of it, and what it gets from outside.
     pub request: DevboxRequest,
+    /// What it is for.
+    pub purpose: BoxPurpose,
+}
+
+/// What the box of a task run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoxPurpose {
+    /// The task is done in it, and it is judged.
+    World,
+    /// Its agent works in it, from where it reaches its world. A task run has one of them, however often it is asked for.
+    Agent,
 }
 
 /// Bytes of a log, oldest first.
@@ -162,6 +173,8 @@ pub enum WorkEnd {
     },
     /// Its time was over.
     OutOfTime,
+    /// It used up the memory of its box.
+    OutOfMemory,
     /// It did not begin: this directory, where it was to start, does not exist.
     NoDirectory(String),
 }
@@ -216,6 +229,15 @@ pub trait Boxes: Send + Sync {
         devbox: DevboxId,
         work: AgentWork,
     ) -> Result<WorkEnd, BoxError>;
+
+    /// A file of a box, without secrets; none if it is not there, is not a regular file or is larger than this.
+    async fn read_file(
+        &self,
+        organization: OrganizationId,
+        devbox: DevboxId,
+        path: &str,
+        most: u64,
+    ) -> Result<Option<Vec<u8>>, BoxError>;
 
     /// Returns when the box has ended, and how. At once, if it has.
     async fn ended(&self, organization: OrganizationId, devbox: DevboxId) -> BoxEnd;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use proctor_core::causes::with_causes;
 use proctor_core::{
     definition::World,
-    devbox::DevboxRequest,
+    devbox::{BaseRequest, DevboxRequest},
     id::kinds::{DevboxId, OrganizationId},
     profile::RunProfile,
     task_run::{Cause, Fault, SlowScoring, TaskRun},
@@ -19,7 +19,7 @@ use crate::{
     engine::Engine,
     error::EngineError,
     runs::judge::Judging,
-    scenarios::{BoxEnd, BoxError, BoxOrder, ScoringError, ScoringOrder},
+    scenarios::{BoxEnd, BoxError, BoxOrder, BoxPurpose, ScoringError, ScoringOrder},
 };
 
 /// By how much the scorers' time is over before the clock of the task run, at most: what they said until then is to be on record.
@@ -70,7 +70,10 @@ impl Workspace for DevboxWorkspace {
             task_run: task_run.id,
             name: name.unwrap_or_else(|| task.name.clone()),
             request: DevboxRequest {
-                base: definition.base.clone(),
+                base: match profile.blueprint {
+                    Some(blueprint) => BaseRequest::Blueprint(blueprint),
+                    None => definition.base.clone(),
+                },
                 launch: match &definition.launch {
                     Some(general) => profile.launch.over(general),
                     None => profile.launch.clone(),
@@ -79,7 +82,9 @@ impl Workspace for DevboxWorkspace {
                 secrets: profile.secrets.clone(),
                 mounts: profile.mounts.clone(),
                 entrypoint: None,
+                volumes: profile.volumes.clone(),
             },
+            purpose: BoxPurpose::World,
         };
         Ok(Some(self.engine.workshop()?.boxes.create(order).await?))
     }

@@ -11,7 +11,7 @@ use proctor_core::{
 };
 use proctor_engine::{
     Extensions,
-    authoring::{self, NotFrozen, Obstacle, Prevents},
+    authoring::{self, NotFrozen, Obstacle, Prevents, Published},
 };
 use proctor_store::{
     Store, StoreError, StoreOptions,
@@ -160,6 +160,11 @@ impl Desk {
     }
 
     async fn publish(&self) -> Result<u32, NotFrozen> {
+        let published = self.publish_telling().await;
+        published.map(|published| published.version.version)
+    }
+
+    async fn publish_telling(&self) -> Result<Published, NotFrozen> {
         let slug = "fax".to_owned().try_into().unwrap();
         authoring::publish(
             &self.store,
@@ -168,9 +173,9 @@ impl Desk {
             self.benchmark.id,
             slug,
             Visibility::Private,
+            Timestamp::from_millis(1_790_000_000_000),
         )
         .await
-        .map(|published| published.version.version)
     }
 
     /// What is wrong, with ids replaced by the nouns that they are of.
@@ -267,6 +272,59 @@ async fn a_frozen_benchmark_outlives_every_change_of_its_drafts() {
         desk.store.definition(&trial.digest).await.unwrap(),
         Some(trial.definition)
     );
+}
+
+#[tokio::test]
+async fn publishing_rehearses_scenarios_and_names_every_step_that_cannot_happen() {
+    let desk = Desk::new().await;
+    let nothing = json!({"resourceType": "Nothing"});
+    let patient = json!({"resourceType": "Patient", "id": "eve"});
+    let task = desk
+        .task(json!([
+            {"type": "fhir_upsert", "resource": nothing},
+            {"type": "fhir_upsert", "resource": patient},
+            {"type": "fhir_upsert", "resource": nothing},
+        ]))
+        .await;
+    let path = json!({"assert": "fhir-resource-state", "resource_type": "Patient", "fields": [{"path": "surname", "expected": "x"}]});
+    desk.criterion(&task, None, path).await;
+    let told = desk.told(desk.publish().await.unwrap_err());
+    let places: Vec<_> = told.iter().map(|(place, _, _)| place.as_str()).collect();
+    assert_eq!(
+        places,
+        [
+            "crit.assertion.fields.0.path",
+            "task.scenario.0",
+            "task.scenario.2"
+        ],
+        "{told:#?}"
+    );
+}
+
+#[tokio::test]
+async fn rows_that_nobody_has_keep_a_benchmark_from_being_published() {
+    let desk = Desk::new().await;
+    let task = desk.task(json!([])).await;
+    let letters = json!({"assert": "portal-state-match", "correlate_by": {"resource": "letters"}});
+    desk.criterion(&task, None, letters).await;
+    let told = desk.told(desk.publish().await.unwrap_err());
+    let (place, message, prevents) = &told[0];
+    assert_eq!(
+        (place.as_str(), *prevents),
+        ("crit.assertion.correlate_by.resource", Prevents::Publishing)
+    );
+    assert!(message.contains("no simulator has rows called 'letters'"));
+}
+
+#[tokio::test]
+async fn whoever_publishes_is_told_what_idleness_earns_and_what_nobody_watches() {
+    let desk = Desk::new().await;
+    let task = desk.task(json!([])).await;
+    desk.criterion(&task, None, patient_exists()).await;
+    let published = desk.publish_telling().await.unwrap();
+    let told = published.warnings.join("\n");
+    assert!(told.contains("has no criterion 'unchanged'"), "{told}");
+    assert!(told.contains("is met before anybody acted"), "{told}");
 }
 
 #[tokio::test]

@@ -3,36 +3,32 @@
 //! Every part may be begun again: what has happened is read from the store and from the box, and goes on from there. Nobody is told of
 //! the parts, so they are on disk with the end of the try, which is waited for.
 
+mod agent;
+mod playground;
+mod set_up;
 mod steps;
 
 use std::time::Duration;
 
 use proctor_core::{
-    definition::Task,
-    id::{
-        Dialect,
-        kinds::{DevboxId, TaskRunId},
-    },
-    job::{Failure, FailureKind, Job, JobAgent, Program, Try, TryOutcome},
-    profile::{Particulars, RunProfile},
-    refused::{Refused, Step},
+    id::kinds::{DevboxId, RunId, TaskRunId},
+    job::{Failure, Job, JobAgent, Program, Try, TryOutcome},
+    refused::Step,
     task_run::{Cause, Fault, TaskRun, TaskRunState},
 };
-use proctor_harbor::{exceptions::ExceptionType, trial_name::trial_name};
 use proctor_store::{OnDisk, StoreError, progress::Progress};
 
 use super::{
-    agent_failures::is_by_signal,
     agents,
-    drive::{JOB, PAUSE, report},
+    drive::{PAUSE, report},
 };
 use crate::{
     change::Decision,
     engine::Engine,
     error::EngineError,
-    harbor::{self, AgentPhase, HarborRules, HarborScenario, Phase},
-    runs::{AfterScoring, Asked, EndOfTry, NewScenarioRun, TaskRunSnapshot},
-    scenarios::{BoxEnd, BoxError, WorkEnd, box_error},
+    harbor::{self, AgentLeft, HarborRules, HarborScenario, NetworkPhase, Phase},
+    runs::{AfterScoring, Asked, EndOfTry, StepRecord, TaskRunSnapshot},
+    scenarios::{BoxEnd, BoxError, box_error},
 };
 
 /// The label that says which attempt at its scenario a scenario run belongs to.
@@ -108,9 +104,11 @@ enum TakenUp {
     Over,
 }
 
-/// What becomes of a try that went down with the server in the middle of the reference.
-fn interrupted() -> TryOutcome {
-    let told = "the server ended while the reference was applied";
+/// Why a try is begun anew that went down with the server in the middle of the reference.
+const IN_REFERENCE: &str = "the server ended while the reference was applied";
+
+/// What becomes of a try that went down with the server, for this reason.
+fn interrupted(told: &str) -> TryOutcome {
     TryOutcome::Interrupted(Failure::infrastructure(told))
 }
 
@@ -122,7 +120,9 @@ impl Trial<'_> {
             self.agent.program == Program::Oracle && this_try.agent_began_at.is_some();
         let outcome = match (taken_up, outcome) {
             (TakenUp::New, outcome) => outcome,
-            (TakenUp::Over, TryOutcome::Cancelled) if is_oracle_at_work => interrupted(),
+            (TakenUp::Over, TryOutcome::Cancelled) if is_oracle_at_work => {
+                interrupted(IN_REFERENCE)
+            }
             (_, other) => other.after_interruption(),
         };
         match self.harbor {
@@ -214,7 +214,8 @@ impl Engine {
             true => self.store().task_run(id).await?,
             false => None,
         };
-        if *taken_up == TakenUp::Left {
+        let is_left = *taken_up == TakenUp::Left;
+        if is_left {
             *taken_up = match &found {
                 Some(found) if found.value.is_over() => TakenUp::Over,
                 _ => TakenUp::Live,
@@ -222,7 +223,7 @@ impl Engine {
         }
         let task_run = match found {
             Some(found) => found.value,
-            None => match self.set_up(trial, this_try, id).await? {
+            None => match Box::pin(self.set_up(trial, this_try, id)).await? {
                 SetUp::Begun(task_run) => *task_run,
                 SetUp::Not(outcome) => {
                     this_try.task_run = None;
@@ -231,6 +232,11 @@ impl Engine {
                 SetUp::Stopped => return Ok(CarriedOn::Stopped),
             },
         };
+        if let (None, Some(run)) = (task_run.devbox, task_run.run) {
+            return self
+                .carry_playground_on(trial, this_try, &task_run, run, is_left)
+                .await;
+        }
         let mut is_to_be_scored = false;
         let mut details = None;
         let mut was_set_up = true;
@@ -262,107 +268,32 @@ impl Engine {
         })
     }
 
-    /// Starts the task run; or what became of the try, if it cannot be started.
-    async fn set_up(
+    /// Carries on a try whose task is done in a playground; `is_left`: a former process left it.
+    async fn carry_playground_on(
         &self,
         trial: &Trial<'_>,
-        this_try: &Try,
-        id: TaskRunId,
-    ) -> Result<SetUp, EngineError> {
-        let digest = &trial.job.plan.pinned.digest;
-        let prepared = self.inner.catalog.benchmark(self.store(), digest).await?;
-        let (task, _) = prepared.task(this_try.task)?;
-        if let Some(why) = agents::unfit(trial.agent, task) {
-            return Ok(SetUp::Not(TryOutcome::not_set_up(why.to_owned())));
-        }
-        let mut profile = agents::task_profile(trial.agent, task);
-        if let (Some(rules), Some(scenario)) = (&trial.harbor, HarborScenario::of(task)) {
-            let of_task = self.profile_of_task(trial, rules, &scenario);
-            let of_task = tokio::select! {
-                () = self.inner.closing.cancelled() => return Ok(SetUp::Stopped),
-                of_task = of_task => of_task?,
-            };
-            match of_task {
-                Ok(of_task) => profile = profile.over(&of_task),
-                Err(failure) => return Ok(SetUp::Not(failure.outcome())),
+        this_try: &mut Try,
+        task_run: &TaskRun,
+        run: RunId,
+        is_left: bool,
+    ) -> Result<CarriedOn, EngineError> {
+        let mut details = None;
+        let mut is_to_be_judged = false;
+        if let TaskRunState::Started(_) = &task_run.state {
+            match self
+                .work_on_playground(trial, this_try, task_run, run, is_left)
+                .await?
+            {
+                Part::Done => is_to_be_judged = true,
+                Part::Over(told) => details = told,
+                Part::NotSetUp(told) => details = Some(told),
+                Part::Failed(failure) => return Ok(CarriedOn::To(failure.outcome())),
+                Part::Ended(ended) => return Ok(CarriedOn::Ended(ended)),
+                Part::Stopped => return Ok(CarriedOn::Stopped),
             }
         }
-        let label = |name: &str, value: String| (name.to_owned(), value);
-        let new = NewScenarioRun {
-            organization: trial.job.organization,
-            scenario: this_try.task,
-            run: Some(this_try.run),
-            particulars: Particulars {
-                name: Some(format!("{}: {}", trial.agent.name, task.name)),
-                metadata: [
-                    label(JOB, trial.job.id.wire(Dialect::Runloop)),
-                    label(ATTEMPT, trial.attempt.to_string()),
-                    label(TRY, this_try.number.to_string()),
-                ]
-                .into(),
-                profile,
-            },
-        };
-        let started = loop {
-            let started = self
-                .start_scenario_as(id, new.clone(), OnDisk::WithTheNext)
-                .await;
-            // Its turn comes when another box of its organization has ended, or not at all if its run is ended first.
-            let Err(EngineError::Store(StoreError::Limit(_))) = started else {
-                break started;
-            };
-            tokio::select! {
-                () = self.inner.closing.cancelled() => break started,
-                () = tokio::time::sleep(ROOM_CHECK) => {}
-            }
-        };
-        match started {
-            Ok(task_run) => Ok(SetUp::Begun(Box::new(task_run))),
-            // The run was ended in between.
-            Err(EngineError::Refused(Refused::RunOver(_))) => Ok(SetUp::Not(TryOutcome::Cancelled)),
-            Err(error @ (EngineError::Store(_) | EngineError::SharedStore(_))) => Err(error),
-            Err(error) => {
-                report(&error, "a scenario could not be set up");
-                let fault = match &error {
-                    EngineError::Box(_) | EngineError::Fault(_) => broken(&error),
-                    _ => Fault::setup(),
-                };
-                let failure = Failure::setup(error.to_string(), fault);
-                Ok(SetUp::Not(TryOutcome::Failed(failure)))
-            }
-        }
-    }
-
-    /// What the box of a Harbor task gets from outside, when what it stands on is built; or why there is no box.
-    async fn profile_of_task(
-        &self,
-        trial: &Trial<'_>,
-        rules: &HarborRules,
-        scenario: &HarborScenario,
-    ) -> Result<Result<RunProfile, Failure>, EngineError> {
-        let (harbor, organization) = (self.harbor()?, trial.job.organization);
-        let plan = &scenario.environment;
-        let built = harbor
-            .environment(organization, &scenario.tree, plan)
-            .await?;
-        let image = match built {
-            Ok(image) => image,
-            Err(failure) => return Ok(Err(failure)),
-        };
-        if let Some(of_verifier) = &scenario.verifier.environment {
-            let built = harbor.environment(organization, &scenario.tree, of_verifier);
-            if let Err(failure) = built.await? {
-                return Ok(Err(failure));
-            }
-        }
-        let mut profile = scenario.profile(trial.agent, &image);
-        let mut besides = rules.config.environment.hosts.clone();
-        besides.extend(rules.entry(trial.agent).hosts);
-        besides.extend(rules.config.verifier.hosts.iter().cloned());
-        profile.launch.network_policy = harbor
-            .network(organization, &scenario.network, &besides)
-            .await?;
-        Ok(Ok(profile))
+        self.conclude_playground(task_run, run, is_to_be_judged, details)
+            .await
     }
 
     /// Lets the agent work as soon as the box is ready.
@@ -384,7 +315,7 @@ impl Engine {
         }
         if trial.agent.program == Program::Oracle && this_try.agent_began_at.is_some() {
             // Nobody knows how much of the reference was applied; it takes but a moment to begin anew.
-            let ended = self.interrupt(trial, this_try, id).await?;
+            let ended = self.interrupt(trial, this_try, id, IN_REFERENCE).await?;
             return Ok(Part::Ended(Box::new(ended)));
         }
         let digest = &trial.job.plan.pinned.digest;
@@ -396,18 +327,56 @@ impl Engine {
         let (Part::Done, Some(rules)) = (&part, &trial.harbor) else {
             return Ok(part);
         };
+        let Some(scenario) = HarborScenario::of(task) else {
+            return Ok(part);
+        };
         // Steps are collected one by one.
-        if let Some(scenario) = HarborScenario::of(task).filter(|one| one.steps.is_empty()) {
-            let of_run = agents::profile(trial.agent);
-            let harbor = self.harbor()?;
-            let wanted = rules.wanted_logs(trial.agent);
-            let collected = harbor.collect(organization, devbox, id, &scenario, (&of_run, &wanted));
-            // What cannot be collected is not worth a trial; a box that is gone is noticed by its verifier.
-            if let Err(error) = collected.await {
-                report(&error, "what an agent left could not be collected");
-            }
+        if scenario.steps.is_empty() {
+            let scenarios = (&scenario, &scenario);
+            self.collect(trial, rules, scenarios, (id, devbox)).await?;
+        }
+        if scenario.verifier.is_disabled {
+            let unjudged = |task_run: TaskRun, now| {
+                let told = "the job runs no verifier (verifier.disable)";
+                Ok(task_run.complete_unjudged(now, Fault::new(Cause::Cancelled, told)))
+            };
+            let record = StepRecord {
+                on_disk: OnDisk::WithTheNext,
+                ..StepRecord::default()
+            };
+            self.step_with(None, id, record, unjudged).await?;
+            return Ok(Part::Over(None));
         }
         Ok(part)
+    }
+
+    /// Takes out of a box what is kept of it, for the whole scenario or a step of it. From then on the box reaches what its verifier may.
+    async fn collect(
+        &self,
+        trial: &Trial<'_>,
+        rules: &HarborRules,
+        (whole, scenario): (&HarborScenario, &HarborScenario),
+        (id, devbox): (TaskRunId, DevboxId),
+    ) -> Result<(), EngineError> {
+        let (harbor, organization) = (self.harbor()?, trial.job.organization);
+        let scenarios = (whole, scenario);
+        self.enter_phase_of(trial, rules, scenarios, devbox, NetworkPhase::Verifier)
+            .await?;
+        let left = AgentLeft {
+            of_run: &agents::profile(trial.agent),
+            wanted: &rules.wanted_logs(trial.agent),
+            manifest: trial.agent.manifest.as_deref(),
+        };
+        // What cannot be collected is not worth a trial; a box that is gone is noticed by its verifier.
+        match harbor
+            .collect(organization, devbox, id, scenario, left)
+            .await
+        {
+            Ok(Some(trajectory)) => self.store_trajectory(id, &trajectory).await,
+            Ok(None) => {}
+            Err(error) => report(&error, "what an agent left could not be collected"),
+        }
+        Ok(())
     }
 
     /// Ends a try and its task run because the server ended in the middle of it: in one commit, so that nobody ever finds a
@@ -417,10 +386,11 @@ impl Engine {
         trial: &Trial<'_>,
         this_try: &Try,
         id: TaskRunId,
+        told: &str,
     ) -> Result<Try, EngineError> {
         let read = || self.task_run_snapshot(Asked::ByEngine, id);
         let decide = |snapshot: &TaskRunSnapshot, now| {
-            let ended = this_try.clone().ended(now, interrupted());
+            let ended = this_try.clone().ended(now, interrupted(told));
             let mut progress = match snapshot.value().clone().cancel(now) {
                 Step::Changed(after) => snapshot.progress(now, after, Vec::new()),
                 Step::Unchanged(_) => Progress::default(),
@@ -431,134 +401,6 @@ impl Engine {
         let changed = self.change(None, read, decide).await?;
         self.follow_up(&changed).await;
         Ok(changed.answer)
-    }
-
-    /// Lets the agent work while no clock but its own can end it.
-    async fn work_held(
-        &self,
-        trial: &Trial<'_>,
-        this_try: &mut Try,
-        task: &Task,
-        task_run: &TaskRun,
-        devbox: DevboxId,
-    ) -> Result<Part, EngineError> {
-        let (organization, id) = (trial.job.organization, task_run.id);
-        let boxes = &self.workshop()?.boxes;
-        let scenario = trial.harbor.as_ref().and(HarborScenario::of(task));
-        let limit = match (&trial.harbor, &scenario) {
-            (Some(rules), Some(scenario)) => rules.agent_limit(scenario, trial.agent),
-            _ => trial.limit,
-        };
-        let hold = match boxes.hold(organization, devbox).await {
-            Ok(hold) => hold,
-            Err(error) => return self.without_box(trial, id, devbox, error).await,
-        };
-        if let Some(scenario) = &scenario
-            && this_try.agent_began_at.is_none()
-            && let Some(part) = self.make_ready(trial, scenario, id, devbox).await?
-        {
-            return Ok(part);
-        }
-        if let Some(scenario) = scenario.as_ref().filter(|one| !one.steps.is_empty()) {
-            let places = (id, devbox);
-            let part = self.work_in_steps(trial, this_try, task, scenario, places);
-            return Box::pin(part).await;
-        }
-        let began = this_try.agent_began_at.unwrap_or_else(|| self.now());
-        let left = limit.saturating_sub(self.now().since(began));
-        let mut work = agents::work(trial.agent, task, id.uuid(), left)?;
-        if let Some(scenario) = &scenario {
-            let phase = self.harbor()?.agent_phase(scenario, trial.agent, work);
-            work = match phase.await? {
-                AgentPhase::Nothing => None,
-                AgentPhase::Works(mut work) => {
-                    let name = trial_name(&task.name, id.uuid().as_u128());
-                    work.variables.insert(TRIAL_NAME.to_owned(), name);
-                    Some(*work)
-                }
-                AgentPhase::Fails(failure) => {
-                    self.fail(id, failure.fault()).await?;
-                    return Ok(Part::Failed(failure));
-                }
-            };
-        }
-        let Some(work) = work else {
-            return Ok(Part::Done);
-        };
-        if this_try.agent_began_at.is_none() {
-            this_try.agent_began_at = Some(began);
-            self.store().update_try(trial.job.id, this_try).await?;
-        }
-        let end = tokio::select! {
-            () = self.inner.closing.cancelled() => return Ok(Part::Stopped),
-            end = boxes.work(organization, devbox, work) => end,
-        };
-        let end = match end {
-            Ok(WorkEnd::Exited { status, .. })
-                if is_by_signal(status) && self.is_box_gone(organization, devbox).await? =>
-            {
-                Err(BoxError::Ended)
-            }
-            end => end,
-        };
-        let part = match end {
-            Ok(WorkEnd::Exited { status: 0, .. }) => Part::Done,
-            Ok(WorkEnd::Exited { status, said }) => {
-                let told = match said.trim() {
-                    "" => format!("the agent ended with status {status}"),
-                    said => format!("the agent ended with status {status}: {said}"),
-                };
-                if scenario.is_some() {
-                    let failure = Failure::of_agent(FailureKind::AgentCrash, told);
-                    let name = ExceptionType::NonZeroAgentExitCodeError;
-                    return self
-                        .note_agent_failure(trial, this_try, failure, name)
-                        .await;
-                }
-                let fault = Fault::new(Cause::AgentCrash, told.as_str());
-                let fail = |task_run: TaskRun, now| task_run.fail(now, fault.clone());
-                match self.end_with_evidence(id, task, fail).await? {
-                    true => Part::Over(Some(told)),
-                    false => Part::Stopped,
-                }
-            }
-            Ok(WorkEnd::OutOfTime) => {
-                let seconds = limit.as_secs_f64();
-                let told = format!("the agent took longer than {seconds} seconds");
-                if scenario.is_some() {
-                    let failure = Failure::of_agent(FailureKind::AgentTimeout, told);
-                    let name = ExceptionType::AgentTimeoutError;
-                    return self
-                        .note_agent_failure(trial, this_try, failure, name)
-                        .await;
-                }
-                let time_out = |task_run: TaskRun, now| task_run.time_out_agent(now, told.as_str());
-                match self.end_with_evidence(id, task, time_out).await? {
-                    true => Part::Over(Some(told)),
-                    false => Part::Stopped,
-                }
-            }
-            Ok(WorkEnd::NoDirectory(path)) => {
-                self.fail(id, Fault::setup()).await?;
-                Part::NotSetUp(format!("the working directory '{path}' does not exist"))
-            }
-            Err(error) => self.without_box(trial, id, devbox, error).await?,
-        };
-        drop(hold);
-        Ok(part)
-    }
-
-    /// Writes down that the agent of a Harbor trial failed. What it left is verified all the same.
-    async fn note_agent_failure(
-        &self,
-        trial: &Trial<'_>,
-        this_try: &mut Try,
-        failure: Failure,
-        exception: ExceptionType,
-    ) -> Result<Part, EngineError> {
-        this_try.agent_failure = Some(failure.called(exception.as_str()));
-        self.store().update_try(trial.job.id, this_try).await?;
-        Ok(Part::Done)
     }
 
     /// Makes the box of a Harbor trial ready for its agent; where the try is, if it is not.

@@ -1,7 +1,5 @@
 //! A trial of a task with several steps: one box, one agent at a time, each step verified before the next begins.
 
-use std::time::Duration;
-
 use proctor_core::{
     definition::Task,
     id::kinds::{DevboxId, TaskRunId},
@@ -10,6 +8,7 @@ use proctor_core::{
 use proctor_harbor::{
     exceptions::ExceptionType,
     results::{ExceptionRecord, StepRecord},
+    timeouts::duration,
 };
 use uuid::Uuid;
 
@@ -17,9 +16,11 @@ use super::{Part, Trial, agents};
 use crate::{
     engine::Engine,
     error::EngineError,
-    harbor::{AgentPhase, CurrentStep, HarborRules, HarborScenario, Phase, StepsRecord, fault},
-    jobs::drive::report,
-    scenarios::{BoxError, ScoringError, WorkEnd, box_error},
+    harbor::{
+        AgentPhase, CurrentStep, HarborRules, HarborScenario, NetworkPhase, Phase, StepsRecord,
+        fault,
+    },
+    scenarios::{BoxError, ScoringError, ScoringOrder, box_error},
 };
 
 /// How a step came out.
@@ -83,7 +84,8 @@ impl Engine {
                 StepEnd::NoBox(error) => return self.without_box(trial, id, devbox, error).await,
                 StepEnd::Done(done, failure) => {
                     first_failure = first_failure.or(failure);
-                    record.finish(*done, scenario.steps[number].min_reward.as_ref());
+                    let least = scenario.steps[number].min_reward.as_ref();
+                    record.finish(*done, least.filter(|_| !scenario.verifier.is_disabled));
                     harbor
                         .keep_steps(id, &record)
                         .map_err(|error| broken(&error))?;
@@ -168,23 +170,29 @@ impl Engine {
             }
         }
         done.agent = Some((began, self.now()));
-        let wanted = step.rules.wanted_logs(trial.agent);
-        let collected = harbor.collect(organization, devbox, id, scenario, (&of_run, &wanted));
-        if let Err(error) = collected.await {
-            report(&error, "what an agent left could not be collected");
+        self.collect(trial, step.rules, (step.whole, scenario), (id, devbox))
+            .await?;
+        if scenario.verifier.is_disabled {
+            return Ok(StepEnd::Done(Box::new(done), failure));
         }
         let verifying = self.now();
-        let directory = step.task.working_directory();
-        let verified = harbor
-            .verify_step(organization, devbox, id, scenario, directory, &of_run)
-            .await;
-        let verification = match verified {
-            Ok(verification) => verification,
+        let order = ScoringOrder {
+            organization,
+            task_run: id,
+            devbox,
+            task: step.task.clone(),
+            kinds: self.extensions().scorer_kinds.clone(),
+            time_limit: duration(scenario.verifier.seconds),
+            cancel: self.inner.closing.child_token(),
+        };
+        let verified = harbor.verify_step(&order, scenario).await;
+        let (verification, integrity) = match verified {
+            Ok(verified) => verified,
             Err(ScoringError::BoxLost) => return Ok(StepEnd::NoBox(BoxError::Ended)),
             Err(error) => return Err(EngineError::Fault(error.to_string())),
         };
         done.verifier = Some((verifying, self.now()));
-        record.note(&verification);
+        record.note(&verification, integrity);
         match verification.rewards {
             Ok(rewards) => done.rewards = Some(rewards),
             Err(none) => {
@@ -219,11 +227,22 @@ impl Engine {
             AgentPhase::Fails(failure) => return Ok(Ok(Some(failure))),
             AgentPhase::Works(work) => *work,
         };
+        let scenarios = (step.whole, &step.scenario);
+        self.enter_phase_of(
+            trial,
+            step.rules,
+            scenarios,
+            step.devbox,
+            NetworkPhase::Agent,
+        )
+        .await?;
         let boxes = &self.workshop()?.boxes;
-        Ok(boxes
-            .work(organization, step.devbox, work)
-            .await
-            .map(|end| failure_of(end, limit)))
+        Ok(match boxes.work(organization, step.devbox, work).await {
+            Ok(end) => Ok(self
+                .agent_failure(trial, (step.devbox, name), &end, limit)
+                .await),
+            Err(error) => Err(error),
+        })
     }
 
     fn exception(&self, failure: &Failure) -> ExceptionRecord {
@@ -235,31 +254,6 @@ impl Engine {
                 .unwrap_or_else(|| unknown.to_owned()),
             message: failure.message.clone(),
             at: self.now(),
-        }
-    }
-}
-
-/// How an agent failed, if it did.
-pub(super) fn failure_of(end: WorkEnd, limit: Duration) -> Option<Failure> {
-    match end {
-        WorkEnd::Exited { status: 0, .. } => None,
-        WorkEnd::Exited { status, said } => {
-            let told = match said.trim() {
-                "" => format!("the agent ended with status {status}"),
-                said => format!("the agent ended with status {status}: {said}"),
-            };
-            let name = ExceptionType::NonZeroAgentExitCodeError;
-            Some(Failure::of_agent(FailureKind::AgentCrash, told).called(name.as_str()))
-        }
-        WorkEnd::OutOfTime => {
-            let told = format!("the agent took longer than {} seconds", limit.as_secs_f64());
-            let name = ExceptionType::AgentTimeoutError;
-            Some(Failure::of_agent(FailureKind::AgentTimeout, told).called(name.as_str()))
-        }
-        WorkEnd::NoDirectory(path) => {
-            let told = format!("the working directory '{path}' does not exist");
-            let failure = Failure::setup(told, proctor_core::task_run::Fault::setup());
-            Some(failure.called(ExceptionType::HealthcheckError.as_str()))
         }
     }
 }
