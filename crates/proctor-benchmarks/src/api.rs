@@ -104,6 +104,29 @@ impl Api {
         self.json(Method::POST, path, Some(body)).await
     }
 
+    /// What the server answers to a document that takes the place of another.
+    pub async fn put(&self, path: &str, body: &Value) -> Result<Value, ApiError> {
+        self.json(Method::PUT, path, Some(body)).await
+    }
+
+    /// The text that the server answers to a request with a body.
+    pub async fn text_of(&self, path: &str, body: &Value) -> Result<String, ApiError> {
+        let request = self.request(Method::POST, path).json(body);
+        let response = self.answer_to(request).await?;
+        let status = response.status();
+        let text = response.text().await;
+        let text = text.map_err(|source| self.unreachable(source))?;
+        match status.is_success() {
+            true => Ok(text),
+            false => Err(ApiError::Refused {
+                method: Method::POST,
+                path: path.to_owned(),
+                status,
+                message: reasons(&text),
+            }),
+        }
+    }
+
     pub(crate) async fn patch(&self, path: &str, body: &Value) -> Result<Value, ApiError> {
         self.json(Method::PATCH, path, Some(body)).await
     }

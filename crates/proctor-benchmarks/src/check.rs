@@ -5,7 +5,11 @@ use std::sync::Arc;
 use proctor_core::{id::kinds::CriterionId, problem::Problem, time::Timestamp};
 use proctor_engine::{
     Extensions,
-    authoring::{Untouched, null_agent::NotTried, scenario_problems},
+    authoring::{
+        Untouched, dataset_problems,
+        null_agent::{NotTried, impossible_steps},
+        scenario_problems,
+    },
 };
 use proctor_playground::environment::Blueprint;
 use proctor_verify::{capture_problems, key_problems, lint};
@@ -45,6 +49,10 @@ impl ReadFile {
                 None
             }
         };
+        let environment = content.environment();
+        for (dataset, problem) in dataset_problems(&environment, &extensions.simulators) {
+            problems.push(problem.below(&format!("datasets.{}.data", dataset.name)));
+        }
         let mut tried = 0;
         for (place, task) in content.tasks.iter().enumerate() {
             let path = format!("tasks.{place}");
@@ -53,7 +61,12 @@ impl ReadFile {
             match &blueprint {
                 Some(blueprint) => {
                     tried += 1;
-                    let untouched = Untouched::of(&content.task(task), blueprint, extensions, now);
+                    let whole = content.task(task);
+                    let untouched = match Untouched::of(&whole, blueprint, extensions, now) {
+                        Ok(untouched) => Ok(untouched),
+                        Err(NotTried::Devbox) => Err(Vec::new()),
+                        Err(_) => Err(impossible_steps(&whole, blueprint, extensions, now)),
+                    };
                     problems.extend(without_agent(content, task, untouched, &path));
                 }
                 None => problems.extend(scenario(task, extensions, &path)),
@@ -145,37 +158,40 @@ fn solution(
 /// What can be said of a scenario that cannot be tried.
 fn scenario(part: &TaskPart, extensions: &Extensions, path: &str) -> Vec<Problem> {
     let flaws = scenario_problems(&part.scenario, &extensions.simulators).into_iter();
-    flaws
-        .map(|(step, message)| Problem::error(format!("{path}.scenario.{step}"), message))
-        .collect()
+    let path = format!("{path}.scenario");
+    flaws.map(|problem| problem.below(&path)).collect()
 }
 
 /// What an agent that does nothing would get.
 fn without_agent(
     file: &BenchmarkFile,
     part: &TaskPart,
-    untouched: Result<Untouched, NotTried>,
+    untouched: Result<Untouched, Vec<Problem>>,
     path: &str,
 ) -> Vec<Problem> {
     let task = file.task(part);
     let untouched = match untouched {
         Ok(untouched) => untouched,
-        Err(NotTried::Devbox) => return Vec::new(),
-        Err(refused) => {
-            let path = match refused.step() {
-                Some(step) => format!("{path}.scenario.{step}"),
-                None => path.to_owned(),
-            };
-            return vec![Problem::error(path, refused.to_string())];
+        Err(problems) => {
+            let problems = problems.into_iter();
+            return problems.map(|problem| problem.below(path)).collect();
         }
     };
+    let place = |id: CriterionId| {
+        let place = task.criteria.iter().position(|one| one.id == id);
+        format!("{path}.criteria.{}", place.unwrap_or_default())
+    };
+    let strange = untouched.strange.into_iter();
+    let strange = strange.map(|(asked, message)| {
+        let path = match asked.criterion {
+            Some(id) => format!("{}.assertion.{}", place(id), asked.path),
+            None => format!("{path}.capture.{}", asked.path),
+        };
+        Problem::error(path, message)
+    });
     let met = untouched.met.into_iter();
-    met.map(|given| {
-        let place = task
-            .criteria
-            .iter()
-            .position(|one| one.id == given.criterion);
-        let path = format!("{path}.criteria.{}", place.unwrap_or_default());
+    let met = met.map(|given| {
+        let path = place(given.criterion);
         let share = if given.score.value() >= 1.0 {
             "is met"
         } else {
@@ -186,6 +202,6 @@ fn without_agent(
             given.details
         );
         Problem::warning(path, message)
-    })
-    .collect()
+    });
+    strange.chain(met).collect()
 }

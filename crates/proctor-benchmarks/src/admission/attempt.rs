@@ -251,6 +251,31 @@ fn send(
     values: &[Entity],
     now: Timestamp,
 ) -> Result<(Made, String), String> {
+    let (request, target, body) = request_of(call, values, now)?;
+    let response = match advanced_by(&request) {
+        Some(seconds) => advance(world, seconds, now),
+        None => world.handle(request, now),
+    };
+    let answer = String::from_utf8_lossy(&response.body).into_owned();
+    let target_path = target.clone();
+    let made = Made {
+        method: call.method.to_string(),
+        path: target,
+        body,
+        status: response.status.as_u16(),
+        is_harm: false,
+        has_effect: false,
+        created: created(call, &target_path, response.status.as_u16(), &answer),
+    };
+    Ok((made, answer))
+}
+
+/// A call as a simulator gets it, with its whole path and its body as a value.
+pub(crate) fn request_of(
+    call: &Call,
+    values: &[Entity],
+    now: Timestamp,
+) -> Result<(Request, String, Value), String> {
     let target = filled_text(&call.path, values)?;
     let mut request = Request::new(call.method.clone(), &target, now);
     let mut body = Value::Null;
@@ -275,26 +300,11 @@ fn send(
             request.headers.insert(name, value);
         }
     }
-    let response = match advanced_by(&request) {
-        Some(seconds) => advance(world, seconds, now),
-        None => world.handle(request, now),
-    };
-    let answer = String::from_utf8_lossy(&response.body).into_owned();
-    let target_path = target.clone();
-    let made = Made {
-        method: call.method.to_string(),
-        path: target,
-        body,
-        status: response.status.as_u16(),
-        is_harm: false,
-        has_effect: false,
-        created: created(call, &target_path, response.status.as_u16(), &answer),
-    };
-    Ok((made, answer))
+    Ok((request, target, body))
 }
 
 /// By how many seconds a call advances the clock, if it does.
-fn advanced_by(request: &Request) -> Option<u64> {
+pub(crate) fn advanced_by(request: &Request) -> Option<u64> {
     if request.path.trim_matches('/') != CLOCK_ADVANCE {
         return None;
     }
@@ -322,7 +332,8 @@ fn created(call: &Call, path: &str, status: u16, answer: &str) -> Option<String>
     Some(format!("fhir/{kind}/{}", resource["id"].as_str()?))
 }
 
-fn pick_all(call: &Call, answer: &str, values: &mut Vec<Entity>) -> Result<(), String> {
+/// Keeps what a call picks from its answer, for those after it.
+pub(crate) fn pick_all(call: &Call, answer: &str, values: &mut Vec<Entity>) -> Result<(), String> {
     for (name, pick) in &call.pick {
         let picked = pick.from(answer)?;
         values.retain(|one| one.key != *name);

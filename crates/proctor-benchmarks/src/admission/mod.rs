@@ -24,7 +24,7 @@ use proctor_playground::environment::Blueprint;
 use proctor_verify::Finding;
 use serde_json::Value;
 
-pub(crate) use self::attempt::{Move, Program};
+pub(crate) use self::attempt::{Move, Program, advanced_by, pick_all, request_of};
 pub(crate) use self::careless::program as careless_program;
 pub use self::certificate::{Certificate, HarmRow, Survivor, TaskCertificate};
 pub use self::server::Admitter;

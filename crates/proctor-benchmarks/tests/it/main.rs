@@ -3,6 +3,7 @@
 
 mod admission;
 mod malformed;
+mod reference;
 mod schema;
 mod shipped;
 mod support;

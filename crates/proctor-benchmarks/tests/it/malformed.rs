@@ -84,6 +84,78 @@ tasks:
     insta::assert_snapshot!(told(text));
 }
 
+/// Everything that an author can get wrong without making the file unreadable, each in its place.
+const MISTAKEN: &str = r#"
+name: Small
+slug: small
+timeout: 60
+environment:
+  name: Ward
+  simulators:
+    - {type: Fhir, name: Chart, datasets: [chart]}
+    - {type: Fax, name: Fax line}
+    - {type: Clearinghouse, name: House}
+datasets:
+  chart:
+    type: FHIR
+    data:
+      - {resourceType: Patient, id: ada, birthDate: yesterday, colour: red}
+      - {resourceType: Task, id: t, status: sleeping, intent: order}
+entities:
+  ada: {kind: Patient, data: {id: ada}}
+tasks:
+  - name: Paths and rows
+    entities: [ada]
+    capture:
+      number: {from: portal, resource: prior_auths, path: auth_number}
+      day: {from: fhir, resource: Appointment, path: begin}
+    criteria:
+      - {label: A, assertion: {assert: fhir-resource-state, resource_type: Appointment, fields: [{path: start_time, expected: x}, {path: participant.actor.display, expected: x}]}}
+      - {label: B, assertion: {assert: portal-state-match, correlate_by: {resource: letters}}}
+      - {label: C, assertion: {assert: unchanged, allow: [{fhir: Task, only: [stats]}, {fhir: Task, where: {state: x}, max: 1}, {fhir: "*"}, {portal: letters, max: 1}]}}
+      - {label: D, assertion: {assert: events, match: {protocol: fax}, count: {min: 0}}}
+    solution: [{call: GET fhir/Patient}]
+  - name: Steps
+    entities: [ada]
+    scenario:
+      - {type: fax_inbound, from_numbr: "1", text: 5}
+      - {type: hl7_inbound}
+      - {type: x12_claim, claims: 5, after: soon, times: 0, when: {protocl: fax}}
+    criteria:
+      - {label: E, assertion: {assert: fhir-resource-state, resource_type: Appointment}}
+    solution: [{call: GET fhir/Patient}]
+  - name: Steps that cannot happen
+    entities: [ada]
+    scenario:
+      - {type: fhir_upsert, resource: {resourceType: Nothing}}
+      - {type: fax_inbound, from_number: "+1 555 010 0001", text: Hello}
+      - {type: x12_claim, claims: [{patient_account: A, member_id: NOBODY, service_date: "2030-01-01", diagnosis_codes: [I10], lines: [{procedure_code: "99213", charge: 5}]}]}
+    criteria:
+      - {label: F, assertion: {assert: fhir-resource-state, resource_type: Appointment}}
+    solution: [{call: GET fhir/Patient}]
+"#;
+
+#[test]
+fn mistakes_of_authors_are_found_when_they_write() {
+    let told = told(MISTAKEN);
+    // Each with its line and column.
+    let lines = told.lines().filter(|line| line.starts_with("file.yaml:"));
+    assert!(lines.count() >= 18, "{told}");
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn a_strict_check_takes_warnings_for_errors() {
+    let text = SMALL.to_owned();
+    let mut report = read(&text).unwrap().check(NOW).report;
+    assert!(
+        !report.has_errors() && !report.problems.is_empty(),
+        "{report}"
+    );
+    report.make_strict();
+    assert!(report.has_errors());
+}
+
 #[test]
 fn what_an_agent_gets_for_nothing_is_reported() {
     let text = SMALL.replace(

@@ -1,6 +1,6 @@
 //! The JSON Schema says what the reader does.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proctor_benchmarks::SHIPPED;
 use proctor_engine::Extensions;
@@ -107,30 +107,149 @@ fn configurations() -> Vec<String> {
     lines.collect()
 }
 
-/// Where it says so.
-const BEGIN: &str = "      \"allOf\": [\n";
-const END: &str = "\n      ],\n";
+/// How it says what the members of each kind of step are: a line each.
+fn steps() -> Vec<String> {
+    let shipped = Extensions::shipped();
+    let steps = shipped.simulators.steps().into_iter();
+    let lines = steps.map(|(kind, _)| {
+        let mut schema = kind.whole_schema();
+        schema["properties"]["when"] =
+            json!({"anyOf": [{"$ref": "#/$defs/pattern"}, {"type": "null"}]});
+        let of_kind = json!({"required": ["type"], "properties": {"type": {"const": kind.name}}});
+        json!({"if": of_kind, "then": schema}).to_string()
+    });
+    lines.collect()
+}
+
+/// How it says what the members of each kind of assertion are: a line each. What many of them have stands once.
+fn assertions() -> Vec<String> {
+    let shipped = Extensions::shipped();
+    let (pattern, expectation) = parts();
+    let lines = shipped.checks.schemas().map(|(name, mut schema)| {
+        put_reference(&mut schema, &pattern, "#/$defs/pattern");
+        put_reference(&mut schema, &expectation, "#/$defs/expectation");
+        let of_check = json!({"required": ["assert"], "properties": {"assert": {"const": name}}});
+        json!({"if": of_check, "then": schema}).to_string()
+    });
+    lines.collect()
+}
+
+/// The schemas of patterns over events, and of what is expected of a value.
+fn parts() -> (Value, Value) {
+    let all: BTreeMap<_, _> = Extensions::shipped().checks.schemas().collect();
+    let pattern = all["events"]["properties"]["patterns"]["additionalProperties"].clone();
+    let expectation = pattern["properties"]["status"].clone();
+    (pattern, expectation)
+}
+
+/// Puts a reference in the place of everything that is like `part`.
+fn put_reference(schema: &mut Value, part: &Value, reference: &str) {
+    if schema == part {
+        *schema = json!({"$ref": reference});
+        return;
+    }
+    match schema {
+        Value::Object(members) => {
+            let members = members.values_mut();
+            members.for_each(|one| put_reference(one, part, reference));
+        }
+        Value::Array(items) => {
+            let items = items.iter_mut();
+            items.for_each(|one| put_reference(one, part, reference));
+        }
+        _ => {}
+    }
+}
+
+/// The schema with what the code says of configurations, steps and assertions.
+fn renewed() -> String {
+    let mut text = SCHEMA.to_owned();
+    for (section, lines) in [
+        ("    \"simulator\": {", configurations()),
+        ("    \"step\": {", steps()),
+        ("        \"assertion\": {", assertions()),
+    ] {
+        text = with_lines(&text, section, &lines);
+    }
+    let (mut pattern, expectation) = parts();
+    put_reference(&mut pattern, &expectation, "#/$defs/expectation");
+    for (name, schema) in [("pattern", pattern), ("expectation", expectation)] {
+        let start = format!("    \"{name}\": ");
+        let lines: Vec<String> = text
+            .lines()
+            .map(|line| match line.starts_with(&start) {
+                true => format!("{start}{schema},"),
+                false => line.to_owned(),
+            })
+            .collect();
+        text = lines.join("\n") + "\n";
+    }
+    text
+}
+
+/// The text with other lines in the `allOf` of a section.
+fn with_lines(text: &str, section: &str, lines: &[String]) -> String {
+    let (before, rest) = text.split_once(section).unwrap();
+    let (head, rest) = rest.split_once("\"allOf\": [\n").unwrap();
+    let indentation = &head[head.rfind('\n').map_or(0, |at| at + 1)..];
+    let end = format!("{indentation}],");
+    let (_, after) = rest.split_once(&end).unwrap();
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|line| format!("{indentation}  {line}"))
+        .collect();
+    let lines = lines.join(",\n");
+    format!("{before}{section}{head}\"allOf\": [\n{lines}\n{end}{after}")
+}
 
 #[test]
-fn the_schema_has_the_configuration_of_every_type() {
-    let (before, rest) = SCHEMA.split_once(BEGIN).unwrap();
-    let (written, after) = rest.split_once(END).unwrap();
-    let lines: Vec<String> = configurations()
-        .iter()
-        .map(|line| format!("        {line}"))
-        .collect();
-    let expected = lines.join(",\n");
+fn the_schema_has_every_configuration_step_and_assertion() {
+    let expected = renewed();
     if std::env::var_os("WRITE_SCHEMA").is_some() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../../benchmarks/benchmark.schema.json"
         );
-        fs_err::write(path, format!("{before}{BEGIN}{expected}{END}{after}")).unwrap();
+        fs_err::write(path, expected).unwrap();
     } else {
         assert!(
-            written == expected,
-            "benchmark.schema.json is behind a simulator's configuration: run this test with WRITE_SCHEMA=1"
+            SCHEMA == expected,
+            "benchmark.schema.json is behind the code: run this test with WRITE_SCHEMA=1"
         );
+    }
+}
+
+#[test]
+fn the_examples_of_steps_and_assertions_are_right_by_their_schemas_and_for_their_readers() {
+    let shipped = Extensions::shipped();
+    for (kind, _) in shipped.simulators.steps() {
+        let schema = kind.whole_schema();
+        let example = &schema["examples"][0];
+        let validator = jsonschema::draft202012::new(&schema).unwrap();
+        assert!(validator.is_valid(example), "{example}");
+        shipped.simulators.read_step(example).unwrap();
+        let mut strange = example.clone();
+        strange["colour"] = json!("red");
+        assert!(!validator.is_valid(&strange), "{strange}");
+        if kind.name != "x12_claim" {
+            let refused = shipped.simulators.read_step(&strange).unwrap_err();
+            assert!(refused.to_string().contains("colour"), "{refused}");
+        }
+    }
+    for (name, schema) in shipped.checks.schemas() {
+        let example = &schema["examples"][0];
+        let validator = jsonschema::draft202012::new(&schema).unwrap();
+        assert!(validator.is_valid(example), "{example}");
+        assert_eq!(
+            proctor_verify::problems(example, &shipped.checks),
+            [],
+            "{name}"
+        );
+        let mut strange = example.clone();
+        strange["colour"] = json!("red");
+        assert!(!validator.is_valid(&strange), "{strange}");
+        let told = proctor_verify::problems(&strange, &shipped.checks);
+        assert!(!told.is_empty(), "{name}");
     }
 }
 

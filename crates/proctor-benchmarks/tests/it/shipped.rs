@@ -43,12 +43,7 @@ fn every_shipped_benchmark_is_a_real_one() {
     for file in all() {
         let content = &file.content;
         assert_eq!(content.visibility, Visibility::Public);
-        // Two about time and claims are shorter than the others.
-        let least = match content.slug.as_str() {
-            "late-result" | "denied-claim" => 2,
-            _ => 4,
-        };
-        assert!(content.tasks.len() >= least, "{}", content.name);
+        assert!(content.tasks.len() >= 4, "{}", content.name);
         for task in &content.tasks {
             let axes: BTreeSet<_> = task
                 .criteria
