@@ -2,11 +2,23 @@
 import { all } from './dom.js';
 
 function setUp(svg) {
-  const { columns, cell, count } = Object.fromEntries(Object.entries(svg.dataset).map(([key, value]) => [key, Number(value)]));
+  const { columns, cell, count, block } = Object.fromEntries(Object.entries(svg.dataset).map(([key, value]) => [key, Number(value)]));
   const names = document.getElementById(svg.dataset.names);
   const place = document.getElementById(svg.dataset.place);
-  if (!names || !columns) return;
-  const cells = JSON.parse(names.textContent);
+  if ((!names && !block) || !columns) return;
+  const cells = names ? JSON.parse(names.textContent) : [];
+  const asked = new Set();
+  // Names of large maps come in blocks, when somebody looks at one of theirs.
+  async function fetchNames(index) {
+    const number = Math.floor(index / block);
+    if (asked.has(number)) return;
+    asked.add(number);
+    try {
+      const answer = await fetch(`${location.pathname}/cells/${number}`, { credentials: 'same-origin' });
+      (await answer.json()).forEach((name, place) => { cells[number * block + place] = name; });
+      if (chosen >= 0) choose(chosen);
+    } catch { asked.delete(number); }
+  }
   const at = svg.querySelector('.at');
   let chosen = -1;
   function choose(index) {
@@ -15,7 +27,8 @@ function setUp(svg) {
     at.setAttribute('x', (index % columns) * cell + 0.5);
     at.setAttribute('y', Math.floor(index / columns) * cell + 0.5);
     at.removeAttribute('visibility');
-    const [name, words] = cells[index] ?? ['', ''];
+    if (block && !cells[index]) fetchNames(index);
+    const [name, words] = cells[index] ?? ['…', ''];
     place.textContent = `${name} · ${words}`;
   }
   const under = (event) => {

@@ -2,7 +2,7 @@
 import { all, announce } from './dom.js';
 
 const HELP = [
-  ['?', 'this help'], ['/', 'search'], ['g r', 'runs'], ['g o', 'overview'], ['g b', 'benchmarks'], ['g j', 'jobs'], ['g c', 'compare'], ['g l', 'leaderboards'], ['g d', 'devboxes'],
+  ['?', 'this help'], ['/', 'search'], ['g r', 'runs'], ['g o', 'overview'], ['g b', 'benchmarks'], ['g j', 'jobs'], ['g c', 'compare'], ['g l', 'leaderboards'], ['g d', 'devboxes'], ['g h', 'documents'],
   ['j k', 'next, previous row'], ['Enter', 'open the row'], ['x', 'mark a run for compare'], ['c', 'compare the marked runs'],
   ['n p', 'next, previous task run'], ['f', 'next failed criterion'], ['e', 'evidence ↔ event'], ['[ ]', 'collapse, expand'], ['t', 'light or dark'],
 ];

@@ -29,19 +29,20 @@ bind('x', () => {
   if (box) box.checked = !box.checked;
   count();
 });
-const marked = () => all('input[data-mark]:checked').map((one) => one.value);
+const marked = () => all('input[data-mark]:checked');
 function count() {
   const button = document.querySelector('[data-compare]');
   if (!button) return;
   const number = marked().length;
-  button.hidden = number < 2;
-  button.textContent = `Compare ${number} runs`;
+  button.disabled = number < 2;
+  button.textContent = number < 2 ? 'Compare marked' : `Compare ${number} runs`;
 }
 bind('c', () => {
-  const [a, b, ...more] = marked();
-  if (!b) { announce('Mark two runs with x first'); return; }
-  const rest = more.map((one) => `&run=${encodeURIComponent(one)}`).join('');
-  location.href = `/ui/compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}${rest}`;
+  if (!document.querySelector('[data-compare]')) return false;
+  if (marked().length < 2) { announce('Mark two runs with x first'); return true; }
+  document.getElementById('marked').requestSubmit();
+  return true;
 });
 document.addEventListener('change', (event) => { if (event.target.matches('input[data-mark]')) count(); });
+document.addEventListener('proctor:fresh', count);
 count();

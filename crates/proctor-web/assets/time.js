@@ -20,7 +20,7 @@ document.addEventListener('click', async (event) => {
   if (!button) return;
   event.preventDefault();
   try {
-    await navigator.clipboard.writeText(button.dataset.copy);
+    await navigator.clipboard.writeText((button.dataset.address ? location.origin + button.dataset.address : '') + button.dataset.copy);
     announce('Copied');
   } catch {
     announce('The browser did not allow copying');

@@ -27,6 +27,16 @@ const FILES: &[(&str, &str, &[u8])] = &[
         include_bytes!("../assets/proctor.css"),
     ),
     (
+        "compare.css",
+        "text/css; charset=utf-8",
+        include_bytes!("../assets/compare.css"),
+    ),
+    (
+        "live.css",
+        "text/css; charset=utf-8",
+        include_bytes!("../assets/live.css"),
+    ),
+    (
         "icon.svg",
         "image/svg+xml",
         include_bytes!("../assets/icon.svg"),
@@ -82,6 +92,13 @@ static PACKED: LazyLock<Vec<Packed>> = LazyLock::new(|| {
 /// The address of an asset.
 pub(crate) fn url(name: &str) -> String {
     format!("/ui/assets/{}/{name}", *DIGEST)
+}
+
+/// All style sheets as one text, for pages that stand by themselves.
+pub(crate) fn styles() -> String {
+    let sheets = FILES.iter().filter(|(name, ..)| name.ends_with(".css"));
+    let texts = sheets.map(|(_, _, content)| String::from_utf8_lossy(content));
+    texts.collect()
 }
 
 pub(crate) fn routes() -> Router<WebState> {

@@ -129,6 +129,18 @@ pub fn short(text: impl AsRef<str>, most: usize) -> Html {
     Html(out)
 }
 
+/// The beginning of a text of strangers, with its lines.
+pub fn short_lines(text: impl AsRef<str>, most: usize) -> Html {
+    let text = text.as_ref();
+    let end = text.char_indices().nth(most);
+    let Some((end, _)) = end else {
+        return self::text(text);
+    };
+    let mut out = self::text(&text[..end]).0;
+    let _ = write!(out, "… ({} characters more)", text[end..].chars().count());
+    Html(out)
+}
+
 /// Text of strangers inside an attribute: code points in brackets, because an attribute has no markup.
 pub fn attribute(text: impl AsRef<str>) -> String {
     let mut out = String::new();
@@ -292,7 +304,8 @@ fn floor_to(score: f64) -> f64 {
 }
 
 /// A difference of scores with its sign.
-pub fn difference(value: f64) -> String {
+pub fn difference(value: impl Given<f64>) -> String {
+    let value = value.given();
     let sign = if value > 0.0005 {
         "+"
     } else if value < -0.0005 {
@@ -300,7 +313,17 @@ pub fn difference(value: f64) -> String {
     } else {
         "±"
     };
-    format!("{sign}{:.3}", value.abs())
+    // Halves away from zero, as the sentences of the statistics round.
+    format!("{sign}{:.3}", (value.abs() * 1000.0).round() / 1000.0)
+}
+
+/// A share as a whole percentage; one that is more than none is never shown as 0.
+pub fn percent(share: impl Given<f64>) -> String {
+    let share = share.given();
+    match share * 100.0 {
+        value if value > 0.0 && value < 1.0 => "< 1 %".to_owned(),
+        value => format!("{value:.0} %"),
+    }
 }
 
 /// A whole number with its thousands apart.
@@ -324,7 +347,8 @@ pub fn counted(number: impl Given<usize>, noun: &str) -> String {
 }
 
 /// Bytes as people say them.
-pub fn bytes(number: u64) -> String {
+pub fn bytes(number: impl Given<u64>) -> String {
+    let number = number.given();
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if number < 1000 {
         return format!("{number} B");
@@ -439,9 +463,9 @@ mod tests {
         assert_eq!(count(1234567_u64), "1,234,567");
         assert_eq!(counted(1, "task"), "1 task");
         assert_eq!(counted(0, "task"), "0 tasks");
-        assert_eq!(bytes(999), "999 B");
-        assert_eq!(bytes(1234), "1.2 kB");
-        assert_eq!(bytes(99_999_999), "100 MB");
+        assert_eq!(bytes(999_u64), "999 B");
+        assert_eq!(bytes(1234_u64), "1.2 kB");
+        assert_eq!(bytes(99_999_999_u64), "100 MB");
         assert_eq!(duration(Duration::from_millis(1_200)), "1.2 s");
         assert_eq!(duration(Duration::from_secs(102)), "1 m 42 s");
         assert_eq!(duration(Duration::from_secs(7260)), "2 h 01 m");

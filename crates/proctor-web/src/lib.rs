@@ -11,16 +11,21 @@
 //! Pages call the engine and the store as the API's dialects do, never the API's routes. They work without JavaScript, except live
 //! updates, hovering over the heat map and following a log. They load nothing from elsewhere.
 
+mod aliases;
 mod assets;
 pub mod error;
 pub mod evidence;
 mod guard;
 pub mod html;
+mod log_view;
+mod memo;
 pub mod pages;
+mod plots;
 pub mod query;
 pub mod run_model;
 pub mod session;
 pub mod shell;
+mod spreadsheet;
 pub mod state;
 pub mod timeline;
 

@@ -20,6 +20,19 @@ impl Params {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// All values of a parameter, in their order.
+    pub fn all(&self, name: &str) -> Vec<&str> {
+        let pairs = self.0.iter().filter(|(known, _)| known == name);
+        pairs.map(|(_, value)| value.as_str()).collect()
+    }
+
+    /// The parameters, in their order.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// A parameter that is a number.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.get(name)?.parse().ok()
@@ -34,6 +47,13 @@ impl Params {
             pairs.push((name.to_owned(), value.to_owned()));
         }
         Self(pairs)
+    }
+
+    /// The address with one parameter more, beside others of the same name.
+    #[must_use]
+    pub fn and(mut self, name: &str, value: &str) -> Self {
+        self.0.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     /// The address without a parameter.

@@ -66,6 +66,21 @@ pub struct TaskRow {
     pub took: Option<Duration>,
 }
 
+/// How many criteria are marked in a table.
+const STRIP: usize = 24;
+
+impl TaskRow {
+    /// The criteria that are marked in a table.
+    pub fn strip(&self) -> &[Cell] {
+        &self.cells[..self.cells.len().min(STRIP)]
+    }
+
+    /// How many further criteria there are.
+    pub fn more_cells(&self) -> usize {
+        self.cells.len().saturating_sub(STRIP)
+    }
+}
+
 /// What a criterion scored in a task run.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {

@@ -9,12 +9,12 @@ use axum::{
     response::{IntoResponse as _, Redirect, Response},
 };
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use http::{HeaderMap, HeaderValue, header, request::Parts};
+use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use proctor_core::{
-    id::kinds::{OrganizationId, SolverId},
+    id::kinds::{CredentialId, OrganizationId, SolverId},
     run::Run,
 };
-use proctor_store::credentials::{Principal, Who};
+use proctor_store::credentials::{Authentication, Principal, Who};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
@@ -38,6 +38,35 @@ pub struct Visitor {
 }
 
 impl Visitor {
+    /// Whoever shows a key of an organization or of a Solver in the header; none if no key is shown.
+    pub(crate) async fn of_key(parts: &Parts, state: &WebState) -> Result<Option<Self>, PageError> {
+        let shown = parts.headers.get(header::AUTHORIZATION);
+        let Some(shown) = shown.and_then(|value| value.to_str().ok()) else {
+            return Ok(None);
+        };
+        let key = shown.strip_prefix("Bearer ").unwrap_or_default().trim();
+        match state.store().authenticate(key).await? {
+            Authentication::Known(principal)
+                if matches!(principal.who, Who::Organization | Who::Solver(_)) =>
+            {
+                Ok(Some(Self {
+                    principal: (*principal).clone(),
+                    form_token: String::new(),
+                    theme: Theme::System,
+                }))
+            }
+            _ => Err(PageError::new(
+                StatusCode::UNAUTHORIZED,
+                "This needs a key of the organization or of a Solver.",
+            )),
+        }
+    }
+
+    /// The key that the session was opened with.
+    pub fn credential(&self) -> CredentialId {
+        self.principal.credential
+    }
+
     /// The organization whose things are shown.
     pub fn organization(&self) -> OrganizationId {
         self.principal.organization.id

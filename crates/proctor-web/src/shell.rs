@@ -11,6 +11,20 @@ pub enum Section {
     Overview,
     /// `/ui/runs` and what is below a run.
     Runs,
+    /// `/ui/benchmarks` and what is below one.
+    Benchmarks,
+    /// `/ui/compare` and comparisons that were kept.
+    Compare,
+    /// `/ui/leaderboards` and the boards of benchmarks.
+    Leaderboards,
+    /// `/ui/jobs`.
+    Jobs,
+    /// `/ui/devboxes`.
+    Devboxes,
+    /// `/ui/docs`.
+    Docs,
+    /// `/ui/settings`, which the account menu leads to.
+    Settings,
 }
 
 /// An entry of the bar.
@@ -26,12 +40,50 @@ pub struct NavEntry {
 }
 
 /// The bar.
-pub const NAV: &[NavEntry] = &[NavEntry {
-    section: Section::Runs,
-    href: "/ui/runs",
-    label: "Runs",
-    key: "r",
-}];
+pub const NAV: &[NavEntry] = &[
+    NavEntry {
+        section: Section::Benchmarks,
+        href: "/ui/benchmarks",
+        label: "Benchmarks",
+        key: "b",
+    },
+    NavEntry {
+        section: Section::Runs,
+        href: "/ui/runs",
+        label: "Runs",
+        key: "r",
+    },
+    NavEntry {
+        section: Section::Compare,
+        href: "/ui/compare",
+        label: "Compare",
+        key: "c",
+    },
+    NavEntry {
+        section: Section::Jobs,
+        href: "/ui/jobs",
+        label: "Jobs",
+        key: "j",
+    },
+    NavEntry {
+        section: Section::Leaderboards,
+        href: "/ui/leaderboards",
+        label: "Leaderboards",
+        key: "l",
+    },
+    NavEntry {
+        section: Section::Devboxes,
+        href: "/ui/devboxes",
+        label: "Devboxes",
+        key: "d",
+    },
+    NavEntry {
+        section: Section::Docs,
+        href: "/ui/docs",
+        label: "Docs",
+        key: "h",
+    },
+];
 
 /// Light, dark, or as the system says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,6 +158,17 @@ pub struct Shell {
 }
 
 impl Shell {
+    /// Nothing around a page.
+    pub(crate) fn bare() -> Self {
+        Self {
+            title: String::new(),
+            section: Section::None,
+            account: None,
+            theme: Theme::System,
+            live: None,
+        }
+    }
+
     /// The address of an asset.
     pub fn asset(&self, name: &str) -> String {
         assets::url(name)

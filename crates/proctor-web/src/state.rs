@@ -5,21 +5,34 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use proctor_core::run::Run;
-
-use proctor_engine::Engine;
+use proctor_core::{id::kinds::TaskRunId, run::Run};
+use proctor_engine::{Engine, EngineError};
 use proctor_fleet::Fleet;
 use proctor_store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::run_model::RunModel;
+use crate::{memo::Memos, run_model::RunModel, timeline::index::WorldIndex};
 
 /// How many browser tabs may follow something at once; further ones poll.
 const LIVE_VIEWERS: usize = 1000;
 
 /// How many runs that are over are kept ready: their pages are turned over, sorted and filtered.
 const KNOWN_RUNS: usize = 24;
+
+/// How many worlds are kept ready, and how many events they may have together.
+const KNOWN_WORLDS: usize = 12;
+const KNOWN_EVENTS: usize = 400_000;
+
+/// The index of a world, which one request at a time reads on.
+pub(crate) type SharedIndex = Arc<tokio::sync::Mutex<WorldIndex>>;
+
+/// A world that was looked at lately.
+struct KnownWorld {
+    id: TaskRunId,
+    index: SharedIndex,
+    events: usize,
+}
 
 /// How the pages are reached.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +57,9 @@ struct Shared {
     stop: CancellationToken,
     /// Runs that are over, the last used last. They do not change, except for their place on the leaderboard.
     runs: Mutex<Vec<Arc<RunModel>>>,
+    memos: Memos,
+    /// Worlds that were looked at, the last used last. Journals only grow, so an index is read on and never made anew.
+    worlds: Mutex<Vec<KnownWorld>>,
 }
 
 impl WebState {
@@ -61,7 +77,59 @@ impl WebState {
             live: Arc::new(Semaphore::new(LIVE_VIEWERS)),
             stop,
             runs: Mutex::default(),
+            memos: Memos::default(),
+            worlds: Mutex::default(),
         }))
+    }
+
+    /// The index of a task run's world, as far as it was read before.
+    pub(crate) async fn world(&self, id: TaskRunId) -> Result<SharedIndex, EngineError> {
+        let known = |worlds: &mut Vec<KnownWorld>| {
+            let place = worlds.iter().position(|one| one.id == id)?;
+            let found = worlds.remove(place);
+            let index = Arc::clone(&found.index);
+            worlds.push(found);
+            Some(index)
+        };
+        if let Some(index) = known(&mut self.worlds()) {
+            return Ok(index);
+        }
+        let reader = self.engine().task_run_reader(id).await?;
+        // Nothing may have begun yet; whoever looks later begins anew.
+        let is_kept = reader.is_some();
+        let index = Arc::new(tokio::sync::Mutex::new(WorldIndex::new(reader)));
+        let mut worlds = self.worlds();
+        if let Some(index) = known(&mut worlds) {
+            return Ok(index);
+        }
+        if is_kept {
+            worlds.push(KnownWorld {
+                id,
+                index: Arc::clone(&index),
+                events: 0,
+            });
+        }
+        Ok(index)
+    }
+
+    /// Notes how large an index is now, and lets go of what was not used for longest where all are too large. One that could not
+    /// be read to its end is not kept.
+    pub(crate) fn note_world(&self, id: TaskRunId, index: &WorldIndex) {
+        let mut worlds = self.worlds();
+        if index.problem().is_some() {
+            worlds.retain(|one| one.id != id);
+        }
+        if let Some(known) = worlds.iter_mut().find(|one| one.id == id) {
+            known.events = index.entries().len();
+        }
+        let size = |worlds: &[KnownWorld]| worlds.iter().map(|one| one.events).sum::<usize>();
+        while worlds.len() > KNOWN_WORLDS || (worlds.len() > 1 && size(&worlds) > KNOWN_EVENTS) {
+            worlds.remove(0);
+        }
+    }
+
+    fn worlds(&self) -> std::sync::MutexGuard<'_, Vec<KnownWorld>> {
+        self.0.worlds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A run that was read before and has not changed since.
@@ -103,6 +171,11 @@ impl WebState {
     /// The devboxes, if this server has any.
     pub fn fleet(&self) -> Option<&Fleet> {
         self.0.fleet.as_ref()
+    }
+
+    /// What was computed from runs that are over.
+    pub(crate) fn memo(&self) -> &Memos {
+        &self.0.memos
     }
 
     pub(crate) fn options(&self) -> &WebOptions {

@@ -3,6 +3,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
+import { large } from './large.mjs';
 
 const require = createRequire(import.meta.url);
 const seed = JSON.parse(process.env.SEED);
@@ -257,7 +258,7 @@ const checks = {
   async 'everything works without JavaScript'() {
     const page = await visitor({ javaScriptEnabled: false });
     await page.goto(`${url}/ui/runs`);
-    await page.click('table a >> nth=0');
+    await page.click('table tbody a >> nth=0');
     assert(page.url().includes('/ui/runs/br_'), page.url());
     await page.goto(`${url}/ui/runs/${careless.run_id}`);
     await page.click('#tasks .chip >> text=fail');
@@ -341,6 +342,11 @@ const checks = {
     await api(tasks[0].complete_url, { key: token, method: 'POST', body: '{}' });
     await eventually('the first task is done', async () => (await page.textContent('#head')).includes('1 of 4'));
     process.kill(seed.pid, 'SIGKILL');
+    // Until the process is gone it has its address and its locks.
+    await eventually('the server is gone', async () => {
+      try { process.kill(seed.pid, 0); } catch { return true; }
+      return false;
+    }, 60000);
     const again = spawn(seed.restart[0], seed.restart.slice(1), { stdio: ['ignore', 'ignore', 'inherit'] });
     restarted = again;
     await eventually('the server is back', async () => (await fetch(`${url}/healthz`)).ok, 60000);
@@ -352,6 +358,12 @@ const checks = {
     await page.context().close();
   },
 };
+
+// The crash of the server comes last, so that it takes no other check with it.
+const [crash] = Object.entries(checks).slice(-1);
+delete checks[crash[0]];
+Object.assign(checks, large({ seed, browser, visitor, eventually, assert, equal, api, of, axe, POLICY }));
+checks[crash[0]] = crash[1];
 
 let [passed, failed] = [0, 0];
 let restarted;

@@ -14,10 +14,7 @@ use proctor_core::{
 };
 use serde_json::Value;
 
-use super::{
-    page,
-    task_run::{self, Found},
-};
+use super::{page, task_run::Found};
 use crate::{
     error::PageError,
     evidence::{self, Evidence},
@@ -27,9 +24,13 @@ use crate::{
     state::WebState,
     timeline::{
         describe::{Line, line},
-        links::{event_of_turn, links},
+        index::{Depth, WorldIndex},
+        links::Linked,
     },
 };
+
+/// How many events are listed.
+const EVENTS: usize = 200;
 
 pub(crate) fn routes() -> Router<WebState> {
     Router::new().route("/ui/criterion-runs/{id}", get(criterion_run))
@@ -48,6 +49,7 @@ struct CriterionRunPage<'p> {
     phrases: Vec<Phrase>,
     events: Vec<Line>,
     nearest: Vec<Line>,
+    more: usize,
     kind: Option<String>,
     assertion: Html,
     raw: Html,
@@ -94,16 +96,15 @@ async fn criterion_run(
     let task = found.task()?;
     let criterion = task.criteria.iter().find(|one| one.id == run.criterion);
     let criterion = criterion.ok_or_else(missing)?;
-    let (events, _) = task_run::events(&state, run.task_run).await;
+    let world = state.world(run.task_run).await?;
+    let mut index = world.lock().await;
+    index.follow(std::slice::from_ref(&run), Depth::All).await;
+    state.note_world(run.task_run, &index);
     let read = evidence::read(&run.evidence);
-    let links = links(&run.evidence, &events);
-    let lines = |ids: &[proctor_core::id::kinds::EventId]| -> Vec<Line> {
-        events
-            .iter()
-            .filter(|event| ids.contains(&event.id))
-            .map(line)
-            .collect()
-    };
+    let links = index.links(id);
+    let more = links.events.len().saturating_sub(EVENTS);
+    let events = lines(&index, &links.events).await;
+    let nearest = lines(&index, &links.nearest).await;
     let assertion = match &criterion.check {
         Check::Assertion(value) => value.clone(),
         Check::Scorer(scorer) => serde_json::to_value(scorer).unwrap_or(Value::Null),
@@ -113,7 +114,7 @@ async fn criterion_run(
         turn: one.turn,
         href: one
             .turn
-            .and_then(|turn| event_of_turn(&events, turn))
+            .and_then(|turn| index.event_of_turn(turn))
             .map(|event| {
                 format!(
                     "/ui/task-runs/{}?criterion={id}&event={event}#{event}",
@@ -126,8 +127,9 @@ async fn criterion_run(
         task_name: &task.name,
         mark: Mark::of_score(run.score.value()),
         phrases: phrases.collect(),
-        events: lines(&links.events),
-        nearest: lines(&links.nearest),
+        events,
+        nearest,
+        more,
         kind: ["type", "check", "kind"]
             .iter()
             .find_map(|name| assertion[*name].as_str().map(str::to_owned)),
@@ -138,4 +140,11 @@ async fn criterion_run(
         run: &run,
         found: &found,
     })
+}
+
+/// Events as lines; where they cannot be read, none.
+async fn lines(index: &WorldIndex, linked: &[Linked]) -> Vec<Line> {
+    let places: Vec<u64> = linked.iter().take(EVENTS).map(|one| one.seq).collect();
+    let events = index.at(&places).await.unwrap_or_default();
+    events.iter().map(line).collect()
 }

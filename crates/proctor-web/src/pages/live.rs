@@ -16,7 +16,7 @@ use axum::{
 };
 use futures::{Stream, stream};
 use http::{HeaderMap, StatusCode};
-use proctor_core::id::kinds::{RunId, TaskRunId, WorldId};
+use proctor_core::id::kinds::{DevboxId, JobId, RunId, TaskRunId, WorldId};
 use serde::Deserialize;
 
 use crate::{error::PageError, session::Visitor, state::WebState};
@@ -44,8 +44,16 @@ enum Topic {
     Runs,
     /// A run with its task runs.
     Run(RunId),
-    /// A task run with its world.
+    /// A task run with its world, or with the log of its box.
     TaskRun(TaskRunId),
+    /// All jobs of the organization.
+    Jobs,
+    /// A job with its tries.
+    Job(JobId),
+    /// All devboxes of the organization.
+    Devboxes,
+    /// A devbox with its log.
+    Devbox(DevboxId),
 }
 
 impl Topic {
@@ -54,6 +62,10 @@ impl Topic {
             None if text == "runs" => Some(Self::Runs),
             Some(("run", id)) => id.parse().ok().map(Self::Run),
             Some(("task-run", id)) => id.parse().ok().map(Self::TaskRun),
+            None if text == "jobs" => Some(Self::Jobs),
+            None if text == "devboxes" => Some(Self::Devboxes),
+            Some(("job", id)) => id.parse().ok().map(Self::Job),
+            Some(("devbox", id)) => id.parse().ok().map(Self::Devbox),
             _ => None,
         }
     }
@@ -67,7 +79,22 @@ impl Topic {
             Self::TaskRun(id) => {
                 let world = WorldId::from_uuid(id.uuid());
                 let events = store.journal().head(world).await?.next;
-                format!("{}.{events}", store.task_run_version(id).await?)
+                let devbox = store
+                    .task_run(id)
+                    .await?
+                    .and_then(|found| found.value.devbox);
+                let log = match devbox {
+                    Some(devbox) => log_length(state, devbox).await,
+                    None => 0,
+                };
+                format!("{}.{events}.{log}", store.task_run_version(id).await?)
+            }
+            Self::Jobs => store.jobs_version(visitor.organization()).await?,
+            Self::Job(id) => store.job_version(id).await?,
+            Self::Devboxes => store.devboxes_version(visitor.organization()).await?,
+            Self::Devbox(id) => {
+                let log = log_length(state, id).await;
+                format!("{}.{log}", store.devbox_version(id).await?)
             }
         })
     }
@@ -76,6 +103,25 @@ impl Topic {
     async fn check(self, state: &WebState, visitor: &Visitor) -> Result<(), PageError> {
         let run = match self {
             Self::Runs => return Ok(()),
+            Self::Jobs | Self::Devboxes => return visitor.require_organization(),
+            Self::Job(id) => {
+                visitor.require_organization()?;
+                let job = state.store().job(id).await?;
+                let is_theirs =
+                    job.is_some_and(|job| job.value.organization == visitor.organization());
+                return is_theirs
+                    .then_some(())
+                    .ok_or_else(|| PageError::not_found("job"));
+            }
+            Self::Devbox(id) => {
+                visitor.require_organization()?;
+                let devbox = state.store().devbox(id).await?;
+                let is_theirs = devbox
+                    .is_some_and(|devbox| devbox.value.organization == visitor.organization());
+                return is_theirs
+                    .then_some(())
+                    .ok_or_else(|| PageError::not_found("devbox"));
+            }
             Self::Run(id) => Some(id),
             Self::TaskRun(id) => state
                 .store()
@@ -88,6 +134,14 @@ impl Topic {
         run.filter(|run| visitor.sees(&run.value))
             .map(|_| ())
             .ok_or_else(missing)
+    }
+}
+
+/// How long the log of a devbox is now.
+async fn log_length(state: &WebState, devbox: DevboxId) -> u64 {
+    match state.fleet() {
+        Some(fleet) => fleet.log_length(devbox).await,
+        None => 0,
     }
 }
 

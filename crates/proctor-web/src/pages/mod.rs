@@ -10,14 +10,24 @@ use axum::{
 
 use crate::{assets, error::PageError, guard, state::WebState};
 
+mod benchmarks;
+pub(crate) mod compare;
 mod criterion_run;
+mod devboxes;
+mod docs;
+mod gates;
+mod jobs;
+pub(crate) mod leaderboard;
 mod live;
 mod overview;
 mod run;
+mod run_actions;
 mod runs;
 mod search;
+mod settings;
 pub mod sign_in;
 mod task_run;
+mod trend;
 
 /// All pages, below `/ui/`.
 pub fn router(state: WebState) -> Router {
@@ -31,6 +41,16 @@ pub fn router(state: WebState) -> Router {
         .merge(criterion_run::routes())
         .merge(search::routes())
         .merge(live::routes())
+        .merge(compare::routes())
+        .merge(benchmarks::routes())
+        .merge(leaderboard::routes())
+        .merge(trend::routes())
+        .merge(gates::routes())
+        .merge(run_actions::routes())
+        .merge(jobs::routes())
+        .merge(devboxes::routes())
+        .merge(settings::routes())
+        .merge(docs::routes())
         .route("/ui", get(async || Redirect::permanent("/ui/")))
         .route("/ui/{*rest}", any(no_such_page))
         .layer(from_fn_with_state(state.clone(), guard::around))

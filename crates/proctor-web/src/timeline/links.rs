@@ -1,6 +1,6 @@
 //! Which events a piece of evidence rests on. Computed when it is read, never stored: evidence stays what the check said, to the byte.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use proctor_core::id::kinds::EventId;
 use proctor_playground::world::WorldEvent;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Lane,
-    describe::{self, line},
+    describe::{self, Line, line},
 };
 
 /// How many events are named where none did it.
@@ -18,95 +18,159 @@ const NEAREST: usize = 3;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Links {
     /// The events that made it so, oldest first.
-    pub events: Vec<EventId>,
+    pub events: Vec<Linked>,
     /// Where nothing in the journal did: the last events of the same protocol that changed something.
-    pub nearest: Vec<EventId>,
+    pub nearest: Vec<Linked>,
     /// The protocol that the evidence is about, if one can be told.
     pub lane: Option<Lane>,
 }
 
-/// The events behind a piece of evidence.
-pub fn links(evidence: &Value, events: &[WorldEvent]) -> Links {
-    let lane = lane(evidence);
-    let mut found = named(evidence);
-    match lane {
-        Some(Lane::Fhir) => {
-            let resource = evidence["resource"].as_str();
-            found.extend(ids(events, |event| {
-                resource.is_some_and(|resource| wrote_resource(event, resource))
-            }));
-        }
-        Some(Lane::Hl7) => {
-            let control = evidence["message_control_id"].as_str();
-            found.extend(ids(events, |event| {
-                Lane::of_kind(&event.kind) == Lane::Hl7
-                    && control.is_some_and(|id| event.payload["message_control_id"] == id)
-            }));
-        }
-        Some(Lane::X12) => {
-            let control = evidence["control_number"].as_str();
-            found.extend(ids(events, |event| {
-                control.is_some_and(|number| has_control_number(event, number))
-            }));
-        }
-        Some(Lane::Portal) => {
-            if let Some(key) = key_text(&evidence["row_key"]) {
-                let touched: Vec<EventId> = ids(events, |event| touched_row(event, &key)).collect();
-                let resource = evidence["resource"].as_str().unwrap_or_default();
-                let sent: Vec<EventId> = ids(events, |event| may_make(event, resource)).collect();
-                match (touched.is_empty(), sent.as_slice()) {
-                    // An interchange does not name the row that it makes: it is known only where a single one can have made it.
-                    (true, [only]) => drop(found.insert(*only)),
-                    _ => found.extend(touched),
-                }
-            }
-        }
-        Some(Lane::Files) => {
-            let paths: Vec<&str> = list(&evidence["matchedPaths"])
-                .filter_map(Value::as_str)
-                .collect();
-            found.extend(ids(events, |event| {
-                written_path(event).is_some_and(|path| paths.contains(&path))
-            }));
-        }
-        Some(Lane::Voice) => {
-            let turns: Vec<u64> = list(&evidence["phraseResults"])
-                .filter_map(|phrase| phrase["turn"].as_u64())
-                .collect();
-            found.extend(turns.iter().filter_map(|turn| event_of_turn(events, *turn)));
-        }
-        _ => {}
-    }
-    let known: BTreeSet<EventId> = events.iter().map(|event| event.id).collect();
-    let wanted: BTreeSet<EventId> = found.into_iter().filter(|id| known.contains(id)).collect();
-    let events_found: Vec<EventId> = ids(events, |event| wanted.contains(&event.id)).collect();
-    let nearest = match (events_found.is_empty(), lane) {
-        (true, Some(lane)) => nearest(events, lane),
-        _ => Vec::new(),
-    };
-    Links {
-        events: events_found,
-        nearest,
-        lane,
+/// An event, by name and place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Linked {
+    /// Its name.
+    pub id: EventId,
+    /// Its place in the world.
+    pub seq: u64,
+}
+
+impl Links {
+    /// Whether an event is one of those that made it so.
+    pub fn has(&self, event: EventId) -> bool {
+        self.events.iter().any(|linked| linked.id == event)
     }
 }
 
-/// The event with this turn of the telephone calls, counted from 0 over all of them.
-pub fn event_of_turn(events: &[WorldEvent], turn: u64) -> Option<EventId> {
-    let mut number = 0;
+/// The events behind a piece of evidence.
+pub fn links(evidence: &Value, events: &[WorldEvent]) -> Links {
+    let mut seeker = Seeker::new(evidence);
     for event in events {
-        let first = u64::from(event.payload["turn"].is_object());
-        let more = event.payload["turns"]
-            .as_array()
-            .map_or(0, |turns| turns.len() as u64);
-        if Lane::of_kind(&event.kind) == Lane::Voice {
-            number += first + more;
-        }
-        if number > turn {
-            return Some(event.id);
+        seeker.see(event, &line(event));
+    }
+    seeker.links()
+}
+
+/// Looks for the events behind a piece of evidence while the events go by, so that nobody has to hold all of them.
+pub struct Seeker {
+    evidence: Value,
+    lane: Option<Lane>,
+    /// Events that the evidence names itself.
+    named: BTreeSet<EventId>,
+    /// The row of the payer's records.
+    row: Option<String>,
+    /// The turns of the telephone, and how many were said so far.
+    turns: BTreeSet<u64>,
+    said: u64,
+    found: Vec<Linked>,
+    /// Interchanges that may have made the row.
+    sent: Vec<Linked>,
+    is_row_touched: bool,
+    nearest: VecDeque<Linked>,
+}
+
+impl Seeker {
+    /// Begins to look.
+    pub fn new(evidence: &Value) -> Self {
+        Self {
+            lane: lane(evidence),
+            named: named(evidence),
+            row: key_text(&evidence["row_key"]),
+            turns: list(&evidence["phraseResults"])
+                .filter_map(|phrase| phrase["turn"].as_u64())
+                .collect(),
+            evidence: evidence.clone(),
+            said: 0,
+            found: Vec::new(),
+            sent: Vec::new(),
+            is_row_touched: false,
+            nearest: VecDeque::new(),
         }
     }
-    None
+
+    /// Looks at the next event; `line` is the same event as one line.
+    pub fn see(&mut self, event: &WorldEvent, line: &Line) {
+        let evidence = &self.evidence;
+        let linked = Linked {
+            id: event.id,
+            seq: event.seq,
+        };
+        let did = match self.lane {
+            Some(Lane::Fhir) => evidence["resource"]
+                .as_str()
+                .is_some_and(|resource| wrote_resource(event, resource)),
+            Some(Lane::Hl7) => {
+                let control = evidence["message_control_id"].as_str();
+                line.lane == Lane::Hl7
+                    && control.is_some_and(|id| event.payload["message_control_id"] == id)
+            }
+            Some(Lane::X12) => evidence["control_number"]
+                .as_str()
+                .is_some_and(|number| has_control_number(event, number)),
+            Some(Lane::Portal) => self.did_to_row(event, linked),
+            Some(Lane::Files) => written_path(event)
+                .is_some_and(|path| list(&evidence["matchedPaths"]).any(|one| one == path)),
+            Some(Lane::Voice) => {
+                let before = self.said;
+                self.said += turns_in(event);
+                self.turns.range(before..self.said).next().is_some()
+            }
+            _ => false,
+        };
+        if did || self.named.contains(&event.id) {
+            self.found.push(linked);
+        }
+        // What is in the payer's records also comes by interchanges.
+        let is_near = Some(line.lane) == self.lane
+            || (self.lane == Some(Lane::Portal) && line.lane == Lane::X12);
+        if is_near && (line.is_write || line.is_error) {
+            self.nearest.push_back(linked);
+            if self.nearest.len() > NEAREST {
+                self.nearest.pop_front();
+            }
+        }
+    }
+
+    fn did_to_row(&mut self, event: &WorldEvent, linked: Linked) -> bool {
+        let Some(key) = &self.row else {
+            return false;
+        };
+        let resource = self.evidence["resource"].as_str().unwrap_or_default();
+        if may_make(event, resource) {
+            self.sent.push(linked);
+        }
+        let is_touched = touched_row(event, key);
+        self.is_row_touched |= is_touched;
+        is_touched
+    }
+
+    /// What was found.
+    pub fn links(mut self) -> Links {
+        // An interchange does not name the row that it makes: it is known only where a single one can have made it.
+        if let (false, [only]) = (self.is_row_touched, self.sent.as_slice())
+            && !self.found.contains(only)
+        {
+            self.found.push(*only);
+            self.found.sort_by_key(|linked| linked.seq);
+        }
+        let is_silent = self.found.is_empty() && self.lane.is_some();
+        Links {
+            events: self.found,
+            nearest: match is_silent {
+                true => self.nearest.into(),
+                false => Vec::new(),
+            },
+            lane: self.lane,
+        }
+    }
+}
+
+/// How many turns of a telephone call an event has.
+pub fn turns_in(event: &WorldEvent) -> u64 {
+    if Lane::of_kind(&event.kind) != Lane::Voice {
+        return 0;
+    }
+    let more = event.payload["turns"].as_array();
+    u64::from(event.payload["turn"].is_object()) + more.map_or(0, |turns| turns.len() as u64)
 }
 
 /// The protocol that evidence is about, by the members that its check gives it.
@@ -141,36 +205,6 @@ fn named(evidence: &Value) -> BTreeSet<EventId> {
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
-}
-
-fn ids<'e>(
-    events: &'e [WorldEvent],
-    wanted: impl Fn(&WorldEvent) -> bool + 'e,
-) -> impl Iterator<Item = EventId> + 'e {
-    let events = events.iter().filter(move |event| wanted(event));
-    events.map(|event| event.id)
-}
-
-fn nearest(events: &[WorldEvent], lane: Lane) -> Vec<EventId> {
-    // What is in the payer's records also comes by interchanges.
-    let of_lane = |event: &&WorldEvent| {
-        let own = Lane::of_kind(&event.kind);
-        own == lane || (lane == Lane::Portal && own == Lane::X12)
-    };
-    let told = |event: &WorldEvent| {
-        let line = line(event);
-        line.is_write || line.is_error
-    };
-    let mut last: Vec<EventId> = events
-        .iter()
-        .rev()
-        .filter(of_lane)
-        .filter(|event| told(event))
-        .take(NEAREST)
-        .map(|event| event.id)
-        .collect();
-    last.reverse();
-    last
 }
 
 /// Whether a FHIR request wrote this resource: by its address, by what was made, or as an entry of a bundle.
@@ -380,7 +414,11 @@ mod tests {
     ) {
         let found = links(&evidence, &world());
         let expected: Vec<EventId> = expected.iter().map(|number| id(*number)).collect();
-        assert_eq!(found.events, expected);
+        assert_eq!(ids(&found.events), expected);
+    }
+
+    fn ids(linked: &[Linked]) -> Vec<EventId> {
+        linked.iter().map(|linked| linked.id).collect()
     }
 
     #[test]
@@ -388,9 +426,9 @@ mod tests {
         let nothing = json!({"fieldResults": [], "resource": null, "total": 0});
         let found = links(&nothing, &world());
         assert!(found.events.is_empty());
-        assert_eq!(found.nearest, [id(3), id(10), id(11)]);
+        assert_eq!(ids(&found.nearest), [id(3), id(10), id(11)]);
         let silent = json!({"phraseResults": [{"phrase": "x", "found": false, "turn": null}]});
-        assert_eq!(links(&silent, &world()).nearest, [id(8), id(9)]);
+        assert_eq!(ids(&links(&silent, &world()).nearest), [id(8), id(9)]);
         assert_eq!(
             links(&silent, &[]),
             Links {
@@ -410,7 +448,7 @@ mod tests {
             json!({"assertionResults": [], "resource": "prior_auth_requests", "row_key": "pa_9"});
         let found = links(&evidence, &world);
         assert!(found.events.is_empty());
-        assert_eq!(found.nearest, [id(5), id(6), id(12)]);
+        assert_eq!(ids(&found.nearest), [id(5), id(6), id(12)]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod describe;
 pub mod detail;
+pub mod index;
 pub mod links;
 
 /// The protocol that an event belongs to.

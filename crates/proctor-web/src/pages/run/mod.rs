@@ -1,22 +1,27 @@
 //! `/ui/runs/{id}`: what a run came to, why points were lost, what the platform broke, and its tasks, worst first.
 
+mod export;
 mod heat_map;
 
 use std::sync::Arc;
 
 use askama::Template;
 use axum::{
-    Router,
+    Json, Router,
     extract::{Path, RawQuery, State},
     response::{IntoResponse as _, Redirect, Response},
     routing::get,
 };
 use proctor_core::{
     id::{Dialect, kinds::RunId},
-    scoring::DEFAULT_AXIS,
+    run::RunStatus,
+    scoring::{CriticalMiss, DEFAULT_AXIS},
 };
 
-use super::page;
+use super::{
+    page,
+    run_actions::{Baseline, baseline},
+};
 use crate::{
     error::PageError,
     html::{self, Given, Html, Mark},
@@ -29,6 +34,8 @@ use crate::{
 
 /// How many tasks are on a page.
 const A_PAGE: usize = 100;
+/// How many critical misses are listed.
+const CRITICAL: usize = 5;
 /// How many reasons are listed at first.
 const LOSSES: usize = 12;
 
@@ -36,6 +43,8 @@ pub(crate) fn routes() -> Router<WebState> {
     Router::new()
         .route("/ui/runs/{id}", get(run))
         .route("/ui/runs/{id}/tasks/{place}", get(task))
+        .route("/ui/runs/{id}/cells/{block}", get(cells))
+        .merge(export::routes())
 }
 
 /// Reads the id of a run in either dialect's spelling.
@@ -60,7 +69,7 @@ pub(crate) fn chosen<'m>(model: &'m RunModel, params: &Params) -> Vec<&'m TaskRo
             "failed" => matches!(row.mark, Mark::Fail | Mark::Partial),
             word => row.mark.word() == word,
         })
-        .filter(|row| loss.is_none_or(|loss| loss.places.contains(&row.place)))
+        .filter(|row| loss.is_none_or(|loss| loss.places.binary_search(&row.place).is_ok()))
         .filter(|row| {
             sought.as_ref().is_none_or(|sought| {
                 let id = row.id.map(|id| id.to_string().to_lowercase());
@@ -98,6 +107,8 @@ struct RunPage<'m> {
     part: usize,
     parts: usize,
     heat_map: Option<heat_map::HeatMap>,
+    baseline: Option<Baseline>,
+    is_organization: bool,
 }
 
 /// A chip that filters.
@@ -108,6 +119,24 @@ struct Chip {
     count: usize,
     link: String,
     is_on: bool,
+}
+
+impl<'m> RunPage<'m> {
+    /// The numbers of a run without a page around them.
+    fn alone(model: &'m RunModel) -> Self {
+        Self {
+            shell: Shell::bare(),
+            model,
+            params: Params::default(),
+            rows: Vec::new(),
+            found: 0,
+            part: 1,
+            parts: 1,
+            heat_map: None,
+            baseline: None,
+            is_organization: false,
+        }
+    }
 }
 
 impl RunPage<'_> {
@@ -236,6 +265,36 @@ impl RunPage<'_> {
         self.voids().into_iter().take(4).collect()
     }
 
+    /// The critical criteria that were missed, by task and criterion, the first few.
+    fn critical(&self) -> Vec<&CriticalMiss> {
+        let misses = self
+            .model
+            .run
+            .card()
+            .map(|card| card.critical_misses.iter());
+        misses.into_iter().flatten().take(CRITICAL).collect()
+    }
+
+    fn critical_count(&self) -> usize {
+        let card = self.model.run.card();
+        card.map_or(0, |card| card.critical_misses.len())
+    }
+
+    /// The task run in which something critical was missed.
+    fn row_of(&self, miss: &CriticalMiss) -> Option<&TaskRow> {
+        let mut rows = self.model.rows.iter();
+        rows.find(|row| row.task == miss.task && row.id.is_some())
+    }
+
+    fn is_ranked(&self) -> bool {
+        self.model.run.ranked_at.is_some()
+    }
+
+    fn can_be_ranked(&self) -> bool {
+        let run = &self.model.run;
+        self.is_organization && run.status() == RunStatus::Completed && run.pinned.version.is_some()
+    }
+
     fn took(&self) -> Option<String> {
         let run = &self.model.run;
         let (began, ended) = (run.started_at()?, run.ended_at()?);
@@ -289,6 +348,8 @@ async fn run(
     page(&RunPage {
         shell,
         heat_map: heat_map::draw(&model.rows),
+        baseline: baseline(&state, &visitor, &model).await?,
+        is_organization: visitor.solver().is_none(),
         model: &model,
         params,
         rows,
@@ -309,4 +370,18 @@ async fn task(
     let task_run = row.and_then(|row| row.id);
     let task_run = task_run.ok_or_else(|| PageError::not_found("task run"))?;
     Ok(Redirect::to(&format!("/ui/task-runs/{task_run}")).into_response())
+}
+
+/// What a block of the heat map's cells is called, as JSON: maps of thousands have no names in the page.
+async fn cells(
+    State(state): State<WebState>,
+    visitor: Visitor,
+    Path((id, block)): Path<(String, usize)>,
+) -> Result<Response, PageError> {
+    let model = RunModel::load(&state, &visitor, run_id(&id)?).await?;
+    let begin = block
+        .saturating_mul(heat_map::A_BLOCK)
+        .min(model.rows.len());
+    let end = (begin + heat_map::A_BLOCK).min(model.rows.len());
+    Ok(Json(heat_map::names_of(&model.rows[begin..end])).into_response())
 }

@@ -5,7 +5,6 @@ use proctor_core::{
     definition::{Check, Task},
     id::kinds::{CriterionRunId, EventId},
 };
-use proctor_playground::world::WorldEvent;
 
 use crate::{
     evidence::{self, Row},
@@ -13,12 +12,16 @@ use crate::{
     query::Params,
     timeline::{
         Lane,
-        links::{Links, links},
+        index::WorldIndex,
+        links::{Linked, Links},
     },
 };
 
 /// How many differences stand beside a criterion; its own page has all.
 const DIFFERENCES: usize = 4;
+
+/// How many events are named beside a criterion; its own page has more.
+const EVENTS: usize = 8;
 
 /// A criterion of a task run.
 pub(crate) struct CriterionView {
@@ -40,6 +43,10 @@ pub(crate) struct CriterionView {
     /// The events by name and place, with their addresses.
     pub(crate) events: Vec<EventLink>,
     pub(crate) nearest: Vec<EventLink>,
+    /// How many further events there are.
+    pub(crate) more_events: usize,
+    /// Whether the journal is not read to its end, so that nothing is known of its events.
+    pub(crate) is_pending: bool,
     pub(crate) is_selected: bool,
     pub(crate) href: String,
 }
@@ -54,6 +61,9 @@ pub(crate) struct EventLink {
 impl CriterionView {
     /// What is said where no event did it.
     pub(crate) fn no_event(&self) -> String {
+        if self.is_pending {
+            return "Its events are known when the journal is read".to_owned();
+        }
         // Only where nothing of the protocol was written or refused is it known that the agent left it alone.
         match self.links.lane.filter(|_| self.nearest.is_empty()) {
             Some(lane) => format!(
@@ -85,29 +95,24 @@ fn name(lane: Lane) -> &'static str {
 pub(crate) fn views(
     task: &Task,
     found: &[CriterionRun],
-    events: &[WorldEvent],
+    index: &WorldIndex,
     selected: Option<CriterionRunId>,
     params: &Params,
 ) -> Vec<CriterionView> {
-    let place = |id: &EventId| {
-        events
-            .iter()
-            .find(|event| event.id == *id)
-            .map(|event| event.seq)
-    };
-    let link = |criterion: CriterionRunId, id: &EventId| {
+    let link = |criterion: CriterionRunId, linked: &Linked| {
         let params = params.with("criterion", &criterion.to_string());
         let params = params
             .without("show")
             .without("lane")
             .without("q")
-            .without("from");
-        let query = params.link_with("event", &id.to_string());
-        Some(EventLink {
-            href: format!("{query}#{id}"),
-            seq: place(id)?,
-            id: *id,
-        })
+            .without("from")
+            .without("go");
+        let query = params.link_with("event", &linked.id.to_string());
+        EventLink {
+            href: format!("{query}#{}", linked.id),
+            seq: linked.seq,
+            id: linked.id,
+        }
     };
     let mut views: Vec<(f64, CriterionView)> = Vec::new();
     for criterion in &task.criteria {
@@ -119,7 +124,7 @@ pub(crate) fn views(
         let is_scorer = matches!(criterion.check, Check::Scorer(_));
         let score = run.score.value();
         let is_held_back = score < 1.0 && !run.is_missed();
-        let links = links(&run.evidence, events);
+        let links = index.links(run.id);
         let failing: Vec<Row> = read
             .rows
             .iter()
@@ -162,12 +167,15 @@ pub(crate) fn views(
             events: links
                 .events
                 .iter()
-                .filter_map(|id| link(run.id, id))
+                .take(EVENTS)
+                .map(|linked| link(run.id, linked))
                 .collect(),
+            is_pending: index.is_behind(),
+            more_events: links.events.len().saturating_sub(EVENTS),
             nearest: links
                 .nearest
                 .iter()
-                .filter_map(|id| link(run.id, id))
+                .map(|linked| link(run.id, linked))
                 .collect(),
             links,
             is_selected: selected == Some(run.id),

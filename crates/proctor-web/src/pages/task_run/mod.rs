@@ -1,9 +1,11 @@
 //! `/ui/task-runs/{id}`: the criteria on the left, one timeline of all protocols on the right, and the way from each criterion to the
 //! event that made it hold or fail.
 
-mod criteria;
+pub(crate) mod criteria;
+mod disk;
 mod logs;
 mod timeline;
+mod trajectory;
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,6 +16,7 @@ use axum::{
     response::Response,
     routing::get,
 };
+use http::{HeaderValue, header};
 use proctor_core::{
     definition::Task,
     id::{
@@ -23,11 +26,12 @@ use proctor_core::{
     task_run::TaskRun,
     time::Timestamp,
 };
-use proctor_playground::world::WorldEvent;
 
 use self::{
     criteria::{CriterionView, views},
+    disk::DiskView,
     timeline::Timeline,
+    trajectory::TrajectoryView,
 };
 use super::{page, run};
 use crate::{
@@ -37,7 +41,8 @@ use crate::{
     run_model::{self, RunModel},
     session::Visitor,
     shell::{Section, Shell},
-    state::WebState,
+    state::{SharedIndex, WebState},
+    timeline::index::{Depth, WorldIndex},
 };
 
 pub(crate) fn routes() -> Router<WebState> {
@@ -133,6 +138,11 @@ struct TaskRunPage<'p> {
     prompt: Html,
     raw: Html,
     logs: Vec<logs::LogLink>,
+    trajectory: Option<TrajectoryView>,
+    has_trajectory: bool,
+    /// What was changed on the disk of its box.
+    disk: Option<DiskView>,
+    has_disk: bool,
 }
 
 impl TaskRunPage<'_> {
@@ -164,6 +174,12 @@ impl TaskRunPage<'_> {
         if self.task_run.devbox.is_some() {
             tabs = vec![("timeline", "Scorers")];
         }
+        if self.has_trajectory {
+            tabs.push(("trajectory", "Trajectory"));
+        }
+        if self.has_disk {
+            tabs.push(("disk", "Files and diff"));
+        }
         tabs.extend([("prompt", "Prompt"), ("raw", "Raw")]);
         let plain = self.params.without("event").without("q");
         let link = |word: &str| match word {
@@ -192,10 +208,6 @@ async fn task_run(
     let (model, task) = (&found.model, found.task()?);
     let task_run = &found.task_run;
     let shows = model.shows_evidence;
-    let (events, problem) = match shows {
-        true => events(&state, id).await,
-        false => (Vec::new(), None),
-    };
     let criterion_runs = match shows {
         true => state.store().criterion_runs(id).await?,
         false => Vec::new(),
@@ -203,10 +215,31 @@ async fn task_run(
     let selected = params
         .get("criterion")
         .and_then(|id| id.parse::<CriterionRunId>().ok());
-    let criteria = views(task, &criterion_runs, &events, selected, &params);
+    let (world, problem) = match shows {
+        true => world(&state, id).await,
+        false => (None, None),
+    };
+    let mut nothing = WorldIndex::new(None);
+    let mut world = match &world {
+        Some(world) => Some(world.lock().await),
+        None => None,
+    };
+    let index = world.as_deref_mut().unwrap_or(&mut nothing);
+    // Whoever asks for something in particular waits until all is read.
+    let asks = ["from", "go", "event", "criterion", "lane", "show", "q"];
+    let depth = match asks.iter().any(|name| params.get(name).is_some()) {
+        true => Depth::All,
+        false => Depth::FirstLook,
+    };
+    index.follow(&criterion_runs, depth).await;
+    state.note_world(id, index);
+    let criteria = views(task, &criterion_runs, index, selected, &params);
     let began = task_run.started_at().unwrap_or(task_run.created_at);
-    let timeline = (shows && task_run.devbox.is_none())
-        .then(|| Timeline::of(&events, &criteria, &params, began, task_run.ended_at()));
+    let timeline = match shows && task_run.devbox.is_none() {
+        true => Some(Timeline::of(index, &criteria, &params, began, task_run.ended_at()).await),
+        false => None,
+    };
+    let is_behind = index.is_behind();
     let mark = run_model::mark_of(task_run);
     let mut shell = visitor.shell(task.name.clone(), Section::Runs);
     if !task_run.is_over() {
@@ -215,9 +248,28 @@ async fn task_run(
     let tab = match params.get("tab") {
         Some("prompt") => "prompt",
         Some("raw") if shows => "raw",
+        Some("trajectory") if shows => "trajectory",
+        Some("disk") if shows => "disk",
         _ => "timeline",
     };
-    page(&TaskRunPage {
+    let told = match shows {
+        true => state.store().trajectory(id).await?,
+        false => None,
+    };
+    let has_trajectory = told.is_some();
+    let trajectory = match told.filter(|_| tab == "trajectory") {
+        Some(document) => {
+            let usage = state.store().usage_of_task_run(id).await?;
+            Some(TrajectoryView::of(&document, &usage, &params))
+        }
+        None => None,
+    };
+    let has_disk = shows && disk::is_kept(&state, task_run).await?;
+    let disk = match has_disk && tab == "disk" {
+        true => Some(disk::view(&state, task_run).await),
+        false => None,
+    };
+    let mut answer = page(&TaskRunPage {
         shell,
         steps: steps(model, id, params.get("in"), mark),
         model,
@@ -244,19 +296,30 @@ async fn task_run(
             true => logs::links(task_run),
             false => Vec::new(),
         },
+        trajectory,
+        has_trajectory,
+        disk,
+        has_disk,
         params,
         task_run,
-    })
+    })?;
+    if is_behind {
+        // The page comes again until all is read, with or without a script.
+        answer
+            .headers_mut()
+            .insert(header::REFRESH, HeaderValue::from_static("1"));
+    }
+    Ok(answer)
 }
 
-/// The events of a task run's world. Where they cannot be read, the rest of the page is still shown.
-pub(crate) async fn events(state: &WebState, id: TaskRunId) -> (Vec<WorldEvent>, Option<String>) {
-    match state.engine().task_run_events(id).await {
-        Ok(events) => (events, None),
+/// The index of a task run's world. Where it cannot be read, the rest of the page is still shown.
+async fn world(state: &WebState, id: TaskRunId) -> (Option<SharedIndex>, Option<String>) {
+    match state.world(id).await {
+        Ok(world) => (Some(world), None),
         Err(error) => {
             let error = proctor_core::causes::with_causes(&error).to_string();
             tracing::warn!(task_run = %id, error, "the events of a world cannot be read");
-            (Vec::new(), Some(error))
+            (None, Some(error))
         }
     }
 }
@@ -265,8 +328,7 @@ pub(crate) async fn events(state: &WebState, id: TaskRunId) -> (Vec<WorldEvent>,
 async fn head(state: &WebState, id: TaskRunId) -> Option<String> {
     let world = proctor_core::id::kinds::WorldId::from_uuid(id.uuid());
     let head = state.store().journal().head(world).await.ok()?;
-    let hash = head.hash.iter().map(|byte| format!("{byte:02x}"));
-    (head.next > 0).then(|| hash.collect())
+    (head.next > 0).then(|| head.hex())
 }
 
 fn raw(task_run: &TaskRun, criterion_runs: &[proctor_core::criterion_run::CriterionRun]) -> Html {
