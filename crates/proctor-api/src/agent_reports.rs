@@ -18,10 +18,12 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    auth::{OrganizationCaller, RunCaller},
+    auth::{OrganizationCaller, TakerCaller},
     error::ApiError,
     extract::{Json, Path},
+    genai,
     state::ApiState,
+    telemetry,
     verial::find_task_run,
 };
 
@@ -32,8 +34,8 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(put_task_run_trajectory, get_task_run_trajectory))
         .routes(routes!(add_task_run_usage, get_task_run_usage))
-        .routes(routes!(show_task_run_trajectory))
-        .routes(routes!(show_task_run_usage))
+        .routes(routes!(keep_task_run_trajectory, show_task_run_trajectory))
+        .routes(routes!(report_task_run_usage, show_task_run_usage))
         .routes(routes!(
             put_scenario_run_trajectory,
             get_scenario_run_trajectory
@@ -112,16 +114,19 @@ impl TaskRunUsageView {
     tag = "Verial: taking a benchmark",
     params(("id" = String, Path, description = "The task run's id")),
     request_body = Object,
-    security(("run_token" = [])),
+    security(("run_token" = []), ("attempt_token" = [])),
     responses((status = 200, description = "It is kept", body = KeptTrajectoryView)),
 )]
 pub(crate) async fn put_task_run_trajectory(
     State(state): State<ApiState>,
-    caller: RunCaller,
+    caller: TakerCaller,
     Path(id): Path<TaskRunId>,
     Json(document): Json<Value>,
 ) -> Result<Json<KeptTrajectoryView>, ApiError> {
-    let found = state.engine().task_run_details(caller.run, id).await?;
+    let found = state
+        .engine()
+        .task_run_details(caller.run_of(id)?, id)
+        .await?;
     keep_trajectory(&state, &found.task_run, document).await
 }
 
@@ -131,15 +136,18 @@ pub(crate) async fn put_task_run_trajectory(
     path = "/v1/task-runs/{id}/trajectory",
     tag = "Verial: taking a benchmark",
     params(("id" = String, Path, description = "The task run's id")),
-    security(("run_token" = [])),
+    security(("run_token" = []), ("attempt_token" = [])),
     responses((status = 200, description = "The trajectory", body = Object)),
 )]
 pub(crate) async fn get_task_run_trajectory(
     State(state): State<ApiState>,
-    caller: RunCaller,
+    caller: TakerCaller,
     Path(id): Path<TaskRunId>,
 ) -> Result<Json<Value>, ApiError> {
-    state.engine().task_run_details(caller.run, id).await?;
+    state
+        .engine()
+        .task_run_details(caller.run_of(id)?, id)
+        .await?;
     trajectory(&state, id).await
 }
 
@@ -152,16 +160,19 @@ pub(crate) async fn get_task_run_trajectory(
     tag = "Verial: taking a benchmark",
     params(("id" = String, Path, description = "The task run's id")),
     request_body = Object,
-    security(("run_token" = [])),
+    security(("run_token" = []), ("attempt_token" = [])),
     responses((status = 200, description = "All that was used up so far", body = TaskRunUsageView)),
 )]
 pub(crate) async fn add_task_run_usage(
     State(state): State<ApiState>,
-    caller: RunCaller,
+    caller: TakerCaller,
     Path(id): Path<TaskRunId>,
     Json(reports): Json<Value>,
 ) -> Result<Json<TaskRunUsageView>, ApiError> {
-    let found = state.engine().task_run_details(caller.run, id).await?;
+    let found = state
+        .engine()
+        .task_run_details(caller.run_of(id)?, id)
+        .await?;
     add_usage(&state, &found.task_run, &reports).await
 }
 
@@ -171,16 +182,63 @@ pub(crate) async fn add_task_run_usage(
     path = "/v1/task-runs/{id}/usage",
     tag = "Verial: taking a benchmark",
     params(("id" = String, Path, description = "The task run's id")),
-    security(("run_token" = [])),
+    security(("run_token" = []), ("attempt_token" = [])),
     responses((status = 200, description = "What was used up", body = TaskRunUsageView)),
 )]
 pub(crate) async fn get_task_run_usage(
     State(state): State<ApiState>,
-    caller: RunCaller,
+    caller: TakerCaller,
     Path(id): Path<TaskRunId>,
 ) -> Result<Json<TaskRunUsageView>, ApiError> {
-    state.engine().task_run_details(caller.run, id).await?;
+    state
+        .engine()
+        .task_run_details(caller.run_of(id)?, id)
+        .await?;
     usage(&state, id).await
+}
+
+/// Keeps what the agent did in one of the organization's task runs, as ATIF: for whoever ran the agent.
+///
+/// Sending it again replaces it. Credentials in it are masked.
+#[utoipa::path(
+    put,
+    path = "/task-runs/{id}/trajectory",
+    tag = "Verial: runs",
+    params(("id" = String, Path, description = "The task run's id")),
+    request_body = Object,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "It is kept", body = KeptTrajectoryView)),
+)]
+pub(crate) async fn keep_task_run_trajectory(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<TaskRunId>,
+    Json(document): Json<Value>,
+) -> Result<Json<KeptTrajectoryView>, ApiError> {
+    let (task_run, _) = find_task_run(&state, &caller, id).await?;
+    keep_trajectory(&state, &task_run, document).await
+}
+
+/// Adds to what the agent used up in one of the organization's task runs: one report, or `{"reports": […]}`, for whoever ran the agent.
+///
+/// A report is `{input_tokens, output_tokens, cached_tokens?, cost_usd?, model?}`.
+#[utoipa::path(
+    post,
+    path = "/task-runs/{id}/usage",
+    tag = "Verial: runs",
+    params(("id" = String, Path, description = "The task run's id")),
+    request_body = Object,
+    security(("organization_key" = [])),
+    responses((status = 200, description = "All that was used up so far", body = TaskRunUsageView)),
+)]
+pub(crate) async fn report_task_run_usage(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<TaskRunId>,
+    Json(reports): Json<Value>,
+) -> Result<Json<TaskRunUsageView>, ApiError> {
+    let (task_run, _) = find_task_run(&state, &caller, id).await?;
+    add_usage(&state, &task_run, &reports).await
 }
 
 /// Shows what the agent did in one of the organization's task runs, as ATIF.
@@ -320,6 +378,7 @@ async fn keep_trajectory(
     let trajectory = Trajectory::read(document).map_err(refused)?;
     let store = state.store();
     store.keep_trajectory(task_run.id, &trajectory).await?;
+    genai::tell_trajectory(task_run.id, &trajectory.document, store.now());
     Ok(Json(KeptTrajectoryView {
         steps: trajectory.steps,
     }))
@@ -338,7 +397,12 @@ async fn add_usage(
 ) -> Result<Json<TaskRunUsageView>, ApiError> {
     check_started(task_run)?;
     let reports = read_reports(reports, state.prices())?;
-    state.store().add_usage(task_run.id, &reports).await?;
+    let store = state.store();
+    store.add_usage(task_run.id, &reports).await?;
+    if telemetry::tracer_of_collector().is_some() && store.trajectory(task_run.id).await?.is_none()
+    {
+        genai::tell_usage(task_run.id, &reports, store.now());
+    }
     usage(state, task_run.id).await
 }
 

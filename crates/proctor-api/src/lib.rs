@@ -20,6 +20,7 @@ mod docs;
 pub mod error;
 pub mod extract;
 mod frame;
+mod genai;
 mod mcp;
 pub mod metrics;
 mod observe;

@@ -9,7 +9,7 @@ use axum::{
 use bytes::Bytes;
 use http::{HeaderValue, header};
 
-use utoipa::openapi::OpenApi;
+use serde_json::Value;
 
 use crate::{docs, error::ApiError, state::ApiState};
 
@@ -89,7 +89,7 @@ pub(crate) struct Description {
 }
 
 impl Description {
-    pub(crate) fn of(document: &OpenApi) -> Self {
+    pub(crate) fn of(document: &Value) -> Self {
         let json =
             serde_json::to_vec(document).expect("a document made of strings and maps is JSON");
         Self {

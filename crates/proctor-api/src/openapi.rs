@@ -1,6 +1,8 @@
 //! The OpenAPI document: what is common to all operations. The operations themselves come from
 //! the handlers.
 
+use proctor_engine::Extensions;
+use serde_json::{Map, Value, json};
 use utoipa::{
     OpenApi as _,
     openapi::{
@@ -51,13 +53,14 @@ const SECURITY_SCHEMES: [(&str, &str); 5] = [
         (name = "Verial: organizations", description = "The tenants of this server, for whoever runs it."),
         (name = "Verial: organization keys", description = "Keys that may do everything in their organization."),
         (name = "Verial: environments", description = "Simulators that belong together: where tasks are done."),
-        (name = "Verial: simulators", description = "Services to be simulated."),
+        (name = "Verial: simulators", description = "Services to be simulated. The schemas `Config.…` say what can be configured."),
         (name = "Verial: datasets", description = "Data that simulators begin with, and the entities that tasks are about."),
         (name = "Verial: benchmarks", description = "Sets of tasks: drafts that change, versions that do not."),
-        (name = "Verial: tasks", description = "What is to be done."),
-        (name = "Verial: criteria", description = "What is checked afterwards."),
+        (name = "Verial: tasks", description = "What is to be done. The schema `Step` says what the steps of a scenario may be."),
+        (name = "Verial: criteria", description = "What is checked afterwards. The schema `Assertion` says what an assertion may be."),
         (name = "Verial: Solvers", description = "Parties that take benchmarks, and their keys."),
         (name = "Verial: taking a benchmark", description = "What an agent does: begin a run, start its tasks, complete them. The run's worlds answer below `/v1/benchmark-runs/{id}/`."),
+        (name = "Proctor: jobs", description = "Agents that take a benchmark without anybody's help, whatever world its tasks are done in."),
         (name = "Proctor: comparisons", description = "What runs mean beside each other: comparisons, gates, scores over time."),
         (name = "Verial: runs", description = "Runs as their organization sees them, with everything that was found."),
         (name = "Verial: playgrounds", description = "Worlds, their sandboxes, and everything that happened in them."),
@@ -118,6 +121,33 @@ pub(crate) fn add_errors(document: &mut OpenApi) {
                 .entry("default".to_owned())
                 .or_insert_with(|| RefOr::T(error.clone()));
         }
+    }
+}
+
+/// Adds what authors may write: configurations of simulators, steps of scenarios, assertions. Requests take them as documents, because drafts may hold
+/// what is not right yet.
+pub(crate) fn add_authoring(document: &mut Value, extensions: &Extensions) {
+    let mut schemas = Map::new();
+    for plugin in extensions.simulators.plugins() {
+        schemas.insert(format!("Config.{}", plugin.name()), plugin.config_schema());
+    }
+    let steps = extensions.simulators.steps().into_iter();
+    let steps = steps.map(|(kind, _)| (format!("Step.{}", kind.name), kind.whole_schema()));
+    let checks = extensions.checks.schemas();
+    let checks = checks.map(|(name, schema)| (format!("Assertion.{name}"), schema));
+    for (whole, parts) in [
+        ("Step", steps.collect::<Vec<_>>()),
+        ("Assertion", checks.collect()),
+    ] {
+        let alternatives: Vec<Value> = parts
+            .iter()
+            .map(|(name, _)| json!({"$ref": format!("#/components/schemas/{name}")}))
+            .collect();
+        schemas.insert(whole.to_owned(), json!({"oneOf": alternatives}));
+        schemas.extend(parts);
+    }
+    if let Some(Value::Object(known)) = document.pointer_mut("/components/schemas") {
+        known.extend(schemas);
     }
 }
 

@@ -129,6 +129,9 @@ pub(crate) struct AgentResultsView {
     /// What the agent says it used up in all attempts; absent if it reported nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<UsageView>,
+    /// The metrics of a Harbor job's file, each for every key of the rewards, over all trials; what is missing counts 0 there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<BTreeMap<String, BTreeMap<String, f64>>>,
     attempts: Vec<AttemptView>,
 }
 
@@ -198,6 +201,9 @@ pub(crate) struct AttemptDetails {
     pub(crate) task_run_id: Option<String>,
     /// How long the agent took.
     pub(crate) seconds: Option<f64>,
+    /// The last link of the journal of its frozen world, which names everything that happened there; absent if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) journal_head: Option<String>,
     /// What its criteria scored. Absent for callers who may not read the criterion runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) criteria: Option<Vec<CriterionView>>,
@@ -267,6 +273,7 @@ impl AgentResultsView {
             run_ids: agent.runs.iter().map(|run| run.wire(dialect)).collect(),
             summary: SummaryView::of(&agent.summary),
             usage: used.map(UsageView::from),
+            metrics: agent.metrics,
             attempts: attempts
                 .map(|attempt| AttemptView {
                     usage: of_attempt(attempt).map(UsageView::from),

@@ -110,6 +110,9 @@ impl Api {
         document.merge(about_document);
         openapi::add_errors(&mut document);
         openapi::close_verial_bodies(&mut document);
+        let mut document =
+            serde_json::to_value(&document).expect("a document made of strings and maps is JSON");
+        openapi::add_authoring(&mut document, state.engine().extensions());
         let frame = FrameLayer::new(FrameSettings {
             state: state.clone(),
             unhurried: self.unhurried,

@@ -30,8 +30,6 @@ pub struct ApiOptions {
     pub public_url: Option<String>,
     /// Where the server listens: where links lead when a request names another host than this machine.
     pub listen: Option<SocketAddr>,
-    /// What models cost, for reports of usage that name no cost.
-    pub prices: PriceTable,
     /// The domain whose names lead to ports of devboxes. Without one, tunnels are below a path.
     pub tunnel_domain: Option<String>,
 }
@@ -45,7 +43,6 @@ impl Default for ApiOptions {
             object_limit: proctor_fleet::objects::LARGEST,
             public_url: None,
             listen: None,
-            prices: PriceTable::default(),
             tunnel_domain: None,
         }
     }
@@ -175,7 +172,7 @@ impl ApiState {
     }
 
     pub(crate) fn prices(&self) -> &PriceTable {
-        &self.0.options.prices
+        &self.engine().extensions().prices
     }
 
     pub(crate) fn listen(&self) -> Option<SocketAddr> {

@@ -6,7 +6,10 @@
 
 use std::{
     io::{self, IsTerminal as _},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -123,6 +126,10 @@ pub fn install(options: &TelemetryOptions) -> Result<Telemetry, TelemetryError> 
         .with(log_layer(options.format).with_filter(logged))
         .try_init()?;
     EXPORTING.store(traces.is_some(), Ordering::Relaxed);
+    if let Some(traces) = &traces {
+        // There is one collector for a process.
+        let _ = COLLECTOR.set(tracer(traces));
+    }
     Ok(Telemetry { traces })
 }
 
@@ -174,6 +181,14 @@ fn tracer(traces: &SdkTracerProvider) -> SdkTracer {
 
 /// Whether spans go anywhere but to the log. What only a collector reads is left out otherwise.
 static EXPORTING: AtomicBool = AtomicBool::new(false);
+
+/// What spans are made with whose times are not now.
+static COLLECTOR: OnceLock<SdkTracer> = OnceLock::new();
+
+/// What makes spans for the collector, if there is one.
+pub(crate) fn tracer_of_collector() -> Option<&'static SdkTracer> {
+    COLLECTOR.get()
+}
 
 /// Tells a collector what the log can do without, and makes `span` a child of the client's span
 /// when the request names one.

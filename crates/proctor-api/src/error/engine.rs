@@ -142,9 +142,13 @@ fn job(problems: Vec<JobProblem>) -> ApiError {
     ApiError::unmet(found.collect())
 }
 
-/// How people say how an agent is started.
-const HOW_TO_START: &str = "give its command as kwargs.command, or in its manifest (POST /v1/agents/{id}/manifest), or have the \
-                            server's setting `agents` name a manifest for it";
+/// How people say how an agent is started, where `member` of a request can say it.
+pub(crate) fn how_to_start(problem: &str, member: &str) -> String {
+    format!(
+        "{problem} give its command as {member}, or in its manifest (POST /v1/agents/{{id}}/manifest), or have the server's setting `agents` \
+         name a manifest for it"
+    )
+}
 
 /// Why an agent cannot take part in a job: the field of its configuration, and what is wrong with it.
 fn agent(problem: AgentProblem) -> (String, String) {
@@ -155,15 +159,14 @@ fn agent(problem: AgentProblem) -> (String, String) {
         AgentProblem::OtherTimeLimit => ("timeout_seconds".to_owned(), message),
         AgentProblem::NoCommand(_) => (
             "kwargs.command".to_owned(),
-            format!("{message}: {HOW_TO_START}"),
+            how_to_start(&format!("{message}:"), "kwargs.command"),
         ),
-        AgentProblem::Unknown(_) => (
-            "name".to_owned(),
-            format!(
-                "{message}: built in are {}; register any other at /v1/agents, and {HOW_TO_START}",
-                BUILT_IN_AGENTS.join(" and ")
-            ),
-        ),
+        AgentProblem::Unknown(_) => {
+            let known = BUILT_IN_AGENTS.join(" and ");
+            let problem =
+                format!("{message}: built in are {known}; register any other at /v1/agents, and");
+            ("name".to_owned(), how_to_start(&problem, "kwargs.command"))
+        }
         AgentProblem::NoSecret(name) => (
             format!("agent_environment.secrets.{name}"),
             format!("{message}: name one here, or make one at /v1/secrets that is called {name}"),

@@ -14,7 +14,7 @@ use http::Method;
 use proctor_core::{causes::with_causes, problem::Problem};
 
 mod authoring;
-mod engine;
+pub(crate) mod engine;
 pub(crate) mod fleet;
 pub(crate) mod render;
 mod shelf;

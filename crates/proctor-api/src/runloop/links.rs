@@ -4,7 +4,7 @@ use std::{convert::Infallible, net::SocketAddr};
 
 use axum::extract::FromRequestParts;
 use http::{HeaderMap, Uri, header, request::Parts};
-use proctor_devbox::{Host, Target, egress::is_own};
+use proctor_devbox::{Host, SERVER_URL, Target, egress::is_own};
 
 use crate::state::ApiState;
 
@@ -16,6 +16,13 @@ pub(crate) struct PublicAddress(String);
 impl PublicAddress {
     /// Where a request went.
     pub(crate) fn asked(uri: &Uri, headers: &HeaderMap, state: &ApiState) -> Self {
+        let told = headers
+            .get(header::HOST)
+            .and_then(|host| host.to_str().ok());
+        if told.is_some_and(|host| SERVER_URL.strip_prefix("http://") == Some(host)) {
+            // An agent in a devbox asks, and reaches the server nowhere else.
+            return Self(SERVER_URL.to_owned());
+        }
         if let Some(configured) = state.public_url() {
             return Self(configured.trim_end_matches('/').to_owned());
         }

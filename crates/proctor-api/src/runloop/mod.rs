@@ -26,9 +26,10 @@ mod scenarios;
 mod secrets;
 
 pub(crate) use devboxes::SEVERAL_BASES;
+pub(crate) use jobs::read_rounds;
 pub(crate) use objects::CONTENT as OBJECT_CONTENT;
 pub use page::RunloopPage;
-pub(crate) use profile::check_own_labels;
+pub(crate) use profile::{check_own_labels, check_secrets, check_variables};
 pub(crate) use runs::rescore::PATH as RESCORE;
 pub(crate) use scenarios::validate::PATH as VALIDATE;
 

@@ -72,6 +72,8 @@ pub(super) fn particulars(
             secrets,
             launch: launch.unwrap_or_default(),
             mounts,
+            blueprint: None,
+            volumes: BTreeMap::new(),
         },
     })
 }
@@ -92,7 +94,7 @@ pub(crate) fn check_own_labels(
 }
 
 /// Names what no environment variable can be.
-pub(super) fn check_variables(
+pub(crate) fn check_variables(
     checks: &mut Checks,
     field: &str,
     variables: &BTreeMap<String, String>,
@@ -110,7 +112,7 @@ pub(super) fn check_variables(
 
 /// Names what no secret can be given to a box as: secrets have names of their own, and the variables that hold them those that
 /// shells know.
-pub(super) fn check_secrets(checks: &mut Checks, field: &str, secrets: &BTreeMap<String, String>) {
+pub(crate) fn check_secrets(checks: &mut Checks, field: &str, secrets: &BTreeMap<String, String>) {
     for (variable, secret) in secrets {
         let place = format!("{field}.{}", shortened(variable));
         if !is_variable(variable) {

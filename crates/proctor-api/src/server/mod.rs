@@ -19,11 +19,13 @@ use proctor_core::causes::with_causes;
 
 mod connection;
 mod head_time;
+mod inside;
 mod tls;
 mod unread;
 mod wrong_keys;
 
 pub(crate) use connection::PeerAddress;
+pub use inside::InsideServer;
 pub use tls::{TlsError, TlsFiles};
 
 /// How to listen and how patient to be.

@@ -5,13 +5,18 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use http::StatusCode;
 use proctor_core::{
+    devbox::{BaseRequest, DevboxRequest},
     id::{
         Dialect,
-        kinds::{RunId, TaskRunId},
+        kinds::{BlueprintId, ObjectId, RunId, TaskRunId},
     },
+    mount::Mount,
+    network_policy::HostPattern,
     task_run::{Cause, Fault},
     time::Timestamp,
 };
+use proctor_devbox::SERVER_URL;
+use proctor_engine::runs::NewAgentBox;
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -30,6 +35,13 @@ use crate::{
 
 /// The most characters of a reason.
 const REASON: usize = 1000;
+/// Where the files of an agent are in its box, below the home of its user.
+const AGENT_DIRECTORY: &str = "agent";
+/// How many hosts an agent may declare.
+const MOST_HOSTS: usize = 100;
+/// How many seconds an agent's box lives if nobody says so, and at most.
+const USUAL_BOX: u32 = 3600;
+const LONGEST_BOX: u32 = 2 * 24 * 3600;
 
 /// What opens one attempt.
 #[derive(Serialize, ToSchema)]
@@ -88,6 +100,104 @@ pub(crate) async fn issue_attempt_token(
         devbox_id: devbox,
     };
     Ok((StatusCode::CREATED, Json(view)))
+}
+
+/// A devbox in which an agent is to work.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct AgentBoxBody {
+    /// The blueprint that its disk starts from; the server's own system without it.
+    blueprint_id: Option<String>,
+    /// An object with the agent's files: an archive is unpacked into the directory `agent` of the box's user.
+    object_id: Option<String>,
+    /// The hosts that the agent must reach: names, `*.domain` or addresses, each with or without a port.
+    hosts: Option<Vec<String>>,
+    /// How many seconds it may live; an hour if absent.
+    #[schema(minimum = 1, maximum = 172800)]
+    timeout: Option<u32>,
+}
+
+/// A devbox in which an agent works.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AgentBoxView {
+    devbox_id: String,
+    /// Where commands and files of that devbox are.
+    devbox_url: String,
+    /// The server's address, seen from inside the devbox: only this attempt can be asked for there.
+    server_url: &'static str,
+    /// Where the agent's files are in the devbox, if there are any.
+    directory: Option<&'static str>,
+}
+
+/// Makes a devbox for the agent that works on a task run which was started.
+///
+/// From inside, it reaches the world of this task run at `server_url`, and the hosts that are given here; nothing else. It ends with the task run. Asking again
+/// answers the same devbox.
+#[utoipa::path(
+    post,
+    path = "/task-runs/{id}/devbox",
+    tag = "Verial: runs",
+    params(("id" = String, Path, description = "The task run's id")),
+    request_body = AgentBoxBody,
+    security(("organization_key" = [])),
+    responses((status = 201, description = "The devbox, which comes up", body = AgentBoxView)),
+)]
+pub(crate) async fn make_agent_box(
+    State(state): State<ApiState>,
+    caller: OrganizationCaller,
+    Path(id): Path<TaskRunId>,
+    Json(body): Json<AgentBoxBody>,
+) -> Result<(StatusCode, Json<AgentBoxView>), ApiError> {
+    let (_, run) = find(&state, &caller, id).await?;
+    let new = body.read()?;
+    let has_files = !new.request.mounts.is_empty();
+    let devbox = state.engine().agent_box(run.id, id, new).await?;
+    let devbox = devbox.wire(Dialect::Runloop);
+    let view = AgentBoxView {
+        devbox_url: format!("/v1/devboxes/{devbox}"),
+        devbox_id: devbox,
+        server_url: SERVER_URL,
+        directory: has_files.then_some(AGENT_DIRECTORY),
+    };
+    Ok((StatusCode::CREATED, Json(view)))
+}
+
+impl AgentBoxBody {
+    fn read(self) -> Result<NewAgentBox, ApiError> {
+        let mut checks = Checks::default();
+        let mut request = DevboxRequest::default();
+        if let Some(blueprint) = self.blueprint_id {
+            match BlueprintId::from_wire(&blueprint, Dialect::Runloop) {
+                Ok(id) => request.base = BaseRequest::Blueprint(id),
+                Err(bad) => checks.refuse("blueprint_id", bad.to_string()),
+            }
+        }
+        if let Some(object) = self.object_id {
+            match ObjectId::from_wire(&object, Dialect::Runloop) {
+                Ok(object) => request.mounts.push(Mount::Object {
+                    object,
+                    target: AGENT_DIRECTORY.to_owned(),
+                }),
+                Err(bad) => checks.refuse("object_id", bad.to_string()),
+            }
+        }
+        let hosts = self.hosts.unwrap_or_default();
+        if hosts.len() > MOST_HOSTS {
+            checks.refuse("hosts", format!("must have at most {MOST_HOSTS} elements"));
+        }
+        for (number, host) in hosts.iter().enumerate() {
+            if let Err(bad) = host.parse::<HostPattern>() {
+                checks.refuse(&format!("hosts.{number}"), bad.to_string());
+            }
+        }
+        checks.within("timeout", self.timeout, 1..=LONGEST_BOX);
+        checks.finish()?;
+        request.launch.keep_alive_seconds = Some(self.timeout.unwrap_or(USUAL_BOX));
+        Ok(NewAgentBox {
+            name: "agent".to_owned(),
+            request,
+            hosts,
+        })
+    }
 }
 
 /// How an agent failed.

@@ -151,6 +151,7 @@ pub(crate) async fn publish_benchmark(
         benchmark.id,
         slug,
         visibility,
+        state.store().now(),
     )
     .await?;
     let view = BenchmarkVersionView {

@@ -13,6 +13,7 @@ use proctor_core::{
     },
     run::{Run, RunStatus},
     time::Timestamp,
+    usage::Usage,
 };
 use proctor_engine::runs::{NewRun, Taken};
 use proctor_store::run_lists::RunFilter;
@@ -140,9 +141,13 @@ async fn answer(
     page: &VerialPage<RunKind, ListedRuns>,
     runs: proctor_store::page::Page<Run>,
 ) -> Result<Json<VerialList<RunView>>, ApiError> {
+    let ids: Vec<RunId> = runs.items.iter().map(|run| run.id).collect();
+    let used = state.store().usage_of_runs(&ids).await?;
     let mut views = Vec::with_capacity(runs.items.len());
     for run in &runs.items {
-        views.push(view(state, run).await?);
+        let of_run = used.iter().filter(|((id, _), _)| *id == run.id);
+        let usage = Usage::sum(of_run.map(|(_, usage)| *usage));
+        views.push(view(state, run).await?.with_usage(usage));
     }
     let mut views = views.into_iter();
     Ok(page.answer(
@@ -300,7 +305,8 @@ pub(crate) async fn get_benchmark_run(
         task_runs.push(TaskRunView::of(task_run, task, &found, sight));
     }
     let benchmark = benchmark_ref(&state, &details.run, &details.prepared.benchmark.name).await?;
-    let mut view = RunView::of(&details.run, benchmark);
+    let used = state.store().usage_of_runs(&[id]).await?;
+    let mut view = RunView::of(&details.run, benchmark).with_usage(Usage::sum(used.into_values()));
     if sight != Sight::ScoredTaker {
         view = view.with_critical_misses(&details.run);
     }

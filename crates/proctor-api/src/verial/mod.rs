@@ -24,6 +24,7 @@ mod found;
 mod gates;
 mod internal_runs;
 mod internal_tasks;
+mod jobs;
 mod leaderboards;
 mod organizations;
 mod page;
@@ -54,6 +55,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .merge(environments())
         .merge(benchmarks())
         .merge(runs())
+        .merge(jobs())
         .merge(comparisons())
         .merge(worlds())
 }
@@ -195,12 +197,22 @@ fn runs() -> OpenApiRouter<ApiState> {
         .routes(routes!(internal_tasks::complete_task_run))
         .routes(routes!(internal_tasks::cancel_task_run))
         .routes(routes!(attempts::issue_attempt_token))
+        .routes(routes!(attempts::make_agent_box))
         .routes(routes!(attempts::fail_task_run))
         .routes(routes!(attempts::retry_task_run))
         .routes(routes!(internal_tasks::rescore_task_run))
         .routes(routes!(events::list_task_run_events))
         .routes(routes!(internal_tasks::list_criterion_runs))
         .routes(routes!(internal_tasks::get_criterion_run))
+}
+
+/// Agents that take benchmarks by themselves.
+fn jobs() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(jobs::list_jobs, jobs::create_job))
+        .routes(routes!(jobs::get_job))
+        .routes(routes!(jobs::cancel_job))
+        .routes(routes!(jobs::get_job_results))
 }
 
 /// What runs mean beside each other.

@@ -7,7 +7,7 @@ use http::StatusCode;
 use proctor_core::{
     definition::{BenchmarkVersion, Slug},
     id::kinds::{OrganizationId, RunId, TaskId, TaskRunId},
-    run::Run,
+    run::{Pinned, Run},
     time::Timestamp,
 };
 use proctor_engine::{
@@ -206,10 +206,19 @@ pub(super) async fn benchmark_ref(
     run: &Run,
     name: &str,
 ) -> Result<BenchmarkRef, ApiError> {
-    let version = match run.pinned.version {
+    pinned_ref(state, &run.pinned, name).await
+}
+
+/// The benchmark that a frozen definition is of, by the names that people use.
+pub(super) async fn pinned_ref(
+    state: &ApiState,
+    pinned: &Pinned,
+    name: &str,
+) -> Result<BenchmarkRef, ApiError> {
+    let version = match pinned.version {
         None => None,
         Some(version) => {
-            let benchmark = run.pinned.benchmark;
+            let benchmark = pinned.benchmark;
             state.store().benchmark_version(benchmark, version).await?
         }
     };

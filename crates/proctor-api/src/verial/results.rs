@@ -4,9 +4,12 @@
 use std::collections::HashMap;
 
 use axum::extract::State;
-use proctor_core::id::{
-    Dialect,
-    kinds::{RunId, TaskRunId},
+use proctor_core::{
+    id::{
+        Dialect,
+        kinds::{RunId, TaskRunId, WorldId},
+    },
+    task_run::TaskRun,
 };
 use proctor_engine::results::Results;
 use proctor_store::comparisons::CriterionScore;
@@ -102,6 +105,7 @@ async fn details(
             Some((one.id, took.as_secs_f64()))
         })
         .collect();
+    let heads = heads(state, &task_runs).await?;
     let mut found = HashMap::new();
     for (place, attempt) in agent.attempts.iter().enumerate() {
         let Ok((task, _)) = prepared.task(attempt.task) else {
@@ -121,9 +125,27 @@ async fn details(
                 name: task.name.clone(),
                 task_run_id: task_run.map(|id| id.to_string()),
                 seconds: task_run.and_then(|id| seconds.get(&id).copied()),
+                journal_head: task_run.and_then(|id| heads.get(&id).cloned()),
                 criteria: agent.shows_criteria.then(|| criteria.collect()),
             },
         );
     }
     Ok(found)
+}
+
+/// The last links of the journals of these task runs, as far as their worlds are frozen playgrounds.
+async fn heads(
+    state: &ApiState,
+    task_runs: &[TaskRun],
+) -> Result<HashMap<TaskRunId, String>, ApiError> {
+    let worlds: Vec<WorldId> = task_runs
+        .iter()
+        .filter(|one| one.devbox.is_none())
+        .map(|one| WorldId::from_uuid(one.id.uuid()))
+        .collect();
+    let heads = state.store().journal().sealed_heads(&worlds).await?;
+    Ok(heads
+        .into_iter()
+        .map(|(world, head)| (TaskRunId::from_uuid(world.uuid()), head.hex()))
+        .collect())
 }

@@ -13,6 +13,7 @@ use proctor_core::{
     scoring::{AxisScore, CriticalMiss, Scorecard, Verdict, Weight},
     task_run::{Outcome as HowItEnded, TaskRun, TaskRunState},
     time::Timestamp,
+    usage::Usage,
 };
 use proctor_playground::environment::Blueprint;
 use proctor_store::playgrounds::Sandbox;
@@ -21,7 +22,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::evidence::Evidence;
-use crate::results::SummaryView;
+use crate::{agent_reports::UsageView, results::SummaryView};
 
 /// How far something has come: `created`, `started` or `completed`.
 pub(super) fn phase(is_started: bool, is_over: bool) -> &'static str {
@@ -275,6 +276,9 @@ pub(crate) struct RunView {
     created_at: Timestamp,
     /// Whether it is on the leaderboard.
     published: bool,
+    /// What its agent says it used up, in all tries; absent if it reported nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<UsageView>,
     /// The critical criteria that were missed; absent where none was, and for callers who may not see what was found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     critical_misses: Vec<CriticalMissView>,
@@ -304,8 +308,17 @@ impl RunView {
             completed_at: run.ended_at(),
             created_at: run.created_at,
             published: run.ranked_at.is_some(),
+            usage: None,
             critical_misses: Vec::new(),
             task_runs: None,
+        }
+    }
+
+    /// The same with what its agent used up, if it reported anything.
+    pub(super) fn with_usage(self, usage: Option<Usage>) -> Self {
+        Self {
+            usage: usage.map(UsageView::from),
+            ..self
         }
     }
 

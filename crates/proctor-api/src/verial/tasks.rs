@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proctor_core::{
     definition::{ClockPolicy, Requirements, Seconds},
     id::kinds::{BenchmarkId, TaskId, TaskKind},
+    problem::Problem,
 };
 use proctor_engine::authoring::scenario_problems;
 use proctor_simulation::registry::SimulatorRegistry;
@@ -165,8 +166,11 @@ fn check(checks: &mut Checks, draft: &TaskDraft, simulators: &SimulatorRegistry)
     for (name, capture) in &draft.capture {
         checks.document(&format!("capture.{name}"), capture);
     }
-    for (number, problem) in scenario_problems(&draft.scenario, simulators) {
-        checks.refuse(&format!("scenario.{number}"), problem);
+    for problem in scenario_problems(&draft.scenario, simulators) {
+        // Everything that is wrong with a step is told of the step.
+        let (step, inside) = problem.path.split_once('.').unwrap_or((&problem.path, ""));
+        let said = Problem::error(inside, &problem.message).to_string();
+        checks.refuse(&format!("scenario.{step}"), said);
     }
 }
 

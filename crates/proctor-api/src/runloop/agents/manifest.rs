@@ -15,10 +15,10 @@ use crate::{
     state::ApiState,
 };
 
-/// How an agent is installed, started and watched. Jobs use `command` and `env`; the rest is kept.
+/// How an agent is installed, started and watched.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AgentManifestView {
-    /// A script that installs it.
+    /// A script that installs it, run once for each image and version.
     #[serde(skip_serializing_if = "Option::is_none")]
     install: Option<String>,
     /// What a shell in the devbox runs to start it.
@@ -26,7 +26,7 @@ pub(crate) struct AgentManifestView {
     command: String,
     /// Environment variables that must hold secrets.
     env: Vec<String>,
-    /// Hosts that it must reach.
+    /// Hosts that it reaches besides those of its task.
     hosts: Vec<String>,
     /// The file in the devbox where it leaves its trajectory.
     #[serde(skip_serializing_if = "Option::is_none")]

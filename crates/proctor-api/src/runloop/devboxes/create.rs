@@ -121,6 +121,7 @@ impl DevboxCreateParameters {
             secrets,
             mounts: all,
             entrypoint,
+            ..DevboxRequest::default()
         };
         Ok(NamedRequest {
             name: name.filter(|name| !name.is_empty()),

@@ -87,7 +87,9 @@ impl DevboxView {
         };
         let (initiator_type, initiator_id) = match record.initiator {
             Initiator::Invocation => ("api", None),
-            Initiator::Scenario(run) => ("scenario", Some(run.wire(Dialect::Runloop))),
+            Initiator::Scenario(run) | Initiator::Agent(run) => {
+                ("scenario", Some(run.wire(Dialect::Runloop)))
+            }
         };
         Self {
             id: record.id.wire(Dialect::Runloop),

@@ -198,12 +198,13 @@ impl BenchmarkJobCreateParameters {
             agents,
             orchestration,
             rounds,
+            labels: BTreeMap::new(),
         })))
     }
 }
 
 /// The rounds that are asked for.
-fn read_rounds(
+pub(crate) fn read_rounds(
     checks: &mut Checks,
     rounds: Option<i64>,
     policy: Option<Value>,

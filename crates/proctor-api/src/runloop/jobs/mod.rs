@@ -15,6 +15,7 @@ use serde::Deserialize;
 use tokio_util::io::ReaderStream;
 use utoipa::IntoParams;
 
+pub(crate) use self::body::read_rounds;
 use self::{
     body::{BenchmarkJobCreateParameters, WantedJob},
     harbor_plan::HarborPlanView,

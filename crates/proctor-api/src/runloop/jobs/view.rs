@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use proctor_core::{
     id::Dialect,
     job::{
-        AgentOutcome, Failure, FailureKind, Job, JobAgent, JobSource, Orchestration,
-        ScenarioOutcome, ScenarioState,
+        AgentOutcome, Failure, Job, JobAgent, JobSource, Orchestration, ScenarioOutcome,
+        ScenarioState,
     },
     run::Run,
 };
@@ -204,6 +204,7 @@ impl JobSpecView {
             quiet,
             order: _,
             retry_rules: _,
+            retries_void_only: _,
         } = &job.plan.orchestration;
         Self {
             scenario_ids: scenario_ids(job),
@@ -278,16 +279,7 @@ impl ScenarioOutcomeView {
 impl FailureReasonView {
     fn of(failure: Failure) -> Self {
         Self {
-            exception_type: failure.exception.unwrap_or_else(|| {
-                let usual = match failure.kind {
-                    FailureKind::Setup => "SetupError",
-                    FailureKind::AgentCrash => "AgentCrashError",
-                    FailureKind::AgentTimeout => "AgentTimeoutError",
-                    FailureKind::Scorer => "ScorerError",
-                    FailureKind::Infrastructure => "InfrastructureError",
-                };
-                usual.to_owned()
-            }),
+            exception_type: failure.exception_type().to_owned(),
             exception_message: failure.message,
         }
     }

@@ -253,6 +253,16 @@ impl Boxes for Shop {
         Ok(CommandEnd { status, output })
     }
 
+    async fn read_file(
+        &self,
+        _: OrganizationId,
+        _: DevboxId,
+        _: &str,
+        _: u64,
+    ) -> Result<Option<Vec<u8>>, BoxError> {
+        Ok(None)
+    }
+
     async fn ended(&self, _: OrganizationId, devbox: DevboxId) -> BoxEnd {
         let ended = {
             let boxes = self.0.boxes.lock().unwrap();

@@ -267,13 +267,17 @@ async fn publishing_says_what_its_author_should_know() {
     let studio = Studio::open(&server).await;
     let body = json!({"slug": "fax"});
     let first = publish(&server, &studio.benchmark, body.clone()).await;
-    assert_eq!(first.body["warnings"], json!([]));
+    let unwatched = format!(
+        "{}: the task 'Register the patient' has no criterion 'unchanged', so nobody sees what else an agent changes or sends",
+        studio.task
+    );
+    assert_eq!(first.body["warnings"], json!([unwatched]));
     assert_eq!(first.body.get("unchanged_since"), None);
     let again = publish(&server, &studio.benchmark, body.clone()).await;
     assert_eq!(again.body["version"], 2);
     assert_eq!(again.body["unchanged_since"], 1);
-    let same = json!(["nothing has changed: the content is that of version 1"]);
-    assert_eq!(again.body["warnings"], same);
+    let same = "nothing has changed: the content is that of version 1";
+    assert_eq!(again.body["warnings"], json!([same, unwatched]));
     let task = json!({"benchmark_id": studio.benchmark, "name": "Nobody looks"});
     let task = make(&server, "/tasks", task).await;
     let unchecked = publish(&server, &studio.benchmark, body).await;
@@ -281,7 +285,7 @@ async fn publishing_says_what_its_author_should_know() {
     let warning = format!(
         "{task}: the task 'Nobody looks' has no criteria: whatever an agent does, it scores 0 and its verdict is fail"
     );
-    assert_eq!(unchecked.body["warnings"], json!([warning]));
+    assert_eq!(unchecked.body["warnings"], json!([warning, unwatched]));
     let check = format!("/benchmarks/{}/check", studio.benchmark);
     let checked = server.ask(Method::POST, &check, json!({})).await;
     assert_eq!(checked.body["warnings"][0]["place"], task.as_str());

@@ -308,6 +308,7 @@ async fn a_devbox_is_made_by_a_backend_that_was_added_from_outside() {
         data: "/nowhere".into(),
         exact_disks: false,
         output_secret: None,
+        server: Default::default(),
         totals: Default::default(),
     };
     let boxes = Boxes::start_on((factory.open)(&settings).unwrap()).await;

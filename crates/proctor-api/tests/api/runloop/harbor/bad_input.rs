@@ -98,3 +98,130 @@ async fn a_data_set_says_which_of_its_tasks_are_not_valid() {
     );
     harbor.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tasks_that_lead_out_of_themselves_or_ask_for_too_much_are_refused() {
+    let Some(harbor) = Harbor::start().await else {
+        return;
+    };
+    let plain = Files::plain;
+    let steps = "[[steps]]\nname = \"one\"\n";
+    for (name, files, told) in [
+        (
+            "out",
+            plain().with_link("tests/passwd", "/etc/passwd"),
+            "tests/passwd",
+        ),
+        (
+            "up",
+            plain().with_link("solution/up", "../../plain"),
+            "solution/up",
+        ),
+        (
+            "circle",
+            plain().with_link("tests/a", "b").with_link("tests/b", "a"),
+            "tests/",
+        ),
+        ("step", plain().with_toml(steps), "steps/one/instruction.md"),
+        (
+            "windows",
+            plain().with("task.toml", "[environment]\nos = \"windows\"\n"),
+            "os",
+        ),
+        (
+            "gpu",
+            plain().with("task.toml", "[environment]\ngpus = 1\n"),
+            "gpus",
+        ),
+        (
+            "wide",
+            plain().with(
+                "task.toml",
+                "[environment]\nnetwork_mode = \"allowlist\"\nallowed_hosts = [\"10.0.0.0/8\"]\n",
+            ),
+            "allowed_hosts",
+        ),
+        (
+            "large",
+            plain().with("task.toml", "[environment]\nmemory_mb = 9999999\n"),
+            "are more than the 65536",
+        ),
+        (
+            "capable",
+            plain().with(
+                "environment/docker-compose.yaml",
+                "services: {a: {build: ., cap_add: [SYS_ADMIN]}}\n",
+            ),
+            "cap_add",
+        ),
+        (
+            "image",
+            plain().with("environment/Dockerfile", "FROM nobody/has-this:1\n"),
+            "nobody/has-this:1",
+        ),
+        (
+            "unreadable",
+            plain().with("environment/Dockerfile", "FROM base\nONBUILD RUN x\n"),
+            "ONBUILD",
+        ),
+        (
+            "toml",
+            plain().with("task.toml", "[environment\n"),
+            "task.toml",
+        ),
+    ] {
+        harbor.task(name, &files);
+        let yaml = format!("tasks: [{{path: 'tasks:own/{name}'}}]\n");
+        let refused = harbor.refused(&yaml).await;
+        assert!(refused.contains(told), "{name}: {refused}");
+    }
+    let jobs = harbor.server.read("/v1/benchmark_jobs").await;
+    assert_eq!(jobs.body["jobs"], serde_json::json!([]));
+    harbor.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn job_files_that_grow_or_ask_for_what_is_not_done_are_refused() {
+    let Some(harbor) = Harbor::start().await else {
+        return;
+    };
+    harbor.task("plain", &Files::plain());
+    let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..9 {
+        let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
+        bomb.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
+    }
+    let answer = harbor.asked(&bomb, "").await;
+    assert_eq!(answer.status, 400, "{}", answer.body);
+    for (key, told) in [
+        ("environment: {import_path: 'a:B'}", "import_path"),
+        (
+            "environment: {extra_docker_compose: [x]}",
+            "extra_docker_compose",
+        ),
+        ("environment: {override_gpus: 1}", "override_gpus"),
+        ("environment: {override_tpu: {type: v5}}", "override_tpu"),
+        ("verifier: {import_path: 'a:B'}", "verifier.import_path"),
+        ("agents: [{name: 'acp:x'}]", "ACP"),
+        (
+            "agents: [{name: oracle, load_trajectory: x}]",
+            "load_trajectory",
+        ),
+        (
+            "agents: [{name: oracle, concurrency_group: g}]",
+            "concurrency_group",
+        ),
+        ("user_agent: {name: x}", "user_agent"),
+        ("source_jobs: [x]", "source_jobs"),
+        ("install_only: true", "install_only"),
+        ("extra_instruction_paths: [a.md]", "extra_instruction_paths"),
+        ("metrics: [{type: uv-script}]", "no scripts are run"),
+        ("n_attempts: 0", "n_attempts"),
+        ("metadata: {proctor_verifier: loose}", "proctor_verifier"),
+    ] {
+        let yaml = format!("{key}\ntasks: [{{path: 'tasks:own/plain'}}]\n");
+        let refused = harbor.refused(&yaml).await;
+        assert!(refused.contains(told), "{key}: {refused}");
+    }
+    harbor.end().await;
+}

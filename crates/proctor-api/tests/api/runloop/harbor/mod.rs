@@ -2,8 +2,12 @@
 
 mod bad_input;
 mod cheats;
+mod manifests;
+mod rules;
 mod separate;
+mod sidecars;
 mod steps;
 mod suite;
 mod support;
 mod trials;
+mod unverified;

@@ -129,12 +129,85 @@ async fn a_failure_of_a_step_is_one_of_the_trial() {
     // The first step was verified, and counts.
     let results = harbor.results(&job).await;
     assert_eq!(results["agents"][0]["summary"]["score"], 1.0, "{results:#}");
-    let refused = harbor
-        .refused("metadata: {proctor_verifier: strict}\ntasks:\n  - path: tasks:own/no-reward\n")
-        .await;
-    assert!(
-        refused.contains("proctor_verifier must be sealed"),
-        "{refused}"
+    harbor.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_step_is_a_result_of_its_own_beside_that_of_the_trial() {
+    let Some(harbor) = Harbor::start().await else {
+        return;
+    };
+    harbor.task("gate", &with_min_reward(two_steps(""), "1.0"));
+    let keys = "#!/bin/sh\necho '{\"reward\": 0.5, \"style\": 1}' > /logs/verifier/reward.json\n";
+    let last = two_steps("multi_step_reward_strategy = \"final\"\n");
+    harbor.task("last", &last.with("steps/two/tests/test.sh", keys));
+    let job = job(&harbor, &["gate", "last"], "[{name: oracle}, {name: nop}]").await;
+    let mut found = Vec::new();
+    for outcome in outcomes(&job) {
+        let id = outcome["scenario_run_id"].as_str().unwrap();
+        let run = harbor
+            .server
+            .read(&format!("/v1/scenarios/runs/{id}"))
+            .await;
+        let contract = run.body["scoring_contract_result"].clone();
+        let results = contract["scoring_function_results"].as_array().unwrap();
+        let told: Vec<String> = results
+            .iter()
+            .map(|one| {
+                let name = one["scoring_function_name"].as_str().unwrap();
+                format!("{name}={}", one["score"])
+            })
+            .collect();
+        found.push(format!("{} of {}", contract["score"], told.join(" ")));
+    }
+    assert_eq!(
+        found,
+        [
+            "1.0 of reward=1.0 step/one/reward=1.0 step/two/reward=1.0",
+            "0.5 of reward=0.5 step/one/reward=1.0 step/two/reward=0.5",
+            "0.0 of reward=0.0 step/one/reward=0.0 step/two/reward=0.0",
+            "0.5 of reward=0.5 step/one/reward=0.0 step/two/reward=0.5",
+        ],
+        "{job:#}"
     );
+    harbor.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn steps_are_verified_where_the_task_or_the_job_wants_it() {
+    let Some(harbor) = Harbor::start().await else {
+        return;
+    };
+    // The second step has a box of its own for its verifier, whose image brings the tests.
+    let separate = "artifacts = [\"/app/two\"]\n".to_owned()
+        + CONFIG
+        + "[[steps]]\nname = \"one\"\n[[steps]]\nname = \"two\"\n[steps.verifier]\nenvironment_mode = \"separate\"\n";
+    let check = "#!/bin/sh\n[ -e /app/two ] && [ ! -e /app/one ] && [ -e /own ] && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt\n";
+    let own_box = two_steps("")
+        .with("task.toml", &separate)
+        .without("steps/two/tests/test.sh")
+        .with("steps/two/tests/check.sh", check)
+        .with("steps/two/tests/Dockerfile", "FROM base\nRUN mkdir -p /app /tests && touch /own\nCOPY check.sh /tests/test.sh\nRUN chmod +x /tests/test.sh\nWORKDIR /app\n");
+    harbor.task("own-box", &own_box);
+    harbor.task("plain", &two_steps(""));
+    let agents = "[{name: oracle}, {name: nop}]";
+    let found =
+        |job: &Value| -> Vec<Result<f64, String>> { outcomes(job).iter().map(reward).collect() };
+    let apart = job(&harbor, &["own-box"], agents).await;
+    assert_eq!(found(&apart), [Ok(1.0), Ok(0.0)], "{apart:#}");
+    // A shell of the agent's own fools a verifier on its disk, and none in a clean box.
+    let shell = "rm -f /bin/sh /usr/bin/sh; printf '#!/bin/bash\\n/usr/bin/echo 1 > /logs/verifier/reward.txt\\n' > /usr/bin/sh; chmod +x /usr/bin/sh";
+    let cheat = serde_json::json!([{"name": "cheat", "kwargs": {"command": shell}}]);
+    for (mode, cheats) in [("clone", 1.0), ("strict", 0.0)] {
+        let yaml = |agents: &str| {
+            format!(
+                "metadata: {{proctor_verifier: {mode}}}\nagents: {agents}\ntasks: [{{path: 'tasks:own/plain'}}]\n"
+            )
+        };
+        let honest = harbor.job(&yaml(agents)).await;
+        assert_eq!(found(&honest), [Ok(1.0), Ok(0.0)], "{mode}: {honest:#}");
+        let cheated = harbor.job(&yaml(&cheat.to_string())).await;
+        assert_eq!(found(&cheated), [Ok(cheats)], "{mode}: {cheated:#}");
+    }
     harbor.end().await;
 }

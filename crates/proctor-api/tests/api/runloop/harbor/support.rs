@@ -8,12 +8,13 @@ use std::{
 };
 
 use proctor_api::OfferedDevboxes;
-use proctor_core::{blueprint::ImageDisk, time::ManualClock};
+use proctor_core::{agent::AgentManifest, blueprint::ImageDisk, time::ManualClock};
 use proctor_devbox::{
-    Backend, Error,
+    Backend, Base, BoxId, BoxSpec, Error, How, Property,
     local::{LocalBackend, LocalConfig},
 };
 use proctor_engine::{
+    Extensions,
     harbor::{HarborSettings, HarborWorkshop},
     scenarios::Workshop,
 };
@@ -52,12 +53,12 @@ pub(super) struct Harbor {
 
 /// The files of a task.
 #[derive(Clone)]
-pub(super) struct Files(Vec<(String, String)>);
+pub(super) struct Files(Vec<(String, String)>, Vec<(String, String)>);
 
 impl Files {
     /// A task that is solved by a file.
     pub(super) fn plain() -> Self {
-        Self(Vec::new())
+        Self(Vec::new(), Vec::new())
             .with("task.toml", PLAIN)
             .with("instruction.md", "Make the file /app/done.\n")
             .with("environment/Dockerfile", DOCKERFILE)
@@ -72,6 +73,17 @@ impl Files {
             fs_err::create_dir_all(path.parent().unwrap()).unwrap();
             fs_err::write(path, content).unwrap();
         }
+        for (path, target) in &self.1 {
+            let path = place.join(path);
+            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(target, path).unwrap();
+        }
+    }
+
+    /// The same with a link.
+    pub(super) fn with_link(mut self, path: &str, target: &str) -> Self {
+        self.1.push((path.to_owned(), target.to_owned()));
+        self
     }
 
     /// The same with another file.
@@ -98,6 +110,13 @@ impl Files {
 impl Harbor {
     /// None where boxes cannot be sealed, because the tests do not run as root.
     pub(super) async fn start() -> Option<Self> {
+        Self::start_with([]).await
+    }
+
+    /// The same with agents that its settings know.
+    pub(super) async fn start_with<const N: usize>(
+        agents: [(&str, AgentManifest); N],
+    ) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
         if fs_err::metadata("/proc/self").unwrap().uid() != 0 {
             return None;
@@ -136,7 +155,15 @@ impl Harbor {
             };
             (Some(offered), Some(workshop), (fleet, blueprints))
         };
-        let (server, (fleet, blueprints)) = Setup::default().start_as(boxes).await;
+        let agents = agents.map(|(name, manifest)| (name.to_owned(), manifest));
+        let setup = Setup {
+            extensions: Extensions {
+                agents: agents.into(),
+                ..Extensions::shipped()
+            },
+            ..Setup::default()
+        };
+        let (server, (fleet, blueprints)) = setup.start_as(boxes).await;
         Some(Self {
             server,
             fleet,
@@ -155,6 +182,25 @@ impl Harbor {
         }
         self.blueprints.close().await;
         self.fleet.close().await;
+    }
+
+    /// Whether the memory of boxes is limited on this machine.
+    pub(super) async fn limits_memory(&self) -> bool {
+        let id = BoxId::new("probe").unwrap();
+        let mut spec = BoxSpec::new(id, Base::Host);
+        spec.limits.memory_bytes = Some(1 << 30);
+        let probe = self.backend.create(spec).await.unwrap();
+        let enforcement = probe.record().await.unwrap().enforcement;
+        probe.destroy().await.unwrap();
+        let mut lines = enforcement.iter();
+        lines.any(|line| line.property == Property::MemoryLimit && line.how == How::Enforced)
+    }
+
+    /// The boxes that are there.
+    pub(super) async fn boxes(&self) -> Vec<String> {
+        let records = self.backend.list().await.unwrap();
+        let ids = records.into_iter().map(|one| one.spec.id.to_string());
+        ids.collect()
     }
 
     /// Makes a task that job files name as `tasks:own/NAME`.
@@ -183,7 +229,17 @@ impl Harbor {
 
     /// The same, which may take a while.
     pub(super) async fn job_within(&self, yaml: &str, patience: Duration) -> Value {
-        let answer = self.asked(yaml, "").await;
+        let body = json!({"spec": {"type": "harbor", "inline_yaml": yaml}});
+        self.over_within(body, patience).await
+    }
+
+    /// Any job when it is over.
+    pub(super) async fn over(&self, body: Value) -> Value {
+        self.over_within(body, Duration::from_secs(120)).await
+    }
+
+    async fn over_within(&self, body: Value, patience: Duration) -> Value {
+        let answer = self.server.ask(Method::POST, PATH, body).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
         let path = format!("{PATH}/{}", answer.text("id"));
         let began = Instant::now();
@@ -196,6 +252,42 @@ impl Harbor {
             assert!(began.elapsed() < patience, "the job goes on: {seen:#}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// Registers an agent with a manifest.
+    pub(super) async fn register(&mut self, name: &str, manifest: &Value) {
+        let made = self
+            .server
+            .ask(Method::POST, "/v1/agents", json!({"name": name}))
+            .await;
+        assert_eq!(made.status, 200, "{}", made.body);
+        let path = format!("/v1/agents/{}/manifest", made.text("id"));
+        let kept = self.server.own(Method::POST, &path).json(manifest);
+        let kept = Answer::of(kept.send().await.unwrap()).await;
+        assert_eq!(kept.status, 200, "{}", kept.body);
+    }
+
+    /// The files of a job in Harbor's layout.
+    pub(super) async fn exported(&self, job: &Value) -> Vec<(String, Vec<u8>)> {
+        let path = format!("{PATH}/{}/harbor.tar.zst", job["id"].as_str().unwrap());
+        let answer = self.server.own(Method::GET, &path).send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+        let packed = answer.bytes().await.unwrap();
+        let tar = zstd::decode_all(&packed[..]).unwrap();
+        let mut archive = tar::Archive::new(&tar[..]);
+        let entries = archive.entries().unwrap();
+        let files = entries.filter_map(|entry| {
+            let mut entry = entry.unwrap();
+            let path = entry.path().unwrap().display().to_string();
+            let mut bytes = Vec::new();
+            std::io::Read::read_to_end(&mut entry, &mut bytes).unwrap();
+            entry
+                .header()
+                .entry_type()
+                .is_file()
+                .then_some((path, bytes))
+        });
+        files.collect()
     }
 
     /// What scorers noted of a scenario run.

@@ -9,7 +9,6 @@ use super::{Desk, PATH, of_scenarios};
 use crate::support::{Answer, Setup};
 
 const MANIFEST: &str = r#"
-install = "npm install --global mine"
 command = 'mine --problem "$PROCTOR_PROBLEM_FILE"'
 env = ["MINE_KEY"]
 hosts = ["api.example.org"]
@@ -169,7 +168,8 @@ async fn a_manifest_is_shown_replaced_and_checked() {
     let path = format!("/v1/agents/{id}/manifest");
     let agent = desk.server.read(&format!("/v1/agents/{id}")).await.body;
     assert_eq!(desk.server.read(&path).await.status, 404);
-    let kept = desk.manifest(&id, "application/toml", MANIFEST).await;
+    let whole = format!("install = \"npm install --global mine\"\n{MANIFEST}");
+    let kept = desk.manifest(&id, "application/toml", &whole).await;
     insta::assert_snapshot!("agent_manifest", kept.shape());
     assert_eq!(desk.server.read(&path).await.body, kept.body);
     let seen = desk.server.read(&format!("/v1/agents/{id}")).await.body;

@@ -10,7 +10,7 @@ use proctor_simulation::{
     exhibits::Exhibits,
     fields::Fields,
     registry::{MachineSource, SimulatorPlugin, factory},
-    scenario::{StepKind, read_fields, required},
+    scenario::{StepFields, StepKind},
     schema::{about, object, text},
     seed::Seed,
     simulator::{Around, Decision, Machine, NotProvided, Provided, Provision, Recorded},
@@ -71,7 +71,7 @@ struct PageInbound {
     text: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenPage {
     text: Option<String>,
@@ -80,10 +80,11 @@ struct WrittenPage {
 const PAGE_INBOUND: StepKind = StepKind {
     name: "page_inbound",
     read: |map| {
-        let written: WrittenPage = read_fields(map)?;
-        let text = required("text", written.text)?;
-        Ok(Arc::new(PageInbound { text }))
+        let (written, mut fields) = StepFields::read::<WrittenPage>(map);
+        let text = fields.required("text", written.text);
+        fields.finish(text.map(|text| PageInbound { text }))
     },
+    schema: || json!({"type": "object", "required": ["text"]}),
     listed: 100,
 };
 
