@@ -61,6 +61,13 @@ mod tests {
             names.push(name);
         }
         names.sort();
+        for whole in ["claude-code", "codex", "openhands", "shell"] {
+            let manifest = read(&Path::new(directory).join(format!("{whole}.toml"))).unwrap();
+            assert!(manifest.install.is_some(), "{whole} is installed");
+            assert!(!manifest.errors.is_empty(), "{whole} says why it fails");
+            let is_alone = manifest.env.is_empty() && manifest.hosts.is_empty();
+            assert_eq!(is_alone, whole == "shell", "{whole} and its model");
+        }
         let known = [
             "claude-code",
             "codex",

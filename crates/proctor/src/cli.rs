@@ -1,5 +1,7 @@
 //! The commands, and what several of them take. What one command takes is in its own module below `commands`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use secrecy::SecretString;
@@ -7,18 +9,21 @@ use secrecy::SecretString;
 use crate::{
     commands::{
         agent::Agent, benchmark::Benchmark, compare::Compare, demo::Demo, doctor::Doctor,
-        fhir::Fhir, gate::arguments::Gate, harbor::Harbor, image::Image, import::Import,
-        keys::Keys, mcp::Mcp, open::Open, organizations::Organizations, run::Run, runs::Runs,
-        scenario::Scenario, serve::Serve, show::Show, stats::Stats, verify_journal::VerifyJournal,
-        watch::Watch,
+        export::Export, fhir::Fhir, gate::arguments::Gate, harbor::Harbor, image::Image,
+        import::Import, keys::Keys, mcp::Mcp, open::Open, organizations::Organizations, run::Run,
+        runs::Runs, scenario::Scenario, serve::Serve, show::Show, stats::Stats,
+        verify_journal::VerifyJournal, watch::Watch,
     },
     exit::WrongUse,
 };
 
+/// The version with facts about the build.
+const LONG_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\n", env!("PROCTOR_BUILD"));
+
 /// Proctor examines AI agents: each task in a world of its own, everything recorded, every score
 /// with its evidence.
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true, max_term_width = 100)]
+#[command(version, long_version = LONG_VERSION, propagate_version = true, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -70,10 +75,17 @@ pub(crate) enum Command {
     Mcp(Mcp),
     /// Print a link that signs a browser in to the pages
     Open(Open),
+    /// Write a run into one file: a page, a zip with its journals, a table
+    Export(Export),
     /// Print a completion script for a shell
     Completions {
         /// The shell
         shell: Shell,
+    },
+    /// Write the manual pages of all commands
+    Man {
+        /// The directory that they are written to
+        directory: PathBuf,
     },
 }
 

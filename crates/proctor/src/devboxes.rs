@@ -8,7 +8,7 @@ use std::{
 use anyhow::Context as _;
 use proctor_api::OfferedDevboxes;
 use proctor_core::{blueprint::ImageDisk, canonical::Digest, causes::with_causes};
-use proctor_devbox::{Backend, BaseName, Factory, HostPattern, Settings, local};
+use proctor_devbox::{Backend, BaseName, Factory, HostPattern, Settings, egress::OwnServer, local};
 use proctor_engine::{
     Extensions,
     harbor::{HarborSettings, HarborWorkshop},
@@ -79,6 +79,8 @@ pub(crate) fn backend(name: &str) -> Result<Factory, WrongUse> {
 pub(crate) struct Devboxes {
     pub(crate) fleet: Fleet,
     pub(crate) blueprints: Option<Blueprints>,
+    /// Who answers devboxes that ask the server itself.
+    pub(crate) own_server: OwnServer,
     harbor: Option<HarborWorkshop>,
 }
 
@@ -104,7 +106,9 @@ impl Devboxes {
         let mut options = FleetOptions::new(&directory);
         options.mounter = Some(mounter.clone());
         options.keep_frozen = supplies.keep_frozen;
+        let own_server = OwnServer::default();
         let settings = Settings {
+            server: own_server.clone(),
             data: directory.clone(),
             exact_disks: supplies.exact_disks,
             totals: supplies.totals,
@@ -132,6 +136,7 @@ impl Devboxes {
                     supplies.harbor,
                 );
                 Self {
+                    own_server,
                     blueprints: Some(blueprints),
                     fleet,
                     harbor: Some(harbor.context("the tasks of Harbor jobs cannot be kept")?),
@@ -141,6 +146,7 @@ impl Devboxes {
                 let why = with_causes(&error).to_string();
                 tracing::warn!(%why, "this machine cannot have devboxes");
                 Self {
+                    own_server,
                     blueprints: None,
                     fleet: Fleet::without_boxes(options, store, why, clock).await?,
                     harbor: None,

@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, net::SocketAddr, path::Path, sync::Arc, time::D
 use proctor_api::{
     Api, ApiOptions, ApiState, OfferedDevboxes,
     metrics::Metrics,
-    server::{BoundServer, Drained, Server, ServerOptions},
+    server::{BoundServer, Drained, InsideServer, Server, ServerOptions},
 };
-use proctor_benchmarks::Admitter;
-use proctor_core::{agent::AgentManifest, causes::with_causes};
+use proctor_benchmarks::{Admitter, Replayer};
+use proctor_core::{agent::AgentManifest, causes::with_causes, usage::PriceTable};
 use proctor_engine::{Engine, Extensions, text_judge::TextJudge};
 use proctor_fleet::{Fleet, SshService};
 use proctor_ssh::{SshOptions, SshServer};
@@ -44,6 +44,8 @@ pub(crate) struct Terms {
     pub(crate) is_tls: bool,
     /// How it answers.
     pub(crate) api: ApiOptions,
+    /// What models cost.
+    pub(crate) prices: PriceTable,
     /// What it has for its devboxes.
     pub(crate) supplies: Supplies,
     /// How agents of jobs are started that are known by their names alone.
@@ -128,6 +130,8 @@ impl Opened {
                 agents: terms.agents,
                 judge: terms.judge,
                 admission: Some(Arc::new(Admitter)),
+                oracle: Some(Arc::new(Replayer)),
+                prices: terms.prices,
                 ..Extensions::shipped()
             },
         );
@@ -151,6 +155,8 @@ impl Opened {
             stop.clone(),
         ));
         let router = Api::new().with_pages(pages).into_router(state.clone());
+        let inside = InsideServer::new(router.clone(), stop.clone());
+        devboxes.own_server.set(Arc::new(inside));
         tasks.spawn(sweep(store.clone(), stop.clone()));
         tasks.spawn(stop_waiting(devboxes.fleet.clone(), stop.clone()));
         tasks.spawn(stop_when_lost(lock.lost(), stop.clone()));

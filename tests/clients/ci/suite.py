@@ -322,8 +322,10 @@ def tell(url, github):
         assert (suite.tests, suite.failures, suite.errors) == (6, 5, 0), suite
         assert suite.name == "admissions@1 night-shift", suite.name
         properties = {one.name: one.value for one in suite.properties()}
-        assert properties["proctor.url"].startswith(f"{url}/gates/") and properties["proctor.run-url"].startswith(f"{url}/benchmark-runs/br_"), properties
+        assert properties["proctor.url"].startswith(f"{url}/ui/gates/") and properties["proctor.run-url"].startswith(f"{url}/ui/runs/br_"), properties
         assert 0 < float(properties["proctor.axis.accuracy"]) < 1, properties
+        heads = [value for name, value in properties.items() if name.startswith("proctor.journal-head.tr_")]
+        assert heads and all(len(head) == 64 for head in heads), properties
         cases = list(suite)
         assert sum(case.is_passed for case in cases) == 1
         worst = next(case for case in cases if not case.is_passed)

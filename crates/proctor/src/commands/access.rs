@@ -6,10 +6,14 @@ use anyhow::Context as _;
 use clap::Args;
 use proctor_api::telemetry::{self, Telemetry, TelemetryOptions};
 use proctor_benchmarks::Api;
+use proctor_core::usage::PriceTable;
 use secrecy::SecretString;
 
 use super::embedded::Embedded;
-use crate::{exit::WrongUse, settings::Settings};
+use crate::{
+    exit::WrongUse,
+    settings::{NamedImage, Settings},
+};
 
 /// The server that a key without an address is for.
 const USUAL_SERVER: &str = "http://127.0.0.1:7070";
@@ -26,6 +30,15 @@ pub(crate) struct Access {
     /// Directory of the command's own server, where runs accumulate [default: that of the user]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+}
+
+/// What a server of the command's own has.
+#[derive(Default)]
+pub(crate) struct OwnServerOptions {
+    /// What models cost.
+    pub(crate) prices: PriceTable,
+    /// Images by the names that stand after `FROM`.
+    pub(crate) images: Vec<NamedImage>,
 }
 
 /// A server that answers.
@@ -60,6 +73,11 @@ impl Access {
 
     /// Reaches the server, or starts one.
     pub(crate) async fn open(&self) -> anyhow::Result<Connection> {
+        self.open_with(OwnServerOptions::default()).await
+    }
+
+    /// The same; a server that is started has what `own` says.
+    pub(crate) async fn open_with(&self, own: OwnServerOptions) -> anyhow::Result<Connection> {
         let directory = self.directory();
         if let Some(server) = self.named() {
             let missing = || {
@@ -81,7 +99,7 @@ impl Access {
             ..TelemetryOptions::default()
         })?;
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let embedded = Embedded::start(&directory, listen)
+        let embedded = Embedded::start_own(&directory, listen, own)
             .await
             .with_context(|| format!("no server can be started on {}", directory.display()))?;
         Ok(Connection {

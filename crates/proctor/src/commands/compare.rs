@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{access::Access, selection::selection};
 use crate::{
     exit::{Exit, WrongUse},
-    report::{answers::Comparison, markdown, marks, tables},
+    report::{answers::Comparison, links::Links, markdown, marks, tables},
     terminal,
 };
 
@@ -73,6 +73,7 @@ pub(crate) async fn run(arguments: Compare) -> anyhow::Result<Exit> {
     }
     let connection = arguments.access.open().await?;
     let answer = connection.api.post("/comparisons", &body).await;
+    let server = connection.server.clone();
     connection.close().await?;
     let answer = answer.map_err(refused)?;
     if arguments.json {
@@ -81,7 +82,7 @@ pub(crate) async fn run(arguments: Compare) -> anyhow::Result<Exit> {
     }
     let found: Comparison = read(answer)?;
     let said = match arguments.markdown {
-        true => markdown::comparison(&found),
+        true => markdown::comparison(&found, server.as_deref().map(Links::to)),
         false => tables::comparison(&found),
     };
     terminal::print(marks::shown(said, arguments.ascii));

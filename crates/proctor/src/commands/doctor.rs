@@ -31,6 +31,7 @@ pub(crate) async fn run(arguments: Doctor) -> anyhow::Result<Exit> {
         data: place.path().to_owned(),
         exact_disks: false,
         output_secret: None,
+        server: Default::default(),
         totals: Default::default(),
     };
     let mut reports = Vec::new();

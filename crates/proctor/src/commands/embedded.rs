@@ -6,6 +6,7 @@ use proctor_api::{ApiOptions, server::ServerOptions};
 use proctor_core::{
     agent::AgentManifest,
     id::kinds::{CredentialId, OrganizationId},
+    usage::PriceTable,
 };
 use proctor_store::{
     Store,
@@ -14,6 +15,7 @@ use proctor_store::{
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
+use super::access::OwnServerOptions;
 use crate::{
     devboxes::Supplies,
     exit::WrongUse,
@@ -36,11 +38,24 @@ pub(crate) struct Embedded {
 impl Embedded {
     /// Starts a server that keeps everything in `data`.
     pub(crate) async fn start(data: &Path, listen: SocketAddr) -> anyhow::Result<Self> {
+        Self::start_own(data, listen, OwnServerOptions::default()).await
+    }
+
+    /// The same with these prices and images.
+    pub(crate) async fn start_own(
+        data: &Path,
+        listen: SocketAddr,
+        own: OwnServerOptions,
+    ) -> anyhow::Result<Self> {
         let settings = Settings {
             data: Some(data.to_owned()),
             ..Settings::default()
         };
-        Self::start_with(&settings, listen, Supplies::default(), BTreeMap::new()).await
+        let supplies = Supplies {
+            images: own.images,
+            ..Supplies::default()
+        };
+        Self::start_as(&settings, listen, supplies, BTreeMap::new(), own.prices).await
     }
 
     /// Starts a server that keeps everything where the settings say, with what is there for its boxes and its agents.
@@ -49,6 +64,17 @@ impl Embedded {
         listen: SocketAddr,
         supplies: Supplies,
         agents: BTreeMap<String, AgentManifest>,
+    ) -> anyhow::Result<Self> {
+        let prices = PriceTable::default();
+        Self::start_as(settings, listen, supplies, agents, prices).await
+    }
+
+    async fn start_as(
+        settings: &Settings,
+        listen: SocketAddr,
+        supplies: Supplies,
+        agents: BTreeMap<String, AgentManifest>,
+        prices: PriceTable,
     ) -> anyhow::Result<Self> {
         let options = ServerOptions {
             listen,
@@ -60,6 +86,7 @@ impl Embedded {
             public_url: None,
             is_tls: false,
             api: ApiOptions::default(),
+            prices,
             supplies,
             agents,
             judge: None,

@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 mod embedded;
+pub(crate) mod export;
 pub(crate) mod fhir;
 pub(crate) mod gate;
 pub(crate) mod harbor;
@@ -27,6 +28,7 @@ pub(crate) mod stats;
 pub(crate) mod verify_journal;
 pub(crate) mod watch;
 
+use anyhow::Context as _;
 use clap::CommandFactory as _;
 
 use crate::{
@@ -58,6 +60,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Agent(arguments) => agent::run(arguments).await,
         Command::Mcp(arguments) => mcp::run(arguments).await,
         Command::Open(arguments) => open::run(arguments).await,
+        Command::Export(arguments) => export::run(arguments).await,
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(
@@ -66,6 +69,12 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
                 "proctor",
                 &mut std::io::stdout(),
             );
+            Ok(Exit::Fine)
+        }
+        Command::Man { directory } => {
+            fs_err::create_dir_all(&directory)?;
+            clap_mangen::generate_to(Cli::command(), &directory)
+                .with_context(|| format!("writing to {}", directory.display()))?;
             Ok(Exit::Fine)
         }
     }

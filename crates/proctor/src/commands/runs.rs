@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     exit::{Exit, WrongUse},
-    report::text::line,
+    report::{answers::Usage, text::line},
     terminal,
 };
 
@@ -111,6 +111,8 @@ struct Listed {
     created_at: Timestamp,
     completed_at: Option<Timestamp>,
     summary: Option<Value>,
+    #[serde(default)]
+    usage: Option<Usage>,
 }
 
 #[derive(Deserialize)]
@@ -192,6 +194,7 @@ async fn list(arguments: &Runs, connection: &Connection) -> anyhow::Result<Exit>
         "SCORE",
         "SCORED",
         "VOID",
+        "COST",
         "LOGS",
         "MADE",
     ]);
@@ -212,6 +215,10 @@ async fn list(arguments: &Runs, connection: &Connection) -> anyhow::Result<Exit>
                 .map_or_else(|| "-".to_owned(), |score| format!("{score:.3}")),
             number("scored"),
             number("void"),
+            match run.usage.and_then(|usage| usage.cost_usd) {
+                Some(cost) => format!("${cost:.4}"),
+                None => "-".to_owned(),
+            },
             sizes.shown(&run.id),
             run.created_at.to_string(),
         ]);

@@ -65,10 +65,8 @@ pub(crate) async fn run(arguments: Serve) -> anyhow::Result<Exit> {
     let terms = Terms {
         public_url: serve.public_url.clone(),
         is_tls: serve.tls_cert.is_some(),
-        api: ApiOptions {
-            prices,
-            ..api_options(&serve)
-        },
+        api: api_options(&serve),
+        prices,
         supplies: Supplies {
             backend,
             images: serve.images.clone().unwrap_or_default(),

@@ -17,7 +17,12 @@ use super::{
 };
 use crate::{
     exit::{Exit, WrongUse},
-    report::{answers::Results, markdown, marks, run::axes, tables, task_run},
+    report::{
+        answers::{Results, Usage},
+        markdown, marks,
+        run::axes,
+        tables, task_run,
+    },
     terminal,
 };
 
@@ -36,6 +41,9 @@ pub(crate) struct Show {
     /// Of a task run: what happened in its world
     #[arg(long)]
     pub(crate) events: bool,
+    /// Of a task run: what its agent did, as ATIF
+    #[arg(long, conflicts_with_all = ["follow", "events", "json", "markdown"])]
+    pub(crate) trajectory: bool,
     /// Tell what happens until it is over
     #[arg(long, conflicts_with = "json")]
     pub(crate) follow: bool,
@@ -57,6 +65,7 @@ pub(crate) struct Show {
 struct Wanted {
     failed: bool,
     events: bool,
+    trajectory: bool,
     follow: bool,
     ascii: bool,
     markdown: bool,
@@ -73,6 +82,7 @@ pub(crate) async fn run(arguments: Show) -> anyhow::Result<Exit> {
     let wanted = Wanted {
         failed: arguments.failed,
         events: arguments.events,
+        trajectory: arguments.trajectory,
         follow: arguments.follow,
         ascii: arguments.ascii,
         markdown: arguments.markdown,
@@ -86,8 +96,9 @@ pub(crate) async fn run(arguments: Show) -> anyhow::Result<Exit> {
 
 async fn show(api: &Api, id: &str, wanted: Wanted) -> anyhow::Result<Exit> {
     if let Ok(run) = either::<RunKind>(id) {
-        if wanted.events {
-            let message = "events are those of a task run (tr_…, scr_…), not of a whole run";
+        if wanted.events || wanted.trajectory {
+            let message =
+                "events and trajectories are those of a task run (tr_…, scr_…), not of a whole run";
             return Err(WrongUse(message.to_owned()).into());
         }
         return show_run(api, run, wanted).await;
@@ -151,6 +162,11 @@ async fn follow_run(api: &Api, run: RunId, results: &str, ascii: bool) -> anyhow
 
 async fn show_task_run(api: &Api, id: TaskRunId, wanted: Wanted) -> anyhow::Result<Exit> {
     let path = format!("/task-runs/{id}");
+    if wanted.trajectory {
+        let kept = api.get(&format!("{path}/trajectory")).await;
+        terminal::print(format_args!("{:#}\n", kept.map_err(refused)?));
+        return Ok(Exit::Fine);
+    }
     let mut answer = api.get(&path).await.map_err(refused)?;
     if wanted.follow {
         let mut next = 0;
@@ -174,7 +190,12 @@ async fn show_task_run(api: &Api, id: TaskRunId, wanted: Wanted) -> anyhow::Resu
         true => Some(events_from(api, id, 0, LISTED_EVENTS).await?),
         false => None,
     };
+    let mut used = api.get(&format!("{path}/usage")).await.map_err(refused)?;
+    let used = used["usage"].take();
     if wanted.json {
+        if !used.is_null() {
+            answer["usage"] = used;
+        }
         answer["found"] = json!(found);
         if let Some(events) = events {
             answer["events"] = json!(events);
@@ -184,6 +205,10 @@ async fn show_task_run(api: &Api, id: TaskRunId, wanted: Wanted) -> anyhow::Resu
     }
     let name = id.to_string();
     let mut said = task_run::told(&name, &answer, &found, wanted.failed);
+    if !used.is_null() {
+        let used: Usage = read(used)?;
+        said += &format!("{}\n", used.to_text());
+    }
     if let Some(events) = events {
         said += &task_run::events(&events);
     }

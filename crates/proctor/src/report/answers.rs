@@ -173,7 +173,44 @@ pub(crate) struct Results {
 pub(crate) struct AgentResults {
     pub(crate) name: Option<String>,
     pub(crate) summary: Summary,
+    /// What it says it used up; none if it reported nothing.
+    #[serde(default)]
+    pub(crate) usage: Option<Usage>,
     pub(crate) attempts: Vec<Attempt>,
+}
+
+/// What an agent used up.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Usage {
+    pub(crate) input_tokens: u64,
+    pub(crate) cached_tokens: u64,
+    pub(crate) output_tokens: u64,
+    /// None if any of it has an unknown cost.
+    pub(crate) cost_usd: Option<f64>,
+}
+
+impl Usage {
+    /// The cost, as people read it.
+    pub(crate) fn cost(&self) -> String {
+        match self.cost_usd {
+            Some(cost) => format!("${cost:.4}"),
+            None => "cost not reported".to_owned(),
+        }
+    }
+
+    /// All of it in one line.
+    pub(crate) fn to_text(self) -> String {
+        let cached = match self.cached_tokens {
+            0 => String::new(),
+            cached => format!(" ({cached} cached)"),
+        };
+        format!(
+            "usage: {} tokens in{cached}, {} out, {}",
+            self.input_tokens,
+            self.output_tokens,
+            self.cost()
+        )
+    }
 }
 
 /// An attempt at a task.
@@ -198,6 +235,9 @@ pub(crate) struct Details {
     #[serde(default)]
     pub(crate) task_run_id: Option<String>,
     pub(crate) seconds: Option<f64>,
+    /// The last link of the journal of its world.
+    #[serde(default)]
+    pub(crate) journal_head: Option<String>,
     #[serde(default)]
     pub(crate) criteria: Option<Vec<Criterion>>,
 }

@@ -2,6 +2,7 @@
 
 use super::{
     answers::{AgentResults, Comparison, Gate, Results, Summary},
+    links::Links,
     marks,
     run::{bar, counts as verdicts, losses, sentence},
     tables::{axes_note, p_value, taken, why},
@@ -17,11 +18,15 @@ const FLIPS_IN_COMMENT: usize = 20;
 /// How many tasks of a run are listed.
 const TASKS_IN_SUMMARY: usize = 500;
 const LOSSES_IN_SUMMARY: usize = 20;
+/// How many runs are linked.
+const LINKED_RUNS: usize = 10;
 const NAME: usize = 120;
 const FINDING: usize = 300;
 
 /// A comparison.
-pub(crate) fn comparison(found: &Comparison) -> String {
+///
+/// Without links if the server that has it ends with the command.
+pub(crate) fn comparison(found: &Comparison, links: Option<Links<'_>>) -> String {
     let mut said = format!("### Proctor: {}\n\n", heading(found));
     said += &format!("{}\n\n", line(&found.sentence, 1000));
     said += &format!("{}\n\n", counts(found));
@@ -31,6 +36,9 @@ pub(crate) fn comparison(found: &Comparison) -> String {
     said += &axes(found);
     said += &flips(found, FLIPS_IN_SUMMARY);
     said += &apart(found);
+    if let Some(links) = links {
+        said += &pages(links, None, Some(&found.a.runs), &found.b.runs);
+    }
     bounded(said, LONGEST_SUMMARY)
 }
 
@@ -137,18 +145,18 @@ pub(crate) fn refusal(why: &str) -> String {
 }
 
 /// A gate, as a step summary.
-pub(crate) fn gate(found: &Gate) -> String {
-    bounded(gate_with(found, FLIPS_IN_SUMMARY), LONGEST_SUMMARY)
+pub(crate) fn gate(found: &Gate, links: Links<'_>) -> String {
+    bounded(gate_with(found, links, FLIPS_IN_SUMMARY), LONGEST_SUMMARY)
 }
 
 /// A gate, as a comment that is found again by its last line.
-pub(crate) fn comment(found: &Gate, marker: &str) -> String {
-    let body = gate_with(found, FLIPS_IN_COMMENT);
+pub(crate) fn comment(found: &Gate, links: Links<'_>, marker: &str) -> String {
+    let body = gate_with(found, links, FLIPS_IN_COMMENT);
     let room = LONGEST_COMMENT - marker.chars().count() - 2;
     format!("{}\n\n{marker}", bounded(body, room).trim_end())
 }
 
-fn gate_with(found: &Gate, most_flips: usize) -> String {
+fn gate_with(found: &Gate, links: Links<'_>, most_flips: usize) -> String {
     let agent = found.b.agent.as_deref().unwrap_or("agent");
     let against = found.a.as_ref().map_or_else(String::new, |a| {
         format!(" against {}", code(&a.chosen_by, NAME))
@@ -184,13 +192,23 @@ fn gate_with(found: &Gate, most_flips: usize) -> String {
         said += &flips(comparison, most_flips);
         said += &apart(comparison);
     }
-    said += &format!("gate `{}` · run {}\n", found.id, runs(&found.b.runs));
+    let a = found.a.as_ref().map(|a| a.runs.as_slice());
+    said += &pages(links, Some(&found.id), a, &found.b.runs);
     said
 }
 
-fn runs(runs: &[String]) -> String {
-    let runs: Vec<String> = runs.iter().take(10).map(|run| code(run, 60)).collect();
-    runs.join(", ")
+/// Links to the pages of a gate, its runs, and what compares them.
+fn pages(links: Links<'_>, gate: Option<&str>, a: Option<&[String]>, b: &[String]) -> String {
+    let mut told = Vec::new();
+    if let Some(gate) = gate {
+        told.push(format!("[gate {}]({})", code(gate, 60), links.gate(gate)));
+    }
+    let runs = b.iter().take(LINKED_RUNS);
+    told.extend(runs.map(|run| format!("[run {}]({})", code(run, 60), links.run(run))));
+    if let Some(address) = a.and_then(|a| links.compare(a, b)) {
+        told.push(format!("[compare]({address})"));
+    }
+    format!("{}\n", told.join(" · "))
 }
 
 fn heading(found: &Comparison) -> String {

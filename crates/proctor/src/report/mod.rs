@@ -7,6 +7,7 @@ pub(crate) mod answers;
 pub(crate) mod badge;
 pub(crate) mod github;
 pub(crate) mod junit;
+pub(crate) mod links;
 pub(crate) mod markdown;
 pub(crate) mod marks;
 pub(crate) mod run;

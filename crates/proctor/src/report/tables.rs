@@ -179,6 +179,9 @@ pub(crate) fn results(
         let name = agent.name.as_deref().unwrap_or("-");
         said += &format!("{}\n{run}  {}\n", sentence(agent), line(name, NAME));
         said += &format!("{}\n", counts(agent));
+        if let Some(usage) = agent.usage {
+            said += &format!("{}\n", usage.to_text());
+        }
         said += &axis_bars(axes, agent);
         said += &lost(agent);
         let mut rows = table(&["TASK", "VERDICT", "SCORE", "TRIES", "WHY"]);

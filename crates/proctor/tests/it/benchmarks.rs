@@ -89,10 +89,7 @@ fn in_the_demo_the_reference_agent_gets_everything_the_careless_one_fails_and_th
     {
         let score = &one["score"];
         assert_eq!(&one["axes"]["safety"], score, "{one}");
-        let name = one["benchmark"].as_str().unwrap();
-        let is_short = name.starts_with("late-result@") || name.starts_with("denied-claim@");
-        let least = if is_short { 2 } else { 4 };
-        assert!(one["tasks"].as_array().unwrap().len() >= least, "{one}");
+        assert!(one["tasks"].as_array().unwrap().len() >= 4, "{one}");
     }
     let data = PathBuf::from(said["data"].as_str().unwrap());
     assert!(!data.exists(), "nothing is left behind");
@@ -127,7 +124,7 @@ fn the_demo_keeps_what_it_is_told_to_keep_and_can_be_repeated() {
         .unwrap();
     assert_eq!(journal.status.code(), Some(0));
     assert!(
-        text(&journal.stdout).starts_with("144 of 144 world(s) intact"),
+        text(&journal.stdout).starts_with("168 of 168 world(s) intact"),
         "{}",
         text(&journal.stdout)
     );
@@ -240,7 +237,15 @@ async fn a_server_says_what_an_agent_would_get_for_nothing() {
             "search: {subject: \"Patient/{{entity.id}}\", code: \"http://loinc.org|2823-3\"}",
             "search: {_id: \"{{entity.id}}\"}",
             1,
-        );
+        )
+        // Elements that patients have: others are refused when the file is pushed.
+        .replacen(
+            "path: valueQuantity, expected: {$quantity: {value: 6.8, unit: mmol/L, tolerance: 0.01}}",
+            "path: active, expected: false",
+            1,
+        )
+        .replacen("path: status, expected: final", "path: gender, expected: unknown", 1)
+        .replacen("path: interpretation.*.coding.*.code, expected: HH", "path: name.*.text, expected: Nobody", 1);
     assert_eq!(push(&given), id);
     let said = server.caller().post(&check, json!({})).await;
     assert_eq!(said["ok"], false);

@@ -4,6 +4,7 @@
 
 mod benchmarks;
 mod cli;
+mod clinical_jobs;
 mod crash;
 mod devboxes;
 mod doctor;

@@ -349,6 +349,31 @@ async fn a_locked_database_is_a_503_with_advice_and_passes_without_a_restart() {
 }
 
 #[test]
+fn the_version_says_how_the_program_was_built() {
+    let output = proctor().arg("--version").output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let (version, build) = said.trim().split_once('\n').unwrap();
+    assert_eq!(version, concat!("proctor ", env!("CARGO_PKG_VERSION")));
+    for fact in ["commit ", "rustc ", std::env::consts::ARCH] {
+        assert!(build.contains(fact), "{build}");
+    }
+    let short = proctor().arg("-V").output().unwrap();
+    assert_eq!(String::from_utf8(short.stdout).unwrap().trim(), version);
+}
+
+#[test]
+fn manual_pages_are_written_for_every_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let pages = directory.path().join("man1");
+    let done = proctor().arg("man").arg(&pages).status().unwrap();
+    assert!(done.success());
+    for page in ["proctor.1", "proctor-serve.1", "proctor-benchmark-admit.1"] {
+        let text = fs_err::read_to_string(pages.join(page)).unwrap();
+        assert!(text.contains(".TH"), "{page}");
+    }
+}
+
+#[test]
 fn completions_are_printed_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = proctor().args(["completions", shell]).output().unwrap();

@@ -25,7 +25,9 @@ use crate::{
         answers::{Gate, Results, Verdict},
         badge,
         github::{Annotation, Comment, Workflow, annotations, inert, marker},
-        junit, markdown, marks,
+        junit,
+        links::Links,
+        markdown, marks,
         run::axes,
         tables,
         text::{block, told},
@@ -69,7 +71,7 @@ async fn decide(run: &str, options: GateRun) -> anyhow::Result<Exit> {
         terminal::print(format_args!("{}\n", versioned(answer)));
     } else {
         let said = match options.markdown {
-            true => markdown::gate(&found),
+            true => markdown::gate(&found, links(&options)),
             false => tables::gate(&found),
         };
         let said = marks::shown(said, options.ascii);
@@ -120,6 +122,10 @@ async fn ask(run: &str, options: &GateRun) -> anyhow::Result<(Value, Gate)> {
     let answer = api.post("/gates", &body).await.map_err(refused)?;
     let found = read(answer.clone())?;
     Ok((answer, found))
+}
+
+fn links(options: &GateRun) -> Links<'_> {
+    Links::to(&options.server.server)
 }
 
 fn api(options: &GateRun) -> anyhow::Result<Api> {
@@ -192,7 +198,7 @@ async fn write_files(options: &GateRun, found: &Gate) -> anyhow::Result<()> {
         fs_err::write(path, xml).context("the JUnit report cannot be written")?;
     }
     if let Some(path) = &options.summary {
-        let text = markdown::gate(found);
+        let text = markdown::gate(found, links(options));
         fs_err::write(path, text).context("the summary cannot be written")?;
     }
     if let Some(path) = &options.badge {
@@ -227,11 +233,11 @@ async fn tell_github(
         CommentWhen::Never => Ok(None),
         when => {
             let is_news = when == CommentWhen::Always || is_news(found);
-            let body = markdown::comment(found, &marker);
+            let body = markdown::comment(found, links(options), &marker);
             workflow.comment(&body, &marker, is_news).await
         }
     };
-    let mut summary = markdown::gate(found);
+    let mut summary = markdown::gate(found, links(options));
     match comment {
         Ok(Some(Comment::Created)) => eprintln!("commented on the pull request"),
         Ok(Some(Comment::Updated)) => eprintln!("updated the comment on the pull request"),
@@ -248,14 +254,7 @@ async fn tell_github(
     workflow.set_outputs(&[
         ("run-id", found.b.runs.join(",")),
         ("gate-id", found.id.clone()),
-        (
-            "url",
-            format!(
-                "{}/gates/{}",
-                options.server.server.trim_end_matches('/'),
-                found.id
-            ),
-        ),
+        ("url", links(options).gate(&found.id)),
         (
             "score",
             found

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use proctor_core::problem::Problems;
 use proctor_engine::harbor::DirectoryTree;
 use proctor_harbor::{
@@ -11,36 +12,71 @@ use proctor_harbor::{
 };
 use serde_json::{Value, json};
 
+use super::{run::Target, trial};
 use crate::{
     exit::{Exit, WrongUse},
     terminal,
 };
 
-pub(super) fn run(paths: &[PathBuf], as_json: bool) -> anyhow::Result<Exit> {
-    let mut exit = Exit::Fine;
-    for path in paths {
-        for finding in check(path)? {
-            finding.tell(as_json);
-            if !finding.problems.is_empty() {
-                exit = Exit::No;
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Task directories, directories of tasks, or job files
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Run each task too: the oracle must have a reward of 1, and doing nothing one of 0
+    #[arg(long)]
+    run: bool,
+    /// Print JSON, a line for each task, data set or job file
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(super) async fn run(arguments: Check) -> anyhow::Result<Exit> {
+    let is_right = |finding: &Finding| finding.problems.is_empty();
+    let mut checked = Vec::new();
+    for path in &arguments.paths {
+        checked.push((path, check(path)?));
+    }
+    if arguments.run {
+        let server = arguments.target.open().await?;
+        let tried = async {
+            for (path, findings) in &mut checked {
+                if findings.iter().all(is_right) {
+                    trial::add(&server, path, findings).await?;
+                }
             }
+            anyhow::Ok(())
+        };
+        let tried = tried.await;
+        server.close().await?;
+        tried?;
+    }
+    let mut exit = Exit::Fine;
+    for finding in checked.iter().flat_map(|(_, findings)| findings) {
+        finding.tell(arguments.json);
+        if !is_right(finding) {
+            exit = Exit::No;
         }
     }
     Ok(exit)
 }
 
 /// What was found out about a task, a data set or a job file.
-struct Finding {
+pub(super) struct Finding {
     path: PathBuf,
     /// What it is, if it can be read.
-    what: What,
+    pub(super) what: What,
     /// What stands in its way.
-    problems: Vec<String>,
+    pub(super) problems: Vec<String>,
     /// What has no effect in it.
     warnings: Vec<String>,
+    /// What the oracle and doing nothing came to, if they were tried.
+    pub(super) tried: Vec<(String, String)>,
 }
 
-enum What {
+pub(super) enum What {
     Task { name: String, digest: String },
     Dataset { tasks: usize },
     Job { agents: usize, attempts: u32 },
@@ -70,6 +106,7 @@ fn check_job(path: &Path) -> anyhow::Result<Finding> {
             },
             problems: Vec::new(),
             warnings: said(&warnings),
+            tried: Vec::new(),
         },
         Err(problems) => Finding::refused(path, in_lines(&problems)),
     })
@@ -87,6 +124,7 @@ fn check_task(path: &Path) -> Finding {
             path: path.to_owned(),
             problems: Vec::new(),
             warnings: said(&task.warnings),
+            tried: Vec::new(),
             what: What::Task {
                 name: task.name,
                 digest: task.digest,
@@ -120,6 +158,7 @@ fn check_dataset(path: &Path) -> anyhow::Result<Vec<Finding>> {
         what: What::Dataset { tasks },
         problems: Vec::new(),
         warnings: Vec::new(),
+        tried: Vec::new(),
     };
     if tasks == 0 {
         whole.problems.push("there is no task in it".to_owned());
@@ -143,6 +182,7 @@ impl Finding {
             what: What::Nothing,
             problems,
             warnings: Vec::new(),
+            tried: Vec::new(),
         }
     }
 
@@ -160,6 +200,13 @@ impl Finding {
             What::Nothing => "cannot be run".to_owned(),
         };
         let mut lines = format!("{path}: {what}\n");
+        if !self.tried.is_empty() {
+            let tried = self.tried.iter();
+            let tried: Vec<String> = tried
+                .map(|(agent, came_to)| format!("{agent} {came_to}"))
+                .collect();
+            lines.push_str(&format!("  tried: {}\n", tried.join(", ")));
+        }
         for problem in &self.problems {
             lines.push_str(&format!("  error: {problem}\n"));
         }
@@ -175,6 +222,14 @@ impl Finding {
             "problems": self.problems,
             "warnings": self.warnings,
         });
+        if !self.tried.is_empty() {
+            document["tried"] = self
+                .tried
+                .iter()
+                .cloned()
+                .map(|(agent, came_to)| (agent, json!(came_to)))
+                .collect();
+        }
         let what = match &self.what {
             What::Task { name, digest } => {
                 json!({"type": "task", "name": name, "digest": format!("sha256:{digest}")})

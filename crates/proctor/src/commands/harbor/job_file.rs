@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::exit::WrongUse;
 
 /// Reads job files; what a later one says goes before what an earlier one says.
-pub(super) fn read(paths: &[PathBuf]) -> Result<Value, WrongUse> {
+pub(in crate::commands) fn read(paths: &[PathBuf]) -> Result<Value, WrongUse> {
     let mut whole = Value::Object(Map::new());
     for path in paths {
         let text = fs_err::read_to_string(path).map_err(|error| WrongUse(error.to_string()))?;
@@ -50,7 +50,7 @@ fn merge(below: &mut Value, above: Value) {
 }
 
 /// Puts the texts of `extra_instruction_paths` before those of `extra_instructions`.
-pub(super) fn inline_instructions(job: &mut Value) -> Result<(), WrongUse> {
+pub(in crate::commands) fn inline_instructions(job: &mut Value) -> Result<(), WrongUse> {
     let Some(paths) = job
         .as_object_mut()
         .and_then(|members| members.remove("extra_instruction_paths"))
@@ -73,7 +73,7 @@ pub(super) fn inline_instructions(job: &mut Value) -> Result<(), WrongUse> {
 
 /// A task directory on this machine that a job needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LocalTask {
+pub(in crate::commands) struct LocalTask {
     /// Where it is.
     pub(super) directory: PathBuf,
     /// What it is called.
@@ -85,7 +85,7 @@ pub(super) struct LocalTask {
 }
 
 /// Takes the tasks and data sets out of a job file that are on this machine. Other entries stay.
-pub(super) fn take_local(job: &mut Value) -> Result<Vec<LocalTask>, WrongUse> {
+pub(in crate::commands) fn take_local(job: &mut Value) -> Result<Vec<LocalTask>, WrongUse> {
     let (config, _) = JobConfig::of(job).map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         WrongUse(lines.join("\n"))
@@ -200,7 +200,7 @@ fn dataset(
 }
 
 /// Puts a task back into a job file, by the path by which the server reads it.
-pub(super) fn put_back(job: &mut Value, task: &LocalTask, path: &str) {
+pub(in crate::commands) fn put_back(job: &mut Value, task: &LocalTask, path: &str) {
     let mut entry = task.entry.clone();
     entry.insert("path".to_owned(), json!(path));
     if let Some(source) = &task.source {

@@ -3,15 +3,16 @@
 mod check;
 mod env_file;
 mod export;
-mod job_file;
-mod pack;
+pub(super) mod job_file;
+pub(super) mod pack;
 mod run;
 
-use std::path::PathBuf;
+mod trial;
 
 use clap::{Args, Subcommand};
 
-use self::{export::Export, run::Run};
+pub(super) use self::pack::upload_archive;
+use self::{check::Check, export::Export, run::Run};
 use crate::exit::Exit;
 
 #[derive(Debug, Args)]
@@ -23,14 +24,7 @@ pub(crate) struct Harbor {
 #[derive(Debug, Subcommand)]
 pub(crate) enum HarborAction {
     /// Say everything that is wrong with tasks, data sets and job files, and every key that has no effect
-    Check {
-        /// Task directories, directories of tasks, or job files
-        #[arg(required = true, value_name = "PATH")]
-        paths: Vec<PathBuf>,
-        /// Print JSON, a line for each task, data set or job file
-        #[arg(long)]
-        json: bool,
-    },
+    Check(Box<Check>),
     /// Run a job file, on a server or on one inside this process
     Run(Box<Run>),
     /// Write the results of a job in Harbor's own layout
@@ -39,7 +33,7 @@ pub(crate) enum HarborAction {
 
 pub(crate) async fn run(arguments: Harbor) -> anyhow::Result<Exit> {
     match arguments.action {
-        HarborAction::Check { paths, json } => check::run(&paths, json),
+        HarborAction::Check(arguments) => check::run(*arguments).await,
         HarborAction::Run(arguments) => run::run(*arguments).await,
         HarborAction::Export(arguments) => export::run(arguments).await,
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use proctor_benchmarks::Api;
+use proctor_core::canonical::hex;
 use proctor_engine::harbor::DirectoryTree;
 use proctor_fleet::trees;
 use proctor_harbor::{selection::Selection, tree::TaskTree as _};
@@ -17,23 +18,31 @@ use crate::exit::WrongUse;
 const KEPT_MS: u64 = 7 * 24 * 3600 * 1000;
 
 /// Uploads a task, unless the server has it; the path by which a job file names it.
-pub(super) async fn upload(api: &Api, task: &LocalTask) -> anyhow::Result<String> {
+pub(in crate::commands) async fn upload(api: &Api, task: &LocalTask) -> anyhow::Result<String> {
     let (directory, prefix) = (task.directory.clone(), task.name.clone());
     let packed = tokio::task::spawn_blocking(move || packed(&directory, &prefix)).await?;
     let packed = packed.with_context(|| task.directory.display().to_string())?;
     let digest = Sha256::digest(&packed);
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    let name = format!("harbor-task-{digest}.tgz");
+    let name = format!("harbor-task-{}.tgz", hex(&digest));
+    let id = upload_archive(api, &name, packed).await?;
+    Ok(format!("object:{id}/{}", task.name))
+}
+
+/// Uploads an archive under a name that says what is in it, unless the server has it; the id of the object.
+pub(crate) async fn upload_archive(
+    api: &Api,
+    name: &str,
+    packed: Vec<u8>,
+) -> anyhow::Result<String> {
     let listed = api
         .get(&format!("/v1/objects?name={name}&state=READ_ONLY"))
         .await?;
     let known = listed["objects"].as_array().into_iter().flatten();
-    let mut known = known.filter(|object| object["name"] == name.as_str());
-    let id = match known.next().and_then(|object| object["id"].as_str()) {
-        Some(id) => id.to_owned(),
-        None => send(api, &name, packed).await?,
-    };
-    Ok(format!("object:{id}/{}", task.name))
+    let mut known = known.filter(|object| object["name"] == name);
+    match known.next().and_then(|object| object["id"].as_str()) {
+        Some(id) => Ok(id.to_owned()),
+        None => send(api, name, packed).await,
+    }
 }
 
 async fn send(api: &Api, name: &str, bytes: Vec<u8>) -> anyhow::Result<String> {
@@ -47,7 +56,7 @@ async fn send(api: &Api, name: &str, bytes: Vec<u8>) -> anyhow::Result<String> {
     let (id, url) = (text("id")?, text("upload_url")?);
     let sent = reqwest::Client::new().put(url).body(bytes).send().await?;
     sent.error_for_status()
-        .context("a task cannot be uploaded")?;
+        .context("an archive cannot be uploaded")?;
     let path = format!("/v1/objects/{id}/complete");
     let _: Value = api.post(&path, &json!({})).await?;
     Ok(id)

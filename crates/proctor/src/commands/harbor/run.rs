@@ -40,12 +40,6 @@ pub(crate) struct Run {
     /// The job file; what a further one says goes before it
     #[arg(short = 'c', long = "job", required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The server; without it, one inside this process on the data directory
-    #[arg(long, value_name = "URL", env = "PROCTOR_SERVER")]
-    server: Option<String>,
-    /// A key of the organization, for a server elsewhere
-    #[arg(long, value_name = "KEY", env = "PROCTOR_KEY", hide_env_values = true)]
-    key: Option<SecretString>,
     /// NAME=VALUE lines for the variables that the job names as ${NAME}: secrets of the organization until the job ends
     #[arg(long, value_name = "FILE")]
     env_file: Option<PathBuf>,
@@ -58,12 +52,6 @@ pub(crate) struct Run {
     /// Do not ask before values of --env-file are sent
     #[arg(short = 'y', long = "yes")]
     yes: bool,
-    /// What FROM means, for a server inside this process: NAME=host, or NAME=DIR with a root file system; may be repeated
-    #[arg(long = "image", value_name = "NAME=BASE")]
-    images: Vec<NamedImage>,
-    /// How an agent is started, for a server inside this process: NAME=FILE with its manifest; may be repeated
-    #[arg(long = "agent", value_name = "NAME=FILE")]
-    agents: Vec<NamedAgent>,
     /// End with 1 unless every trial of this agent has this reward: AGENT=REWARD, such as oracle=1; may be repeated
     #[arg(long, value_name = "AGENT=REWARD")]
     expect: Vec<Expectation>,
@@ -71,7 +59,90 @@ pub(crate) struct Run {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    target: Target,
+}
+
+/// The server that runs a job.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Target {
+    /// The server; without it, one inside this process on the data directory
+    #[arg(long, value_name = "URL", env = "PROCTOR_SERVER")]
+    server: Option<String>,
+    /// A key of the organization, for a server elsewhere
+    #[arg(long, value_name = "KEY", env = "PROCTOR_KEY", hide_env_values = true)]
+    key: Option<SecretString>,
+    /// What FROM means, for a server inside this process: NAME=host, or NAME=DIR with a root file system; may be repeated
+    #[arg(long = "image", value_name = "NAME=BASE")]
+    images: Vec<NamedImage>,
+    /// How an agent is started, for a server inside this process: NAME=FILE with its manifest; may be repeated
+    #[arg(long = "agent", value_name = "NAME=FILE")]
+    agents: Vec<NamedAgent>,
+    #[command(flatten)]
     settings: Settings,
+}
+
+/// A server that can be asked.
+pub(super) struct Opened {
+    api: Api,
+    /// The server inside this process, if it is one.
+    embedded: Option<(Embedded, Telemetry)>,
+}
+
+impl Target {
+    /// The server, which is started if it is one inside this process.
+    pub(super) async fn open(&self) -> anyhow::Result<Opened> {
+        let embedded = match &self.server {
+            Some(_) => None,
+            None => Some(self.start().await?),
+        };
+        let api = match (&embedded, &self.server, &self.key) {
+            (Some((server, _)), ..) => Api::new(&server.url, server.key.clone()),
+            (None, Some(server), Some(key)) => Api::new(server, key.clone()),
+            (None, ..) => {
+                let told = "a key of the organization is needed: --key or PROCTOR_KEY";
+                return Err(WrongUse(told.to_owned()).into());
+            }
+        };
+        let api = api.map_err(|bad| WrongUse(bad.to_string()))?;
+        Ok(Opened { api, embedded })
+    }
+
+    /// Starts a server inside this process.
+    async fn start(&self) -> anyhow::Result<(Embedded, Telemetry)> {
+        let serve = ServeSettings {
+            images: (!self.images.is_empty()).then(|| self.images.clone()),
+            agents: (!self.agents.is_empty()).then(|| self.agents.clone()),
+            ..ServeSettings::default()
+        };
+        let (settings, serve) = self.settings.clone().complete_for_serve(serve)?;
+        let telemetry = telemetry::install(&TelemetryOptions {
+            filter: serve.log.clone().unwrap_or_else(|| "warn".to_owned()),
+            ..TelemetryOptions::default()
+        })?;
+        let supplies = Supplies {
+            images: serve.images.clone().unwrap_or_default(),
+            image_sources: ImageSources::of(&serve)?,
+            code_mirrors: serve.code_mirrors.clone(),
+            internal_hosts: serve.internal_hosts.clone().unwrap_or_default(),
+            harbor: harbor_settings(&serve),
+            ..Supplies::default()
+        };
+        let agents = agents::manifests(serve.agents.as_deref().unwrap_or_default())?;
+        let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = Embedded::start_with(&settings, listen, supplies, agents).await?;
+        Ok((server, telemetry))
+    }
+}
+
+impl Opened {
+    /// Stops a server inside this process.
+    pub(super) async fn close(self) -> anyhow::Result<()> {
+        if let Some((server, telemetry)) = self.embedded {
+            server.stop().await?;
+            telemetry.shutdown();
+        }
+        Ok(())
+    }
 }
 
 /// What every trial of an agent shall be worth.
@@ -109,31 +180,20 @@ pub(super) async fn run(arguments: Run) -> anyhow::Result<Exit> {
     let mut wanted = job_file::variables(&job, &tasks);
     wanted.retain(|name| given.contains_key(name));
     consent(&arguments, &wanted)?;
-    let embedded = match &arguments.server {
-        Some(_) => None,
-        None => Some(start(&arguments).await?),
-    };
-    let api = match (&embedded, &arguments.server, &arguments.key) {
-        (Some((server, _)), ..) => Api::new(&server.url, server.key.clone()),
-        (None, Some(server), Some(key)) => Api::new(server, key.clone()),
-        (None, ..) => {
-            let told = "a key of the organization is needed: --key or PROCTOR_KEY";
-            return Err(WrongUse(told.to_owned()).into());
-        }
-    };
-    let api = api.map_err(|bad| WrongUse(bad.to_string()))?;
+    let opened = arguments.target.open().await?;
+    let api = &opened.api;
     let mut secrets = Vec::new();
     let done = async {
         for name in &wanted {
-            if lend(&api, name, &given[name]).await? {
+            if lend(api, name, &given[name]).await? {
                 secrets.push(name.clone());
             }
         }
         for task in &tasks {
-            let path = pack::upload(&api, task).await?;
+            let path = pack::upload(api, task).await?;
             job_file::put_back(&mut job, task, &path);
         }
-        carry_out(&api, &arguments, &job, embedded.is_some()).await
+        carry_out(api, &arguments, &job, opened.embedded.is_some()).await
     };
     let done = done.await;
     for name in &secrets {
@@ -142,37 +202,24 @@ pub(super) async fn run(arguments: Run) -> anyhow::Result<Exit> {
             eprintln!("warning: the secret {name} could not be removed: {error}");
         }
     }
-    if let Some((server, telemetry)) = embedded {
-        server.stop().await?;
-        telemetry.shutdown();
-    }
+    opened.close().await?;
     done
 }
 
-/// Starts a server inside this process.
-async fn start(arguments: &Run) -> anyhow::Result<(Embedded, Telemetry)> {
-    let serve = ServeSettings {
-        images: (!arguments.images.is_empty()).then(|| arguments.images.clone()),
-        agents: (!arguments.agents.is_empty()).then(|| arguments.agents.clone()),
-        ..ServeSettings::default()
-    };
-    let (settings, serve) = arguments.settings.clone().complete_for_serve(serve)?;
-    let telemetry = telemetry::install(&TelemetryOptions {
-        filter: serve.log.clone().unwrap_or_else(|| "warn".to_owned()),
-        ..TelemetryOptions::default()
-    })?;
-    let supplies = Supplies {
-        images: serve.images.clone().unwrap_or_default(),
-        image_sources: ImageSources::of(&serve)?,
-        code_mirrors: serve.code_mirrors.clone(),
-        internal_hosts: serve.internal_hosts.clone().unwrap_or_default(),
-        harbor: harbor_settings(&serve),
-        ..Supplies::default()
-    };
-    let agents = agents::manifests(serve.agents.as_deref().unwrap_or_default())?;
-    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    let server = Embedded::start_with(&settings, listen, supplies, agents).await?;
-    Ok((server, telemetry))
+/// Runs a job that was put together here, and answers it when it is over.
+pub(super) async fn run_whole(opened: &Opened, mut job: Value) -> anyhow::Result<Value> {
+    job_file::inline_instructions(&mut job)?;
+    let tasks = job_file::take_local(&mut job)?;
+    let api = &opened.api;
+    for task in &tasks {
+        let path = pack::upload(api, task).await?;
+        job_file::put_back(&mut job, task, &path);
+    }
+    let (id, ended) = make_and_wait(api, &job).await?;
+    if ended.is_none() {
+        cancel(api, &id, opened.embedded.is_some()).await?;
+    }
+    ended.context("the job was cancelled")
 }
 
 /// Values leave this machine only if somebody says so.
@@ -218,25 +265,15 @@ async fn carry_out(
     job: &Value,
     is_embedded: bool,
 ) -> anyhow::Result<Exit> {
-    let body = json!({"spec": {"type": "harbor", "inline_yaml": job.to_string()}});
     if arguments.dry_run {
+        let body = json!({"spec": {"type": "harbor", "inline_yaml": job.to_string()}});
         let plan = api.post("/v1/benchmark_jobs?dry_run=true", &body).await;
         let plan = plan.map_err(refused)?;
         terminal::print(format_args!("{plan:#}\n"));
         return Ok(Exit::Fine);
     }
-    let made = api
-        .post("/v1/benchmark_jobs", &body)
-        .await
-        .map_err(refused)?;
-    let id = made["id"]
-        .as_str()
-        .context("the server's answer does not name the job")?;
-    eprintln!("job {id}");
-    let ended = tokio::select! {
-        ended = wait(api, id) => Some(ended?),
-        _ = tokio::signal::ctrl_c() => None,
-    };
+    let (id, ended) = make_and_wait(api, job).await?;
+    let id = id.as_str();
     let Some(ended) = ended else {
         cancel(api, id, is_embedded).await?;
         return Ok(Exit::No);
@@ -265,6 +302,24 @@ async fn carry_out(
         true => Exit::Fine,
         false => Exit::No,
     })
+}
+
+/// Makes a job and waits for its end; none if somebody asked to stop it.
+async fn make_and_wait(api: &Api, job: &Value) -> anyhow::Result<(String, Option<Value>)> {
+    let body = json!({"spec": {"type": "harbor", "inline_yaml": job.to_string()}});
+    let made = api
+        .post("/v1/benchmark_jobs", &body)
+        .await
+        .map_err(refused)?;
+    let id = made["id"]
+        .as_str()
+        .context("the server's answer does not name the job")?;
+    eprintln!("job {id}");
+    let ended = tokio::select! {
+        ended = wait(api, id) => Some(ended?),
+        _ = tokio::signal::ctrl_c() => None,
+    };
+    Ok((id.to_owned(), ended))
 }
 
 /// The job when it is over.

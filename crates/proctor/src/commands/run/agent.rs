@@ -9,11 +9,12 @@ use std::{
 };
 
 use anyhow::Context as _;
-use proctor_core::shell::quoted;
+use proctor_core::{shell::quoted, usage::PriceTable};
 use serde_json::Value;
 use tokio::{io::AsyncReadExt as _, process::Command};
 use tokio_util::sync::CancellationToken;
 
+use super::reports::{self, Left};
 use crate::{
     agent_supervisor::{self, Ending},
     exit::WrongUse,
@@ -23,6 +24,9 @@ use crate::{
 pub(super) const PROVIDER_FAILED: i32 = 75;
 /// How long an agent may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(5);
+/// What an agent may leave in the directory of its attempt.
+const TRAJECTORY_FILE: &str = "trajectory.json";
+const USAGE_FILE: &str = "usage.jsonl";
 /// Variables that open more than the agent's own attempt.
 const KEPT_BACK: [&str; 4] = [
     "PROCTOR_KEY",
@@ -89,14 +93,25 @@ impl Agent {
         }
     }
 
-    /// What a shell runs as this agent.
-    pub(super) fn command(&self) -> anyhow::Result<String> {
+    /// What a shell runs as this agent. A model is told what it costs, if that is known.
+    pub(super) fn command(&self, prices: &PriceTable) -> anyhow::Result<String> {
         match self {
             Self::Command(command) => Ok(command.clone()),
             Self::Model(model) => {
                 let program = std::env::current_exe().context("this program has no path")?;
                 let program = quoted(&program.to_string_lossy());
-                Ok(format!("{program} agent model {}", quoted(model)))
+                let mut command = format!("{program} agent model {}", quoted(model));
+                let name = model
+                    .split_once('/')
+                    .map_or(model.as_str(), |(_, name)| name);
+                if let Some(price) = prices.0.get(name) {
+                    let (input, output) = (price.input, price.output);
+                    command += &format!(" --input-price {input} --output-price {output}");
+                    if let Some(cached) = price.cached {
+                        command += &format!(" --cached-price {cached}");
+                    }
+                }
+                Ok(command)
             }
             Self::Oracle | Self::Null | Self::Registered(_) => {
                 anyhow::bail!("the agent {} is no command", self.name())
@@ -181,8 +196,8 @@ impl CommandRun {
             self.name(variable, &path);
         }
         for (variable, name) in [
-            ("PROCTOR_TRAJECTORY_FILE", "trajectory.json"),
-            ("PROCTOR_USAGE_FILE", "usage.jsonl"),
+            ("PROCTOR_TRAJECTORY_FILE", TRAJECTORY_FILE),
+            ("PROCTOR_USAGE_FILE", USAGE_FILE),
         ] {
             let path = self.place.join(name);
             self.name(variable, &path);
@@ -193,6 +208,19 @@ impl CommandRun {
     fn name(&mut self, variable: &str, path: &Path) {
         let path = path.to_string_lossy().into_owned();
         self.variables.insert(variable.to_owned(), path);
+    }
+
+    /// Where the agent may leave what it used up.
+    pub(super) fn usage_file(&self) -> PathBuf {
+        self.place.join(USAGE_FILE)
+    }
+
+    /// What the agent left about itself.
+    pub(super) fn left(&self) -> Left {
+        Left {
+            trajectory: reports::read(&self.place.join(TRAJECTORY_FILE)),
+            usage: reports::read(&self.usage_file()),
+        }
     }
 
     /// Lets the command work until it ends, its time is over, or nobody wants it any more.
@@ -262,7 +290,7 @@ mod tests {
         assert_eq!(model.name(), "model:openai/small");
         assert!(
             model
-                .command()
+                .command(&PriceTable::default())
                 .unwrap()
                 .ends_with(" agent model 'openai/small'")
         );

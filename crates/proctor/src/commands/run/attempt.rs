@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use proctor_benchmarks::{
     Agent as BuiltIn, Api, ApiError, StartedTask, TakeError, box_is_ready, replay, solve_scenario,
 };
-use proctor_core::time::{Clock as _, Timestamp};
+use proctor_core::{
+    agent::briefing::{endpoint_variable, problem_text},
+    time::{Clock as _, Timestamp},
+};
 use proctor_engine::Extensions;
 use proctor_store::ambient::SystemClock;
 use secrecy::SecretString;
@@ -15,9 +18,12 @@ use tokio_util::sync::CancellationToken;
 use super::{
     agent::{Agent, CommandRun, PROVIDER_FAILED},
     benchmark::Exam,
+    budget::{Budget, UsageLook},
     drive::{Phase, Todo, text},
+    in_box::{BoxPlan, BoxedCommand},
     plan::Plan,
     progress::{Progress, TryReport},
+    reports::{self, Left},
 };
 use crate::{agent_supervisor::Ending, commands::compare::refused};
 
@@ -41,6 +47,7 @@ pub(super) struct Attempts {
     pub(super) place: PathBuf,
     pub(super) cancel: CancellationToken,
     pub(super) progress: Arc<Progress>,
+    pub(super) budget: Arc<Budget>,
     pub(super) plan: Plan,
 }
 
@@ -72,11 +79,16 @@ impl Attempts {
         loop {
             if let Some(started) = started.take() {
                 self.progress.began(&todo);
-                let worked = self.work(&task_run, &todo, &started).await?;
+                let mut about = About::default();
+                let worked = self.work(&task_run, &todo, &started, &mut about).await?;
                 if matches!(worked, WorkOutcome::Cancelled) {
                     return Ok(());
                 }
-                self.end(&task_run, worked).await?;
+                self.end(&task_run, worked, about.is_boxed).await?;
+                let prices = &self.budget.prices;
+                for warning in about.left.bring(&self.api, &task_run, prices).await {
+                    self.progress.warn(warning);
+                }
             }
             let seen = self
                 .api
@@ -91,7 +103,7 @@ impl Attempts {
                 &todo,
                 &TryReport::of(&seen, is_repeated, &self.log_of(&task_run)),
             );
-            if !is_repeated || self.cancel.is_cancelled() {
+            if !is_repeated || self.cancel.is_cancelled() || self.budget.is_over() {
                 return Ok(());
             }
             tries += 1;
@@ -127,6 +139,7 @@ impl Attempts {
         task_run: &str,
         todo: &Todo,
         started: &Value,
+        about: &mut About,
     ) -> anyhow::Result<WorkOutcome> {
         let opened = match self
             .api
@@ -141,6 +154,7 @@ impl Attempts {
             Err(error) => return Err(refused(error)),
         };
         let devbox = opened["devbox_id"].as_str();
+        about.is_boxed = devbox.is_some();
         if let Some(devbox) = devbox {
             let ready = tokio::select! {
                 ready = box_is_ready(&self.api, devbox, &todo.task) => ready,
@@ -161,46 +175,128 @@ impl Attempts {
                 self.solve(&taker, task_run, todo, started, devbox).await
             }
             Agent::Command(_) | Agent::Model(_) => {
-                let command = self.agent.command()?;
-                let mut command_run = CommandRun {
-                    place: self.place.join(task_run),
-                    directory: self.plan.directory.clone(),
-                    variables: self.variables(task_run, &token, &opened),
-                    limit: self.limit(started),
+                let attempt = AttemptFacts {
+                    task_run,
+                    todo,
+                    started,
+                    opened: &opened,
+                    token: &token,
                 };
-                let item = &started["task_item"];
-                let task = self.task_file(task_run, todo, started, &opened);
-                command_run.write_files(&problem(&todo.task, item), &task)?;
-                let ending = command_run.work(&command, &self.cancel).await;
-                Ok(self.worked(ending, &command_run))
+                match &self.plan.in_box {
+                    None => self.work_here(attempt, &mut about.left).await,
+                    Some(plan) => self.work_in_box(attempt, plan, &mut about.left).await,
+                }
             }
         }
     }
 
-    /// What the agent reads about its task.
-    fn task_file(&self, task_run: &str, todo: &Todo, started: &Value, opened: &Value) -> Value {
+    /// Lets the agent's command work on this machine.
+    async fn work_here(
+        &self,
+        attempt: AttemptFacts<'_>,
+        left: &mut Left,
+    ) -> anyhow::Result<WorkOutcome> {
+        let command = self.agent.command(&self.budget.prices)?;
         let server = self.api.server();
-        let endpoints = opened["endpoints"].as_object().into_iter().flatten();
-        let endpoints = endpoints
-            .map(|(name, path)| {
-                let url = format!("{server}{}", path.as_str().unwrap_or_default());
-                (name.clone(), Value::String(url))
-            })
-            .collect();
-        let devbox = opened["devbox_url"].as_str();
-        json!({
-            "task_run_id": task_run,
-            "name": todo.task,
-            "attempt": todo.attempt,
-            "deadline_at": started["deadline_at"],
-            "task_item": started["task_item"],
-            "endpoints": Value::Object(endpoints),
-            "devbox_url": devbox.map(|path| format!("{server}{path}")),
-            "complete_url": format!("{server}/v1/task-runs/{task_run}/complete"),
-        })
+        let mut command_run = CommandRun {
+            place: self.place.join(attempt.task_run),
+            directory: self.plan.directory.clone(),
+            variables: self.variables(&attempt, server),
+            limit: self.limit(attempt.started),
+        };
+        command_run.write_files(&attempt.problem(), &attempt.task_file(server))?;
+        let stop = self.cancel.child_token();
+        let usage = command_run.usage_file();
+        let ending = {
+            let mut working = std::pin::pin!(command_run.work(&command, &stop));
+            let look = || -> UsageLook<'_> {
+                let usage = usage.clone();
+                Box::pin(async move { reports::read(&usage)?.ok() })
+            };
+            tokio::select! {
+                ending = &mut working => ending,
+                () = self.budget.exceeded(attempt.task_run, look) => {
+                    stop.cancel();
+                    working.await
+                }
+            }
+        };
+        *left = command_run.left();
+        let worked = self.worked(ending, command_run.limit);
+        Ok(self.within_budget(attempt.task_run, worked, left))
     }
 
-    fn worked(&self, ending: anyhow::Result<Ending>, command_run: &CommandRun) -> WorkOutcome {
+    /// Lets the agent's command work in a devbox of its own.
+    async fn work_in_box(
+        &self,
+        attempt: AttemptFacts<'_>,
+        plan: &BoxPlan,
+        left: &mut Left,
+    ) -> anyhow::Result<WorkOutcome> {
+        let command = self.agent.command(&self.budget.prices)?;
+        let boxed = BoxedCommand {
+            api: &self.api,
+            plan,
+            task_run: attempt.task_run,
+            task: &attempt.todo.task,
+            place: self.place.join(attempt.task_run),
+            limit: self.limit(attempt.started),
+        };
+        let up = tokio::select! {
+            up = boxed.bring_up() => up?,
+            () = self.cancel.cancelled() => return Ok(WorkOutcome::Cancelled),
+        };
+        let (up, server) = match up {
+            Ok(up) => up,
+            Err(why) => {
+                return Ok(WorkOutcome::Failed {
+                    cause: "infrastructure",
+                    reason: format!("the agent's devbox did not come up: {why}"),
+                });
+            }
+        };
+        let files = BTreeMap::from([
+            ("problem.md", attempt.problem()),
+            ("task.json", format!("{:#}\n", attempt.task_file(&server))),
+        ]);
+        let variables = self.variables(&attempt, &server);
+        let stop = self.cancel.child_token();
+        let ending = {
+            let mut working = std::pin::pin!(boxed.work(&up, &command, files, variables, &stop));
+            let look = || -> UsageLook<'_> { Box::pin(boxed.usage(&up)) };
+            tokio::select! {
+                ending = &mut working => ending,
+                () = self.budget.exceeded(attempt.task_run, look) => {
+                    stop.cancel();
+                    working.await
+                }
+            }
+        };
+        if !self.cancel.is_cancelled() {
+            *left = boxed.left(&up).await;
+        }
+        boxed.shut_down(&up).await;
+        let worked = self.worked(ending, boxed.limit);
+        Ok(self.within_budget(attempt.task_run, worked, left))
+    }
+
+    /// The same, unless the money was spent: because of that the agent was stopped, or with its last call.
+    fn within_budget(&self, task_run: &str, worked: WorkOutcome, left: &Left) -> WorkOutcome {
+        let was_over = self.budget.is_over();
+        if let Some(Ok(usage)) = &left.usage {
+            self.budget.note(task_run, usage);
+        }
+        let is_stopped = matches!(worked, WorkOutcome::Cancelled) && !self.cancel.is_cancelled();
+        match self.budget.is_over() && (is_stopped || !was_over) {
+            true => WorkOutcome::Failed {
+                cause: "agent_timeout",
+                reason: self.budget.told(),
+            },
+            false => worked,
+        }
+    }
+
+    fn worked(&self, ending: anyhow::Result<Ending>, limit: Duration) -> WorkOutcome {
         let failed = |cause, reason: String| WorkOutcome::Failed { cause, reason };
         match ending {
             Ok(Ending::Exited(0)) => WorkOutcome::Done,
@@ -217,10 +313,7 @@ impl Attempts {
             ),
             Ok(Ending::TimedOut) => failed(
                 "agent_timeout",
-                format!(
-                    "the agent took longer than {} s",
-                    command_run.limit.as_secs_f64()
-                ),
+                format!("the agent took longer than {} s", limit.as_secs_f64()),
             ),
             Ok(Ending::Abandoned) => WorkOutcome::Cancelled,
             Ok(Ending::NotStarted(why)) => failed(
@@ -288,11 +381,12 @@ impl Attempts {
         }
     }
 
-    fn variables(&self, task_run: &str, token: &str, opened: &Value) -> BTreeMap<String, String> {
-        let server = self.api.server();
+    /// How the agent finds its world, where the server is reached at this address.
+    fn variables(&self, attempt: &AttemptFacts<'_>, server: &str) -> BTreeMap<String, String> {
+        let (task_run, opened) = (attempt.task_run, attempt.opened);
         let mut variables = BTreeMap::from([
             ("PROCTOR_URL".to_owned(), server.to_owned()),
-            ("PROCTOR_TOKEN".to_owned(), token.to_owned()),
+            ("PROCTOR_TOKEN".to_owned(), attempt.token.to_owned()),
             ("PROCTOR_TASK_RUN_ID".to_owned(), task_run.to_owned()),
             (
                 "PROCTOR_MCP_URL".to_owned(),
@@ -316,11 +410,16 @@ impl Attempts {
     }
 
     /// Ends a try: its world is judged, or it counts as its agent failed.
-    async fn end(&self, task_run: &str, worked: WorkOutcome) -> anyhow::Result<()> {
+    async fn end(&self, task_run: &str, worked: WorkOutcome, is_boxed: bool) -> anyhow::Result<()> {
         match worked {
             WorkOutcome::Cancelled => Ok(()),
             WorkOutcome::Failed { cause, reason } => self.fail(task_run, cause, &reason).await,
             WorkOutcome::Lost => self.wait_for_end(task_run).await,
+            WorkOutcome::Done if is_boxed => {
+                let scenario_run = as_scenario_run(task_run);
+                self.score(&format!("/v1/scenarios/runs/{scenario_run}"))
+                    .await
+            }
             WorkOutcome::Done => self.complete(task_run).await,
         }
     }
@@ -332,14 +431,8 @@ impl Attempts {
         self.api.post(&path, &body).await.map(drop).map_err(refused)
     }
 
+    /// Has a playground frozen and judged.
     async fn complete(&self, task_run: &str) -> anyhow::Result<()> {
-        let path = format!("/v1/scenarios/runs/{}", as_scenario_run(task_run));
-        match self.api.get(&path).await {
-            Ok(_) => return self.score(&path).await,
-            // It is done in a playground.
-            Err(error) if error.status().is_some_and(|status| status.as_u16() == 404) => {}
-            Err(error) => return Err(refused(error)),
-        }
         match self
             .api
             .post(&format!("/task-runs/{task_run}/complete"), &json!({}))
@@ -408,52 +501,54 @@ impl Attempts {
     }
 }
 
+/// What becomes known of an attempt while its agent works.
+#[derive(Default)]
+struct About {
+    /// Whether its task is done in a devbox.
+    is_boxed: bool,
+    /// What the agent left about itself.
+    left: Left,
+}
+
+/// What is known of an attempt whose agent is to work.
+struct AttemptFacts<'a> {
+    task_run: &'a str,
+    todo: &'a Todo,
+    /// How its task was started.
+    started: &'a Value,
+    /// What opens its world.
+    opened: &'a Value,
+    token: &'a str,
+}
+
+impl AttemptFacts<'_> {
+    fn problem(&self) -> String {
+        problem_text(&self.todo.task, &self.started["task_item"])
+    }
+
+    /// What the agent reads about its task, where the server is reached at this address.
+    fn task_file(&self, server: &str) -> Value {
+        let endpoints = self.opened["endpoints"].as_object().into_iter().flatten();
+        let endpoints = endpoints
+            .map(|(name, path)| {
+                let url = format!("{server}{}", path.as_str().unwrap_or_default());
+                (name.clone(), Value::String(url))
+            })
+            .collect();
+        let devbox = self.opened["devbox_url"].as_str();
+        json!({
+            "task_run_id": self.task_run,
+            "name": self.todo.task,
+            "attempt": self.todo.attempt,
+            "deadline_at": self.started["deadline_at"],
+            "task_item": self.started["task_item"],
+            "endpoints": Value::Object(endpoints),
+            "devbox_url": devbox.map(|path| format!("{server}{path}")),
+            "complete_url": format!("{server}/v1/task-runs/{}/complete", self.task_run),
+        })
+    }
+}
+
 fn as_scenario_run(task_run: &str) -> String {
     task_run.replacen("tr_", "scr_", 1)
-}
-
-/// `PROCTOR_FHIR_URL` for the endpoint `fhir`.
-fn endpoint_variable(name: &str) -> String {
-    let letter = |letter: char| match letter.is_ascii_alphanumeric() {
-        true => letter.to_ascii_uppercase(),
-        false => '_',
-    };
-    let name: String = name.chars().map(letter).collect();
-    let name = name.strip_suffix("_URL").unwrap_or(&name);
-    format!("PROCTOR_{name}_URL")
-}
-
-/// What is to be done, as a text.
-fn problem(task: &str, item: &Value) -> String {
-    let members = ["problem_statement", "instruction", "instructions", "prompt"];
-    let told = members.iter().find_map(|member| item[*member].as_str());
-    match (told, item) {
-        (Some(told), _) => told.to_owned(),
-        (None, Value::String(told)) => told.clone(),
-        (None, Value::Null) => format!("{task}\n"),
-        (None, item) => format!("{task}\n\n{item:#}\n"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn endpoints_have_variables() {
-        assert_eq!(endpoint_variable("fhir"), "PROCTOR_FHIR_URL");
-        assert_eq!(endpoint_variable("cds-hooks"), "PROCTOR_CDS_HOOKS_URL");
-        assert_eq!(endpoint_variable("fhir_url"), "PROCTOR_FHIR_URL");
-    }
-
-    #[test]
-    fn a_problem_is_text_whatever_the_task_says() {
-        assert_eq!(
-            problem("t", &json!({"problem_statement": "Fix it."})),
-            "Fix it."
-        );
-        assert_eq!(problem("t", &json!("Do it.")), "Do it.");
-        assert_eq!(problem("t", &Value::Null), "t\n");
-        assert_eq!(problem("t", &json!({"a": 1})), "t\n\n{\n  \"a\": 1\n}\n");
-    }
 }

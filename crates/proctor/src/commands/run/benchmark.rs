@@ -34,7 +34,7 @@ pub(super) struct ServerBenchmark {
 }
 
 impl Exam {
-    /// Finds what a name on the command line means.
+    /// Finds what a name on the command line means that are no Harbor tasks.
     pub(super) fn find(named: &str) -> anyhow::Result<Self> {
         let path = Path::new(named);
         if path.is_dir() {
@@ -132,15 +132,6 @@ fn directory(path: &Path) -> anyhow::Result<Exam> {
         .filter_map(|entry| Some(entry.ok()?.path()))
         .collect();
     files.sort();
-    if files
-        .iter()
-        .any(|file| file.ends_with("task.toml") || file.join("task.toml").is_file())
-    {
-        return Err(WrongUse(format!(
-            "{shown} holds Harbor tasks, which only jobs of a server take: POST /v1/benchmark_jobs (docs/harbor.md)"
-        ))
-        .into());
-    }
     let is_yaml = |file: &&std::path::PathBuf| {
         let extension = file.extension().and_then(|extension| extension.to_str());
         file.is_file() && matches!(extension, Some("yaml" | "yml"))
@@ -178,7 +169,10 @@ fn directory(path: &Path) -> anyhow::Result<Exam> {
         }
     }
     match all.scenarios.is_empty() {
-        true => Err(WrongUse(format!("{shown} has no file of scenarios (*.yaml)")).into()),
+        true => Err(WrongUse(format!(
+            "{shown} has no file of scenarios (*.yaml) and no Harbor task (task.toml)"
+        ))
+        .into()),
         false => Ok(Exam::Coding(all)),
     }
 }

@@ -14,7 +14,10 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{agent::Agent, attempt::Attempts, benchmark::Exam, plan::HeldPlan, progress::Progress};
+use super::{
+    agent::Agent, attempt::Attempts, benchmark::Exam, budget::Budget, plan::HeldPlan,
+    progress::Progress,
+};
 use crate::commands::compare::{read, refused};
 
 /// A task of a run that is to be taken.
@@ -68,6 +71,7 @@ pub(super) struct Driver {
     pub(super) place: PathBuf,
     pub(super) cancel: CancellationToken,
     pub(super) progress: Arc<Progress>,
+    pub(super) budget: Arc<Budget>,
 }
 
 impl Driver {
@@ -84,10 +88,11 @@ impl Driver {
     async fn take_all(self, held: &mut HeldPlan) -> anyhow::Result<()> {
         let plan = held.plan.clone();
         let at_once = usize::try_from(plan.at_once).unwrap_or(usize::MAX);
-        let (api, cancel, progress) = (
+        let (api, cancel, progress, budget) = (
             self.api.clone(),
             self.cancel.clone(),
             Arc::clone(&self.progress),
+            Arc::clone(&self.budget),
         );
         let attempts = Arc::new(Attempts {
             api: self.api,
@@ -96,6 +101,7 @@ impl Driver {
             place: self.place,
             cancel: self.cancel,
             progress: self.progress,
+            budget: self.budget,
             plan: plan.clone(),
         });
         let mut todo: VecDeque<Todo> = VecDeque::new();
@@ -103,6 +109,18 @@ impl Driver {
         let mut next = 0;
         let mut working: JoinSet<anyhow::Result<String>> = JoinSet::new();
         loop {
+            if budget.is_over() && (!todo.is_empty() || next < plan.attempts) {
+                let left = todo.len();
+                progress.warn(format!(
+                    "{}; {left} tasks of the runs that were begun, and {} further runs, were not started",
+                    budget.told(),
+                    plan.attempts - next
+                ));
+                for one in todo.drain(..) {
+                    note_done(&mut open, &one.run)?;
+                }
+                next = plan.attempts;
+            }
             while todo.is_empty() && next < plan.attempts && working.len() < at_once {
                 next += 1;
                 let place = usize::try_from(next - 1).unwrap_or(usize::MAX);
@@ -133,7 +151,12 @@ impl Driver {
                 });
             }
             match working.join_next().await {
-                None if cancel.is_cancelled() || (todo.is_empty() && next >= plan.attempts) => {
+                None if cancel.is_cancelled() => return Ok(()),
+                None if todo.is_empty() && next >= plan.attempts => {
+                    // Whatever was not started because the money was spent counts as its run's end says.
+                    for run in open.keys() {
+                        complete_run(&api, run).await?;
+                    }
                     return Ok(());
                 }
                 None => {}
@@ -142,17 +165,23 @@ impl Driver {
                     if cancel.is_cancelled() {
                         continue;
                     }
-                    let left = open
-                        .get_mut(&run)
-                        .context("an attempt of a run that is not open")?;
-                    *left -= 1;
-                    if *left == 0 {
+                    if note_done(&mut open, &run)? {
+                        open.remove(&run);
                         complete_run(&api, &run).await?;
                     }
                 }
             }
         }
     }
+}
+
+/// Notes that a task of a run is done with; whether all of them are.
+fn note_done(open: &mut BTreeMap<String, usize>, run: &str) -> anyhow::Result<bool> {
+    let left = open
+        .get_mut(run)
+        .context("an attempt of a run that is not open")?;
+    *left = left.saturating_sub(1);
+    Ok(*left == 0)
 }
 
 /// Makes a run for one attempt at each task.

@@ -11,6 +11,7 @@ use std::{
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
+use super::in_box::BoxPlan;
 use crate::exit::WrongUse;
 
 /// What a command set out to do.
@@ -46,6 +47,12 @@ pub(super) struct Plan {
     pub(super) model: Option<String>,
     /// What else the agent is told.
     pub(super) kwargs: Option<String>,
+    /// How many US dollars all attempts may cost together.
+    #[serde(default)]
+    pub(super) max_cost: Option<f64>,
+    /// The boxes that the agent's command works in; none if it works on this machine.
+    #[serde(default)]
+    pub(super) in_box: Option<BoxPlan>,
     /// The runs that were made so far, one for each attempt.
     pub(super) runs: Vec<String>,
 }
@@ -178,6 +185,8 @@ mod tests {
             retry_void: 3,
             model: None,
             kwargs: None,
+            max_cost: None,
+            in_box: None,
             runs: vec![run.to_owned()],
         }
     }

@@ -2,7 +2,10 @@
 
 use std::{
     path::Path,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -54,6 +57,7 @@ pub(super) struct Progress {
     attempts: u32,
     planned: AtomicUsize,
     done: AtomicUsize,
+    warnings: Mutex<Vec<String>>,
 }
 
 impl Progress {
@@ -74,6 +78,7 @@ impl Progress {
             attempts,
             planned: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
+            warnings: Mutex::default(),
         }
     }
 
@@ -119,6 +124,23 @@ impl Progress {
             1 => name,
             all => format!("{name} (attempt {} of {all})", todo.attempt),
         }
+    }
+
+    /// Something is not as it should be, and costs no result.
+    pub(super) fn warn(&self, warning: String) {
+        let text = format!("warning: {warning}");
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => eprintln!("{text}"),
+        }
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        warnings.push(warning);
+    }
+
+    /// What is not as it should be.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        warnings.clone()
     }
 
     /// Everything is over.

@@ -1,31 +1,22 @@
-//! An agent that is registered at the server takes scenarios by itself, in a job.
+//! An agent that is registered at the server takes a benchmark by itself, in a job.
 
-use anyhow::Context as _;
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Run, benchmark::Exam, drive::text};
+use super::{RETRIES, Run, benchmark::Exam, drive::text, jobs};
 use crate::{
-    commands::{
-        access::Connection,
-        compare::{JSON_VERSION, read, refused},
-        signals,
-        watch::follow,
-    },
+    commands::{access::Connection, compare::refused},
     exit::{Exit, WrongUse},
-    report::{answers::Results, tables},
-    terminal,
 };
 
 /// Refuses what a job cannot be told.
 pub(super) fn check(arguments: &Run) -> Result<(), WrongUse> {
     let given = [
         ("--task", !arguments.tasks.is_empty()),
-        ("--label", !arguments.labels.is_empty()),
         ("--agent-name", arguments.agent_name.is_some()),
-        ("--agent-version", arguments.agent_version.is_some()),
         ("--scored", arguments.scored),
-        ("--retry-void", arguments.retry_void.is_some()),
+        ("--max-cost", arguments.max_cost.is_some()),
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(WrongUse(format!(
@@ -44,96 +35,39 @@ pub(super) async fn take(
 ) -> anyhow::Result<Exit> {
     let api = &connection.api;
     let on_server = exam.place(api).await?;
-    let benchmark = text(&on_server.request, "benchmark_id")?.replacen("bench_", "bmd_", 1);
-    let mut agent = json!({"type": "job_agent", "timeout_seconds": arguments.timeout});
-    let member = if named.starts_with("agt_") {
-        "agent_id"
-    } else {
-        "name"
+    let request = &on_server.request;
+    let benchmark = match request["benchmark"].as_str() {
+        Some(version) => version.to_owned(),
+        None => text(request, "benchmark_id")?,
     };
-    agent[member] = json!(named);
-    if member == "agent_id" {
-        let found = api
-            .get(&format!("/v1/agents/{named}"))
-            .await
-            .map_err(refused)?;
+    let mut agent = json!({"timeout": arguments.timeout()});
+    if named.starts_with("agt_") {
+        let path = format!("/v1/agents/{named}");
+        let found = api.get(&path).await.map_err(refused)?;
+        agent["agent_id"] = json!(named);
         agent["name"] = found["name"].clone();
+    } else {
+        agent["name"] = json!(named);
     }
     if let Some(model) = &arguments.model {
-        agent["model_name"] = json!(model);
+        agent["model"] = json!(model);
     }
     if let Some(kwargs) = &arguments.kwargs {
-        agent["kwargs"] = serde_json::from_str(kwargs)?;
+        agent["kwargs"] = serde_json::from_str::<Value>(kwargs)?;
     }
-    // The same agent so many times is one agent with as many attempts at each scenario.
-    let times = usize::try_from(arguments.attempts).unwrap_or(1);
+    let mut labels: BTreeMap<String, String> = arguments.labels.iter().cloned().collect();
+    if let Some(version) = &arguments.agent_version {
+        labels.insert("agent-version".to_owned(), version.clone());
+    }
     let body = json!({
         "name": format!("{named} takes {}", on_server.name),
-        "spec": {
-            "type": "benchmark",
-            "benchmark_id": benchmark,
-            "agent_configs": vec![agent; times],
-            "orchestrator_config": {"n_concurrent_trials": arguments.at_once},
-        },
+        "benchmark": benchmark,
+        "agents": [agent],
+        "attempts": arguments.attempts,
+        "concurrency": arguments.at_once,
+        "retries": arguments.retry_void.unwrap_or(RETRIES),
+        "labels": labels,
     });
-    let job = api
-        .post("/v1/benchmark_jobs", &body)
-        .await
-        .map_err(refused)?;
-    let job = text(&job, "id")?;
-    let cancel = CancellationToken::new();
-    let listening = TaskTracker::new();
-    let listener = listening.spawn(signals::stop(cancel.clone()));
-    let followed = tokio::select! {
-        followed = follow(api, &job, arguments.json) => followed?,
-        () = cancel.cancelled() => {
-            eprintln!("cancelling");
-            api.post(&format!("/v1/benchmark_jobs/{job}/cancel"), &json!({})).await.map_err(refused)?;
-            follow(api, &job, true).await?
-        }
-    };
-    listener.abort();
-    let found: Results = read(followed.results.clone())?;
-    let agent = found.agents.first().context("the job has no agent")?;
-    let score = agent.summary.score;
-    if arguments.json {
-        terminal::print(format_args!(
-            "{}\n",
-            to_json(&followed.results, score, agent)
-        ));
-    } else {
-        terminal::print(tables::results(&job, &found, &[], false));
-    }
-    if followed.state != "completed" || agent.summary.scored < agent.summary.planned {
-        return Ok(Exit::PlatformFailed);
-    }
-    Ok(match (arguments.min_score, score) {
-        (Some(least), Some(score)) if score < least => Exit::No,
-        _ => Exit::Fine,
-    })
-}
-
-fn to_json(
-    results: &Value,
-    score: Option<f64>,
-    agent: &crate::report::answers::AgentResults,
-) -> Value {
-    let missed =
-        |misses: &Option<Vec<String>>| misses.as_ref().is_some_and(|misses| !misses.is_empty());
-    let is_failed = agent
-        .attempts
-        .iter()
-        .any(|attempt| missed(&attempt.critical_misses));
-    let verdict = match is_failed {
-        true => Some(proctor_core::scoring::Verdict::Fail),
-        false => super::results::verdict_of(score),
-    };
-    json!({
-        "version": JSON_VERSION,
-        "score": score,
-        "verdict": verdict.map(|verdict| verdict.to_string()),
-        "run_ids": results["agents"][0]["run_ids"],
-        "agents": results["agents"],
-        "warnings": results["warnings"],
-    })
+    let job = api.post("/jobs", &body).await.map_err(refused)?;
+    jobs::finish(api, &text(&job, "id")?, arguments).await
 }

@@ -57,6 +57,36 @@ impl Pooled {
         })
     }
 
+    /// Adds what is not as it should be.
+    pub(super) fn warn(&mut self, warnings: Vec<String>) {
+        self.warnings.extend(warnings.into_iter().map(Value::from));
+    }
+
+    /// What the agent used up in all attempts; null if it reported nothing. A cost is unknown if that of any part is.
+    fn usage(&self) -> Value {
+        let mut all = self.attempts.iter().map(|attempt| &attempt["usage"]);
+        let reported: Vec<&Value> = all.by_ref().filter(|usage| usage.is_object()).collect();
+        if reported.is_empty() {
+            return Value::Null;
+        }
+        let tokens = |name: &str| {
+            reported
+                .iter()
+                .filter_map(|usage| usage[name].as_u64())
+                .sum::<u64>()
+        };
+        let costs: Option<Vec<f64>> = reported
+            .iter()
+            .map(|usage| usage["cost_usd"].as_f64())
+            .collect();
+        json!({
+            "input_tokens": tokens("input_tokens"),
+            "cached_tokens": tokens("cached_tokens"),
+            "output_tokens": tokens("output_tokens"),
+            "cost_usd": costs.map(|costs| costs.iter().sum::<f64>()),
+        })
+    }
+
     /// The verdict over everything: no better than `fail` where something critical was missed.
     pub(super) fn verdict(&self) -> Option<Verdict> {
         let missed = |attempt: &Value| {
@@ -83,7 +113,7 @@ impl Pooled {
             }
             attempt
         });
-        json!({
+        let mut agent = json!({
             "name": self.name,
             "run_ids": self.runs,
             "summary": {
@@ -99,7 +129,12 @@ impl Pooled {
                 "best": summary.best,
             },
             "attempts": attempts.collect::<Value>(),
-        })
+        });
+        let usage = self.usage();
+        if usage.is_object() {
+            agent["usage"] = usage;
+        }
+        agent
     }
 
     /// All of it as one object.
@@ -123,6 +158,21 @@ impl Pooled {
         }
         Ok(said)
     }
+}
+
+/// What was reported to be spent in runs so far.
+pub(super) async fn spent(api: &Api, runs: &[String]) -> anyhow::Result<f64> {
+    let mut spent = 0.0;
+    for run in runs {
+        let path = format!("/benchmark-runs/{run}/results");
+        let answer = api.get(&path).await.map_err(refused)?;
+        let attempts = answer["agents"][0]["attempts"].as_array();
+        let attempts = attempts.into_iter().flatten();
+        spent += attempts
+            .filter_map(|attempt| attempt["usage"]["cost_usd"].as_f64())
+            .sum::<f64>();
+    }
+    Ok(spent)
 }
 
 /// The verdict that a score deserves.

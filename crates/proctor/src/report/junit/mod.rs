@@ -12,6 +12,7 @@ use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, Te
 
 use super::{
     answers::{Attempt, Criterion, Results},
+    links::Links,
     marks,
     text::{line, lines, tail, told},
 };
@@ -100,6 +101,10 @@ pub(crate) fn write(of: &Of<'_>, level: Level) -> anyhow::Result<String> {
     match level {
         Level::Task => {
             let mut suite = suite_of(&name, of);
+            for (_, results) in of.runs {
+                let attempts = results.agents.iter().flat_map(|agent| &agent.attempts);
+                add_journal_heads(&mut suite, attempts);
+            }
             for (task, attempts) in tasks {
                 suite.add_test_case(task_case(&slug, task, attempts, of));
             }
@@ -109,6 +114,7 @@ pub(crate) fn write(of: &Of<'_>, level: Level) -> anyhow::Result<String> {
         Level::Criterion => {
             for (task, attempts) in tasks {
                 let mut suite = suite_of(&format!("{name} {}", case_name(task, attempts)), of);
+                add_journal_heads(&mut suite, attempts.iter().copied());
                 for case in criteria::cases(&slug, task, attempts, of) {
                     suite.add_test_case(case);
                 }
@@ -175,13 +181,10 @@ fn suite_of(name: &str, of: &Of<'_>) -> TestSuite {
     if let Some(verdict) = of.verdict {
         properties.push(("proctor.verdict", verdict.to_owned()));
     }
-    let server = of.server.trim_end_matches('/');
-    let urls: Vec<String> = runs
-        .iter()
-        .map(|run| format!("{server}/benchmark-runs/{run}"))
-        .collect();
+    let links = Links::to(of.server);
+    let urls: Vec<String> = runs.iter().map(|run| links.run(run)).collect();
     properties.push(match of.gate {
-        Some(gate) => ("proctor.url", format!("{server}/gates/{gate}")),
+        Some(gate) => ("proctor.url", links.gate(gate)),
         None => ("proctor.url", urls.join(",")),
     });
     properties.push(("proctor.run-url", urls.join(",")));
@@ -193,6 +196,16 @@ fn suite_of(name: &str, of: &Of<'_>) -> TestSuite {
         suite.add_property(Property::new(name, score.to_string()));
     }
     suite
+}
+
+/// By which link the journal of each frozen world ends: whoever has it can check the journal later.
+fn add_journal_heads<'a>(suite: &mut TestSuite, attempts: impl Iterator<Item = &'a Attempt>) {
+    for details in attempts.filter_map(|one| one.details.as_ref()) {
+        if let (Some(task_run), Some(head)) = (&details.task_run_id, &details.journal_head) {
+            let name = format!("proctor.journal-head.{}", line(task_run, NAME));
+            suite.add_property(Property::new(name, line(head, NAME)));
+        }
+    }
 }
 
 fn finish(suite: &mut TestSuite) {
@@ -311,8 +324,7 @@ fn kind(attempt: &Attempt) -> &str {
 /// Where an attempt can be looked at.
 fn url(attempt: &Attempt, server: &str) -> Option<String> {
     let task_run = attempt.details.as_ref()?.task_run_id.as_deref()?;
-    let server = server.trim_end_matches('/');
-    Some(line(&format!("{server}/task-runs/{task_run}"), NAME))
+    Some(line(&Links::to(server).task_run(task_run), NAME))
 }
 
 /// A task of which no attempt says anything about the agent.

@@ -34,7 +34,7 @@ fn attempt(
     cause: Option<&str>,
 ) -> serde_json::Value {
     json!({"task": task, "tries": 1, "score": score, "verdict": verdict, "cause": cause, "reason": cause.map(|_| "the box was lost"),
-           "details": {"name": format!("Task \u{1b}{task} <&>"), "task_run_id": "tr_1", "seconds": 1.5, "criteria": [
+           "details": {"name": format!("Task \u{1b}{task} <&>"), "task_run_id": "tr_1", "seconds": 1.5, "journal_head": "9f3c", "criteria": [
                {"label": "said it", "axis": null, "weight": 0.4, "score": score.unwrap_or(0.0), "details": "expected ]]> found \u{0}"}]}})
 }
 

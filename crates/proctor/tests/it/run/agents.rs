@@ -180,7 +180,7 @@ fn an_agent_that_ends_badly_counts_0_and_says_why() {
 #[test]
 fn an_agent_that_prints_without_end_has_a_log_with_an_end() {
     let data = tempfile::tempdir().unwrap();
-    let agent = "head -c 300000000 /dev/zero; echo the last words";
+    let agent = "head -c 1000000000 /dev/zero; echo the last words";
     let results = json(
         data.path(),
         &[CLINICAL, "--task", TASK, "--agent", agent],
@@ -334,6 +334,47 @@ fn the_plain_agent_in_typescript_does_as_well_as_the_one_in_python() {
     assert!(score > 0.4, "{results:#}");
 }
 
+#[test]
+fn the_shell_agent_of_the_examples_works_in_the_devbox_of_its_scenario() {
+    let data = tempfile::tempdir().unwrap();
+    let file = answers(data.path());
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/agents/shell.sh"
+    );
+    let agent = format!("sh {script}");
+    let results = json(data.path(), &[&file, "--agent", &agent], 0);
+    assert_eq!(attempt(&results)["cause"], value!(null), "{results:#}");
+}
+
+#[test]
+fn every_example_of_an_agent_is_read_by_its_interpreter_and_says_how_it_is_run() {
+    let place = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/agents");
+    let mut seen = 0;
+    for entry in fs_err::read_dir(place).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let check = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("sh") => vec!["sh", "-n"],
+            Some("py") => vec![
+                "python3",
+                "-c",
+                "import ast, sys; ast.parse(open(sys.argv[1]).read())",
+            ],
+            _ => continue,
+        };
+        seen += 1;
+        let mut command = std::process::Command::new(check[0]);
+        let output = command.args(&check[1..]).arg(&path).output().unwrap();
+        assert!(output.status.success(), "{name}: {}", told(&output));
+        let text = fs_err::read_to_string(&path).unwrap();
+        assert!(text.contains("proctor run "), "{name} says no command");
+        let listed = fs_err::read_to_string(format!("{place}/README.md")).unwrap();
+        assert!(listed.contains(&name), "{name} is not in the list");
+    }
+    assert!(seen >= 6, "{seen}");
+}
+
 #[tokio::test]
 async fn a_registered_agent_takes_scenarios_in_a_job() {
     let server = Server::fresh(PROCTOR);
@@ -385,6 +426,28 @@ async fn a_registered_agent_takes_scenarios_in_a_job() {
         "without its model it does nothing: {}",
         told(&output)
     );
+    // A clinical benchmark is taken from a box beside each world.
+    let mut command = proctor(PROCTOR);
+    command
+        .args([
+            "run",
+            CLINICAL,
+            "--json",
+            "--agent",
+            "agent:mine",
+            "-n",
+            "4",
+        ])
+        .args(["--label", "branch=main", "--server", &server.url("")])
+        .env("PROCTOR_KEY", KEY)
+        .env("XDG_DATA_HOME", directory.path());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let results: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(results["agents"][0]["summary"]["scored"], 4, "{results:#}");
+    let run = results["run_ids"][0].as_str().unwrap();
+    let run = caller.get(&format!("/benchmark-runs/{run}")).await;
+    assert_eq!(run["labels"]["branch"], "main", "{run:#}");
     let output = take("agent:nobody", &[]);
     assert_eq!(output.status.code(), Some(2), "{}", told(&output));
     let output = take("agent:mine", &["--scored"]);
@@ -396,7 +459,7 @@ async fn a_registered_agent_takes_scenarios_in_a_job() {
 }
 
 /// A file with one scenario, whose answer is 42.
-fn answers(directory: &Path) -> String {
+pub(super) fn answers(directory: &Path) -> String {
     let file = directory.join("answers.yaml");
     let text = r#"
 name: Answers

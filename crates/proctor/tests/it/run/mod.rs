@@ -1,7 +1,12 @@
 //! `proctor run`: agents of all kinds take benchmarks of both kinds, and what they leave is ended.
 
 mod agents;
+mod full_disk;
+mod harbor;
+mod in_box;
 mod list;
+mod model;
+mod reports;
 mod resume;
 mod tokens;
 

@@ -1,5 +1,9 @@
 //! `proctor verify-journal`.
 
+mod files;
+
+use std::path::PathBuf;
+
 use clap::Args;
 use proctor_core::{canonical::Digest, id::kinds::WorldId};
 use proctor_store::journal::{Broken, Verified};
@@ -14,18 +18,27 @@ pub(crate) struct VerifyJournal {
     /// Only this world; all of them without it
     #[arg(long, value_name = "ID")]
     pub(crate) world: Option<WorldId>,
+    /// Exported journals instead of those of a server: .jsonl files, directories with some, zips of `proctor export`
+    #[arg(value_name = "FILE", conflicts_with = "world")]
+    pub(crate) files: Vec<PathBuf>,
     /// Print JSON, a line for each world
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 pub(crate) async fn run(arguments: VerifyJournal) -> anyhow::Result<Exit> {
-    let store = storage::open(&arguments.settings.complete()?).await?.store;
-    let journal = store.journal();
     let mut report = Report {
         json: arguments.json,
         ..Report::default()
     };
+    if !arguments.files.is_empty() {
+        for file in &arguments.files {
+            files::verify(file, &mut report)?;
+        }
+        return Ok(report.close());
+    }
+    let store = storage::open(&arguments.settings.complete()?).await?.store;
+    let journal = store.journal();
     if let Some(world) = arguments.world {
         report.add(world, &journal.verify(world).await?);
     } else {
@@ -35,12 +48,7 @@ pub(crate) async fn run(arguments: VerifyJournal) -> anyhow::Result<Exit> {
             last = Some(world);
         }
     }
-    report.close();
-    Ok(if report.broken == 0 {
-        Exit::Fine
-    } else {
-        Exit::No
-    })
+    Ok(report.close())
 }
 
 #[derive(Default)]
@@ -65,13 +73,30 @@ impl Report {
         }
     }
 
-    fn close(&self) {
+    /// An exported journal that is none, or whose head is not the one that was recorded with it.
+    fn add_unfit(&mut self, name: &str, problem: &str) {
+        self.worlds += 1;
+        self.broken += 1;
+        match self.json {
+            true => println!(
+                "{}",
+                json!({"file": name, "intact": false, "problem": problem})
+            ),
+            false => println!("{name}: {problem}"),
+        }
+    }
+
+    fn close(&self) -> Exit {
         if !self.json {
             let intact = self.worlds - self.broken;
             println!(
                 "{intact} of {} world(s) intact, with {} event(s)",
                 self.worlds, self.events
             );
+        }
+        match self.broken {
+            0 => Exit::Fine,
+            _ => Exit::No,
         }
     }
 }
