@@ -120,6 +120,8 @@ const tests = {
     await visit("radmd", async (page, portal) => {
       await signIn(page, portal);
       await go(page, "Sign out");
+      // A page that is still being left has no history to ask for.
+      await page.getByRole("button", { name: "Sign in" }).waitFor();
       await page.goBack();
       await page.reload();
       await page.getByLabel("Password").waitFor();
